@@ -1,0 +1,1 @@
+"""Differentially private clustering and aggregation for scikit-learn."""

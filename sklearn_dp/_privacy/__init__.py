@@ -1,0 +1,1 @@
+"""The privacy kernel: the only code that draws noise or spends budget."""
