@@ -1,0 +1,67 @@
+# Everything runs in a virtual environment of its own; nothing has to be installed beforehand but
+# Python 3.11 or newer.
+#
+#   make test     the test suite                 make lint    ruff, and mypy on the kernel
+#   make demo     the main job, on real data     make bench   the benchmarks
+#   make audit    the long privacy audits        make clean   remove what make has made
+#
+# PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
+# VENV=.venv-3.13          keeps a second environment beside the first
+
+.DEFAULT_GOAL := test
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: test demo audit bench lint clean help
+
+VENV ?= .venv
+PYTHON ?=
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+test: $(VENV)/.has-test
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+demo: $(VENV)/.has-plot
+	$(BIN)/python examples/run_demo.py
+
+audit: $(VENV)/.has-test
+	$(BIN)/python -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
+
+bench: $(VENV)/.has-bench
+	@set -e; for script in benchmarks/*.py; do \
+	  case "$$script" in */_*) continue ;; esac; \
+	  echo "== $$script"; $(BIN)/python "$$script"; done
+
+lint: $(VENV)/.has-lint
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf -- "$(VENV)" build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf -- {} +
+
+help:
+	@sed -n '/^#   /s/^#   //p' Makefile
+
+# One environment, one stamp for each extra. A stamp is older than pyproject.toml when the
+# dependencies may have changed; the install is editable, so changes of the sources need none.
+$(VENV)/.has-%: pyproject.toml | $(BIN)/python
+	@echo "Installing sklearn-dp[$*] into $(VENV) ..."
+	$(PIP_INSTALL) --editable '.[$*]'
+	@touch $@
+
+$(BIN)/python:
+	@set -e; \
+	for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.14 python3.13 python3.12 python3.11 python); do \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    found="$$candidate"; break; fi; done; \
+	if [ -z "$${found:-}" ]; then \
+	  echo "make: no Python 3.11 or newer$(if $(PYTHON), at PYTHON=$(PYTHON), on the PATH)." >&2; \
+	  echo "make: install one, or name it: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; fi; \
+	echo "Creating $(VENV) with $$("$$found" --version) ..."; \
+	if ! "$$found" -m venv "$(VENV)"; then \
+	  rm -rf -- "$(VENV)"; \
+	  echo "make: '$$found -m venv' failed; does this Python have its venv and pip modules?" >&2; \
+	  echo "make: (on Debian and Ubuntu they are in the package python3-venv)" >&2; exit 1; fi
