@@ -1,0 +1,99 @@
+"""Public bounds of the data: a ball about the origin, or a box."""
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+__all__ = ["Domain"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A public region that every row is clipped into.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        Public centre: the origin for a ball, the middle for a box.
+    radius : float
+        Every clipped row lies within this distance of `center`.
+    low, high : ndarray of shape (n_features,) or None
+        The corners of the box; None for a ball.
+    """
+
+    center: np.ndarray
+    radius: float
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    @classmethod
+    def from_bounds(cls, bounds, n_features):
+        """Read the `bounds` parameter of an estimator.
+
+        Parameters
+        ----------
+        bounds : None, float, or pair (low, high)
+            None: no public bound. A float: radius of a ball about the origin. A pair of
+            scalars or arrays of shape (n_features,): a box.
+        n_features : int
+
+        Returns
+        -------
+        domain : Domain or None
+
+        Raises
+        ------
+        ValueError, TypeError
+            When `bounds` is not one of the above; the message names `bounds`.
+        """
+        if bounds is None:
+            return None
+        if isinstance(bounds, Real) and not isinstance(bounds, (bool, np.bool_)):
+            return cls._ball(float(bounds), n_features)
+        if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
+            raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
+        return cls._box(*bounds, n_features)
+
+    @classmethod
+    def _ball(cls, radius, n_features):
+        if not 0 < radius < np.inf:
+            raise ValueError("bounds: the radius must be positive and finite.")
+        return cls(np.zeros(n_features), radius)
+
+    @classmethod
+    def _box(cls, low, high, n_features):
+        try:
+            low, high = (np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
+                         for side in (low, high))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"bounds: low and high must be numbers or arrays of {n_features} numbers."
+            ) from error
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise ValueError("bounds: low and high must be finite.")
+        if (low > high).any():
+            raise ValueError("bounds: low must not exceed high.")
+        # Wide enough for the rounding of x - center on every clipped row; a box that is a
+        # single point still needs a positive radius.
+        radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
+        scale = float(np.abs([low, high]).max(initial=0.0))
+        if not np.isfinite(radius):
+            raise ValueError("bounds: the box is too large for floating point.")
+        return cls((low + high) / 2, max(radius, 1e-9 * scale, 1e-300), low, high)
+
+    def center_rows(self, X):
+        """Clip to the box, if there is one, and subtract the centre, row by row.
+
+        Rows may still lie outside the ball: the grid clips norms exactly.
+        """
+        if self.low is not None:
+            X = np.clip(X, self.low, self.high)
+        return X - self.center if self.center.any() else X
+
+    def clip_points(self, points):
+        """Move points (not rows: released values) into the region."""
+        if self.low is not None:
+            return np.clip(points, self.low, self.high)
+        norms = np.linalg.norm(points, axis=-1, keepdims=True)
+        return points * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))

@@ -1,0 +1,114 @@
+"""The public integer grid on which every data-dependent sum is exact.
+
+A row is clipped and rounded *toward zero* to a public power-of-two grid, once. From then on it is
+a vector of integers of norm at most ``LIMIT = 2**24`` steps. Three facts follow, and the privacy
+proofs use them:
+
+* rounding toward zero never makes a norm larger, so the bound that was clipped to still holds, as
+  a statement about integers;
+* sums of integers do not depend on the order, on BLAS or on the number of threads;
+* with centres that are integers of norm at most 2**25, every partial sum of a product ``x . c`` or
+  of ``|x|^2`` is an integer below 2**53 (Cauchy-Schwarz), so float64 matrix products are exact and
+  a decision about one row cannot depend on which other rows are present.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["LIMIT", "Grid", "clip_integer_rows", "row_norms_squared"]
+
+LIMIT = 2**24
+"""Largest norm of a row, in grid steps."""
+
+_MAX_FEATURES = 2**14  # LIMIT**2 * _MAX_FEATURES < 2**63: exact int64 norms before clipping
+
+
+def row_norms_squared(rows):
+    """Exact squared norms of integer rows, as int64."""
+    rows = rows.astype(np.int64, copy=False)
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def clip_integer_rows(rows, limit, norms_squared=None):
+    """Shrink integer rows to norm at most `limit` (steps), toward zero, each row on its own.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Integer-valued float64.
+    norms_squared : ndarray of shape (n,), optional
+        The squared norms of the rows where the caller has them already.
+    limit : float or ndarray of shape (n,)
+        Positive; may be fractional and may differ from row to row.
+
+    Returns
+    -------
+    clipped : ndarray of shape (n, d), integer-valued float64, with |row|^2 <= limit^2 exactly.
+    """
+    norms = row_norms_squared(rows) if norms_squared is None else norms_squared
+    norms = norms.astype(np.float64, copy=False)
+    limit = np.broadcast_to(np.asarray(limit, dtype=np.float64), norms.shape)
+    over = np.flatnonzero(norms > np.square(limit) * (1 - 2.0**-50))
+    if over.size == 0:
+        return rows
+    clipped = rows.copy()
+    # The factor is rounded down by far more than the error of sqrt and division, so truncation
+    # toward zero leaves a vector whose real norm is at most limit.
+    factor = np.minimum(1.0, limit[over] / np.sqrt(norms[over]) * (1 - 2.0**-48))
+    clipped[over] = np.trunc(rows[over] * factor[:, None])
+    return clipped
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A public power-of-two grid for vectors of norm at most `radius`.
+
+    Attributes
+    ----------
+    unit : float
+        Length of one step, a power of two with ``radius <= LIMIT * unit``.
+    """
+
+    unit: float
+
+    @classmethod
+    def for_radius(cls, radius):
+        """The finest grid whose LIMIT steps cover `radius`."""
+        mantissa, exponent = np.frexp(radius)
+        exponent = int(exponent) - (1 if mantissa == 0.5 else 0)
+        return cls(float(np.ldexp(1.0, max(exponent, -980) - 24)))
+
+    def steps(self, length):
+        """A public length in grid steps."""
+        return length / self.unit
+
+    def quantise(self, X, radius):
+        """Rows of floats to integer rows of norm at most ``min(radius / unit, LIMIT)``.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Finite rows, about the centre of the ball.
+        radius : float
+            Public or released.
+
+        Returns
+        -------
+        rows : ndarray of shape (n, d), C-contiguous, integer-valued float64.
+        """
+        if X.shape[1] > _MAX_FEATURES:
+            raise ValueError(f"n_features must be at most {_MAX_FEATURES}.")
+        rows = np.array(X, dtype=np.float64, order="C")
+        # Far rows first shrink by their largest entry (a maximum is exact in any order), which
+        # keeps their direction and makes the integer norms below fit into 63 bits.
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+        far = np.flatnonzero(largest > radius)
+        rows[far] = rows[far] / largest[far, None] * radius
+        rows *= 1.0 / self.unit
+        np.trunc(rows, out=rows)
+        return clip_integer_rows(rows, min(radius / self.unit, LIMIT))
+
+    def to_float(self, rows):
+        """Integer steps back to lengths."""
+        return np.asarray(rows, dtype=np.float64) * self.unit

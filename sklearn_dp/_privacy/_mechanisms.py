@@ -1,0 +1,324 @@
+"""Releases that the algorithms are made of, each with the proof of its sensitivity.
+
+Every function takes the session and the name of the plan entry that pays. Data arrive as integer
+rows on a public grid (see `_grid`), with a :class:`Units` that says which rows belong to one
+unit. Neighbouring data sets differ by one unit; its rows together carry a weight of at most one,
+so by the triangle inequality whatever bounds the contribution of a row bounds that of a unit.
+"""
+
+import math
+
+import numpy as np
+
+from ._grid import clip_integer_rows
+from ._session import round_up
+
+__all__ = [
+    "Units",
+    "above_threshold",
+    "count",
+    "exponential_choice",
+    "gram",
+    "histogram",
+    "private_radius",
+    "quantile_from_histogram",
+    "stability_histogram",
+    "vector_sum",
+    "weighted_bincount",
+]
+
+_WEIGHT_STEPS = 2**20
+_CHUNK = 2**18  # rows; float64 sums of a chunk stay below 2**53
+
+
+class Units:
+    """Which rows form one privacy unit, and how much each of them weighs.
+
+    Parameters
+    ----------
+    n_rows : int
+    groups : array-like of shape (n_rows,), optional
+        Rows with the same value belong to one unit. None: every row is a unit.
+
+    Attributes
+    ----------
+    scale : int
+        Weight of a whole unit, in integer steps (1 without groups).
+    weights : ndarray of int64 of shape (n_rows,), or None
+        Weight of each row; those of a unit sum to at most `scale`. None: one each.
+    index : ndarray of shape (n_rows,), or None
+        The unit of each row.
+    """
+
+    def __init__(self, n_rows, groups=None):
+        self.n_rows = int(n_rows)
+        if groups is None:
+            self.scale, self.weights, self.index, self.size = 1, None, None, self.n_rows
+            return
+        groups = np.asarray(groups)
+        _, self.index, members = np.unique(groups, return_inverse=True, return_counts=True)
+        self.scale, self.size = _WEIGHT_STEPS, len(members)
+        # floor: the weights of a unit of m rows sum to m * floor(scale / m) <= scale.
+        self.weights = (_WEIGHT_STEPS // members)[self.index].astype(np.int64)
+
+    @property
+    def name(self):
+        """The unit in words."""
+        return "row" if self.weights is None else "group"
+
+    @property
+    def step(self):
+        """Length of a weight step, in units."""
+        return 1.0 / self.scale
+
+    def spread(self, per_unit):
+        """A value of each unit, for each of its rows."""
+        return per_unit if self.index is None else per_unit[self.index]
+
+    def weigh(self, rows):
+        """Rows times their weights, rounded toward zero: |row| never grows."""
+        if self.weights is None:
+            return rows
+        # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
+        return np.trunc(rows * (self.weights[:, None] * self.step))
+
+    def take(self, rows):
+        """The same units, restricted to some rows (a mask or indices)."""
+        other = object.__new__(Units)
+        other.scale, other.size = self.scale, self.size
+        other.weights = None if self.weights is None else self.weights[rows]
+        other.index = None if self.index is None else self.index[rows]
+        other.n_rows = int(np.count_nonzero(rows)) if np.asarray(rows).dtype == bool else len(rows)
+        return other
+
+
+def weighted_bincount(cells, units, n_cells):
+    """Exact weight in each cell, as int64 steps; negative cells are left out."""
+    inside = cells >= 0
+    weights = units.weights
+    if not inside.all():
+        cells, weights = cells[inside], None if weights is None else weights[inside]
+    # Weights are integers and their sum stays below 2**53: bincount's float64 sums are exact.
+    return np.bincount(cells, weights, minlength=n_cells).astype(np.int64)
+
+
+def count(session, entry, units, rho=None):
+    """A noisy number of units, of shape ()."""
+    weight = units.n_rows if units.weights is None else int(units.weights.sum())
+    # One unit adds between 0 and `scale` steps of weight.
+    return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step,
+                                  rho=rho))
+
+
+def histogram(session, entry, cells, n_cells, units, rho=None):
+    """Noisy weights of `n_cells` disjoint cells, of shape (n_cells,)."""
+    counts = weighted_bincount(cells, units, n_cells)
+    # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
+    # `scale`, and the l2 norm is no larger.
+    return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
+
+
+def label_sums(rows, labels, n_labels):
+    """Exact sums of integer rows for each label, as int64 of shape (n_labels, d)."""
+    total = np.zeros((n_labels, rows.shape[1]), dtype=np.int64)
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        one_hot = np.zeros((min(_CHUNK, len(rows) - start), n_labels))
+        one_hot[np.arange(len(one_hot)), labels[part]] = 1.0
+        # Integers below 2**26, at most 2**18 of them: every partial sum is below 2**53.
+        total += (one_hot.T @ rows[part]).astype(np.int64)
+    return total
+
+
+def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, rho=None):
+    """Noisy sums of integer rows, of norm at most `limit` steps each, by label.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), integer-valued
+        Clipped here to norm `limit`.
+    limit : float
+        In steps; public or released.
+    labels : ndarray of shape (n,), optional
+        A released function of each row; one label for all by default.
+
+    Returns
+    -------
+    sums : ndarray of shape (n_labels, d), in steps
+    """
+    rows = units.weigh(clip_integer_rows(rows, limit))
+    labels = np.zeros(len(rows), dtype=np.int64) if labels is None else labels
+    # A row touches the sums of one label and has norm at most limit; a unit is a combination of
+    # rows with weights of sum at most one, so the stacked vector of sums moves by at most limit.
+    return session.gaussian(entry, label_sums(rows, labels, n_labels), sensitivity=float(limit),
+                            rho=rho)
+
+
+def gram(session, entry, rows, limit, units, rho=None):
+    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix in squared steps.
+
+    Notes
+    -----
+    Released as the vector (x_a^2, sqrt(2) x_a x_b for a < b), whose norm is exactly |x|^2. So the
+    noise has the standard deviation limit^2 / sqrt(2 rho) on the diagonal and 1/sqrt(2) of that
+    off it: isometric in the Frobenius norm.
+    """
+    rows = clip_integer_rows(rows, limit)
+    d = rows.shape[1]
+    upper = np.triu_indices(d)
+    # For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
+    # and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and
+    # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
+    square = float(limit) ** 2
+    sensitivity = np.where(upper[0] == upper[1], round_up(square),
+                           round_up(square * math.sqrt(0.5)))
+    noisy = session.gaussian(entry, _exact_gram(rows, units)[upper], sensitivity=sensitivity,
+                             rho=rho)
+    matrix = np.zeros((d, d))
+    matrix[upper] = noisy
+    return matrix + np.triu(matrix, 1).T
+
+
+def _exact_gram(rows, units):
+    """X^T W X in int64; chunks keep every float64 partial sum below 2**53."""
+    largest = float(np.abs(rows).max(initial=1.0))
+    chunk = max(1, min(_CHUNK, int(2.0**52 / largest**2)))
+    total = np.zeros((rows.shape[1],) * 2, dtype=np.int64)
+    for start in range(0, len(rows), chunk):
+        part = rows[start:start + chunk]
+        if units.weights is None:
+            total += (part.T @ part).astype(np.int64)
+        else:
+            # The square root of the weight scales the row, rounded toward zero: the rows of a
+            # unit then have squared norms of sum at most limit^2.
+            root = np.floor(np.sqrt(units.weights[start:start + chunk] * units.step) * 2.0**20)
+            scaled = np.trunc(part * (root * 2.0**-20)[:, None])
+            total += (scaled.T @ scaled).astype(np.int64)
+    return total
+
+
+def exponential_choice(session, entry, scores, *, sensitivity, epsilon):
+    """Index of a public candidate with a high score; epsilon-DP, epsilon^2/8-zCDP."""
+    return session.exponential(entry, scores, sensitivity=sensitivity, epsilon=epsilon)
+
+
+def above_threshold(session, entry, queries, threshold, *, epsilon, sensitivity=1):
+    """Index of the first of a list of queries that is about above a threshold, or None.
+
+    Parameters
+    ----------
+    queries : array-like of int
+        Exact integer values; each moves by at most `sensitivity` between neighbours.
+    threshold : int
+        Public.
+
+    Notes
+    -----
+    The sparse vector technique with one answer: threshold noise Laplace(2 sensitivity / epsilon),
+    query noise Laplace(4 sensitivity / epsilon), epsilon-DP in all. The usual proof shifts the
+    threshold by `sensitivity` and the answering query by twice that; with integer queries it holds
+    word for word for rounded Laplace noise, whose law changes by at most the factor exp(j / scale)
+    under a shift by the integer j.
+    """
+    return session.above_threshold(entry, queries, int(threshold), epsilon=epsilon,
+                                   sensitivity=sensitivity)
+
+
+def stability_histogram(session, entry, cells, *, rho, delta):
+    """Cells of an unbounded domain that hold many units, with noisy counts; (rho, delta)-zCDP.
+
+    Parameters
+    ----------
+    cells : ndarray of int64 of shape (n_units,)
+        One code for each unit; any number of different codes.
+
+    Returns
+    -------
+    codes : ndarray of int64, sorted
+    values : ndarray of float
+    """
+    codes, counts = np.unique(cells, return_counts=True)
+    return session.stability_histogram(entry, codes, counts, rho=rho, delta=delta)
+
+
+def quantile_from_histogram(counts, edges, noise_sd, target):
+    """The point above which about `target` units lie, from a noisy histogram (post-processing).
+
+    Parameters
+    ----------
+    counts : ndarray of shape (b,)
+        Noisy counts of bins [edges[i], edges[i+1]).
+    edges : ndarray of shape (b + 1,)
+        Increasing; edges[0] may be 0.
+    noise_sd : float
+        Standard deviation of the noise of one bin.
+    target : float
+
+    Returns
+    -------
+    point : float or None
+        None when the histogram is nothing but noise: no prefix from the top ever exceeds the
+        limit.
+
+    Notes
+    -----
+    From the top bin down; the limit is max(target, 1.5 sd sqrt(bins summed)), so that noise alone
+    seldom stops the search; log-linear interpolation inside the bin that crosses it.
+    """
+    above = np.cumsum(counts[::-1])[::-1]
+    summed = len(counts) - np.arange(len(counts))
+    limit = np.maximum(target, 1.5 * noise_sd * np.sqrt(summed))
+    crossing = np.flatnonzero(above > limit)
+    if crossing.size == 0:
+        return None
+    i = crossing[-1]
+    over = above[i + 1] if i + 1 < len(counts) else 0.0
+    share = np.clip((limit[i] - over) / max(above[i] - over, 1e-300), 0.0, 1.0)
+    low = edges[i] if edges[i] > 0 else edges[i + 1] / 2
+    return float(edges[i + 1] * (low / edges[i + 1]) ** share)
+
+
+def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
+                   exponents=(-100, 100)):
+    """A radius about the origin that holds most of the rows, with no public bound at all.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), finite floats
+    fraction : float
+        Share of the units that should lie inside.
+    exponents : pair of int
+        The public grid is 2**low .. 2**high, two edges an octave.
+
+    Returns
+    -------
+    radius : float or None
+        None when there are too few units to see any.
+
+    Notes
+    -----
+    A noisy histogram of the norms over disjoint public bins; the end bins take everything beyond.
+    """
+    low, high = exponents
+    half_octaves = 2 * (high - low)
+    edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(half_octaves + 1) / 2)])
+    # The largest entry scales the row first, so that no square overflows; a function of the row.
+    largest = np.abs(X).max(axis=1, initial=0.0)
+    safe = np.where(largest > 0, largest, 1.0)
+    columns = (X[:, j] / safe for j in range(X.shape[1]))
+    norms = largest * np.sqrt(sum(np.square(column) for column in columns))
+    bins = np.clip(np.searchsorted(edges, norms, side="right") - 1, 0, len(edges) - 2)
+    rho = session.remaining(entry) if rho is None else rho
+    noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
+    return _radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
+
+
+def _radius_from_bins(noisy, edges, noise_sd, fraction):
+    """Post-processing: bins that stand out of the noise, and the quantile among them."""
+    level = noise_sd * math.sqrt(2 * math.log(20 * len(noisy)))
+    seen = np.where(noisy > level, noisy, 0.0)
+    if not seen.any():
+        return None
+    above = np.cumsum(seen[::-1])[::-1]
+    last = np.flatnonzero(above > (1 - fraction) * seen.sum())[-1]
+    return float(edges[last + 1])

@@ -1,0 +1,96 @@
+"""What a fit released and what it cost, as a table for people."""
+
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["PrivacyReport"]
+
+_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "delta")
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """The privacy guarantee of one fit, and the releases behind it.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The guarantee of the whole fit, as planned and charged.
+    rho : float
+        The zCDP cost of the plan; `spent_rho` is what the releases used of it.
+    unit : str
+        "row" or "group": what is added or removed between neighbouring data sets.
+    noise : str
+        "system" (operating-system entropy), "seeded" (reproducible: no guarantee against those
+        who know the seed), or "planned" for a plan that has not run.
+    releases : tuple of dict
+        One for each release: mechanism, sensitivity, noise scale, cost.
+    warnings : tuple of str
+    """
+
+    epsilon: float
+    delta: float
+    rho: float
+    spent_rho: float
+    accounting: str
+    unit: str
+    noise: str
+    releases: tuple
+    notes: tuple = ()
+
+    @classmethod
+    def from_plan(cls, plan, log, noise):
+        """Collect what a session noted; without a log, describe the plan."""
+        releases = tuple(dict(row) for row in log) or tuple(plan.rows())
+        return cls(
+            epsilon=plan.target.epsilon_of(plan.rho, plan.gaussian, plan.delta_failure),
+            delta=plan.target.delta, rho=plan.rho,
+            spent_rho=float(sum(row["rho"] for row in log)),
+            accounting="Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
+            unit=plan.unit, noise=noise if log else "planned", releases=releases,
+            notes=tuple(plan.notes))
+
+    @property
+    def neighbours(self):
+        """The neighbouring relation in words."""
+        return f"add or remove one {self.unit}"
+
+    @property
+    def warnings(self):
+        """Limits of the guarantee in words."""
+        if self.noise != "seeded":
+            return self.notes
+        return ("seeded noise: no guarantee against those who know random_state", *self.notes)
+
+    def to_frame(self):
+        """The releases as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.releases))
+
+    def _headline(self):
+        return (f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
+                f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}")
+
+    def __repr__(self):
+        names = [name for name in _COLUMNS + ("cap",) if name in self.releases[0]]
+        table = [names] + [[_cell(row[name]) for name in names] for row in self.releases]
+        widths = [max(len(line[i]) for line in table) for i in range(len(names))]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+                 for line in table]
+        tail = [f"note: {text}" for text in self.warnings]
+        return "\n".join([self._headline(), *(line.rstrip() for line in lines), *tail])
+
+    def _repr_html_(self):
+        names = [name for name in _COLUMNS + ("cap",) if name in self.releases[0]]
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>"
+            for row in self.releases)
+        notes = "".join(f"<p>{escape(text)}</p>" for text in self.warnings)
+        return (f"<p><b>{escape(self._headline())}</b></p>"
+                f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")
+
+
+def _cell(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

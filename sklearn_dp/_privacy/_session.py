@@ -1,0 +1,569 @@
+"""One fit's plan, charges and releases: the only door between data and noise."""
+
+import hashlib
+import math
+import os
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..exceptions import SeededNoiseWarning
+from . import _accounting as accounting
+from ._budget import PrivacyBudget
+from ._ledger import LedgerCharge, open_ledger
+from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
+from ._report import PrivacyReport
+from ._tape import Event, active_tape
+
+__all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up"]
+
+GAUSSIAN = "gaussian"
+"""The mechanism whose composition is exactly mu-GDP."""
+
+_DENSE_CANDIDATES = 2**20  # below this all cells of a sparse histogram get their noise one by one
+
+
+class PlanError(RuntimeError):
+    """A release that the plan does not hold: a bug of an estimator, never of its user."""
+
+
+def round_up(value):
+    """A float no smaller than the real number that `value` is the rounding of."""
+    return math.nextafter(math.nextafter(value, math.inf), math.inf)
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """One named line of a plan.
+
+    Attributes
+    ----------
+    name : str
+    mechanism : str
+        "gaussian", or the name of another mechanism (the plan is then converted by zCDP).
+    rho : float
+        Share of the budget in zCDP.
+    delta : float, default=0.0
+        Probability of a failure event.
+    uses : int or None, default=1
+        How many releases it may pay; None: any number within the cap.
+    max_rho : float, optional
+        Cap of this entry when it may also spend what others left; `rho` by default.
+    sensitivity : str, default=""
+        In words, for the table.
+    """
+
+    name: str
+    mechanism: str
+    rho: float
+    delta: float = 0.0
+    uses: int | None = 1
+    max_rho: float | None = None
+    sensitivity: str = ""
+
+    @property
+    def cap(self):
+        """Most that this entry can spend."""
+        return self.rho if self.max_rho is None else self.max_rho
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """What a fit is going to release, known before any data are seen.
+
+    Attributes
+    ----------
+    target : PrivacyBudget
+        What the user asked for; the guarantee of the fit.
+    entries : tuple of PlanEntry
+    unit : str
+        "row" or "group".
+    notes : tuple of str
+    """
+
+    target: PrivacyBudget
+    entries: tuple
+    unit: str = "row"
+    notes: tuple = ()
+
+    def __post_init__(self):
+        names = [entry.name for entry in self.entries]
+        if len(set(names)) != len(names):
+            raise PlanError("two plan entries have the same name")
+        allowed = self.target.to_rho(gaussian=self.gaussian, delta_failure=self.delta_failure)
+        if self._exact_rho > Fraction(allowed):
+            raise PlanError("the plan spends more than its target")
+
+    @property
+    def _exact_rho(self):
+        return sum((Fraction(entry.rho) for entry in self.entries), Fraction(0))
+
+    @property
+    def rho(self):
+        """Cap of the sum over all releases."""
+        return accounting.sum_up([entry.rho for entry in self.entries])
+
+    @property
+    def delta_failure(self):
+        """Sum of the failure probabilities."""
+        return accounting.sum_up([entry.delta for entry in self.entries if entry.delta])
+
+    @property
+    def gaussian(self):
+        """Whether every release is a plain Gaussian, so that mu-GDP accounting is exact."""
+        return all(entry.mechanism == GAUSSIAN for entry in self.entries)
+
+    def __getitem__(self, name):
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise PlanError(f"no plan entry {name!r}")
+
+    def rows(self):
+        """The table as a list of dicts."""
+        return [
+            {"release": e.name, "mechanism": e.mechanism, "sensitivity": e.sensitivity,
+             "rho": e.rho, "cap": e.cap, "delta": e.delta}
+            for e in self.entries
+        ]
+
+    def to_frame(self):
+        """The table as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def report(self, log=(), noise="system"):
+        """A printable report of this plan and the releases made so far."""
+        return PrivacyReport.from_plan(self, log, noise)
+
+    def __repr__(self):
+        return repr(self.report())
+
+    def _repr_html_(self):
+        return self.report()._repr_html_()
+
+
+@dataclass
+class _Account:
+    """What one entry has spent."""
+
+    entry: PlanEntry
+    spent: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    uses: int = 0
+
+
+class PrivacySession:
+    """Releases of one fit, charged against its plan.
+
+    Parameters
+    ----------
+    plan : PrivacyPlan
+    random_state : None, int, RandomState or Generator
+        None: noise from the operating system. Anything else reproduces noise and randomness and
+        voids the guarantee against those who know it; a warning says so.
+    ledger : None, str, path or PrivacyLedger
+        Charged for the whole plan now, before any data are read.
+    label : str
+        Name of the estimator, for the ledger.
+
+    Raises
+    ------
+    BudgetExceededError
+        When the ledger does not hold enough. Nothing was spent.
+    """
+
+    def __init__(self, plan, *, random_state=None, ledger=None, label=""):
+        self.plan = plan
+        seed = _seed_of(random_state)
+        self._charge_ledger(ledger, label)
+        if seed is not None:
+            warnings.warn(
+                "random_state is set: the noise can be reproduced, and the privacy guarantee "
+                "does not hold against anyone who knows the seed. Use random_state=None for "
+                "real data.", SeededNoiseWarning, stacklevel=4)
+        self.noise = "system" if seed is None else "seeded"
+        self._tape = active_tape()
+        self._noise = NoiseSource(seed, "noise")
+        fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
+        # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
+        self._algorithm_seed = self._play("seed", "", None, None, None, 0.0, {}, fresh)
+        self._accounts = {entry.name: _Account(entry) for entry in plan.entries}
+        self._log = []
+
+    # -- money ------------------------------------------------------------------------------
+
+    def _charge_ledger(self, ledger, label):
+        book = open_ledger(ledger)
+        if book is not None:
+            plan = self.plan
+            book.charge(LedgerCharge(
+                epsilon=plan.target.epsilon_of(plan.rho, plan.gaussian, plan.delta_failure),
+                delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
+                gaussian=plan.gaussian, unit=plan.unit, label=label))
+
+    @property
+    def spent(self):
+        """rho charged so far (rounded up)."""
+        return _float_up(self._spent_exact())
+
+    def _spent_exact(self):
+        return sum((account.spent for account in self._accounts.values()), Fraction(0))
+
+    def remaining(self, entry=None):
+        """rho that an entry (or the whole plan) can still pay, rounded down."""
+        left = self.plan._exact_rho - self._spent_exact()
+        if entry is not None:
+            account = self._accounts[entry]
+            left = min(left, Fraction(account.entry.cap) - account.spent)
+        return _float_down(left)
+
+    def _charge(self, name, rho, delta=0.0):
+        """Pay for one release; the cap is checked before anything is drawn."""
+        account = self._accounts.get(name)
+        if account is None:
+            raise PlanError(f"no plan entry {name!r}")
+        entry = account.entry
+        if entry.uses is not None and account.uses >= entry.uses:
+            raise PlanError(f"plan entry {name!r} is used more often than planned")
+        if not (rho > 0 or delta > 0) or not math.isfinite(rho):
+            raise PlanError(f"plan entry {name!r}: the cost must be positive")
+        after = account.spent + Fraction(rho)
+        if after > Fraction(entry.cap) or (
+            self._spent_exact() + Fraction(rho) > self.plan._exact_rho
+        ):
+            raise PlanError(f"plan entry {name!r} would overspend")
+        failure = account.delta + Fraction(delta)
+        if failure > Fraction(entry.delta):
+            raise PlanError(f"plan entry {name!r}: delta is not in the plan")
+        account.spent, account.delta, account.uses = after, failure, account.uses + 1
+
+    def _cost(self, name, rho):
+        return self.remaining(name) if rho is None else float(rho)
+
+    # -- releases ---------------------------------------------------------------------------
+
+    def gaussian(self, entry, value, *, sensitivity, unit=1.0, rho=None):
+        """Release integers with rounded Gaussian noise.
+
+        Parameters
+        ----------
+        entry : str
+        value : int or ndarray of ints
+            The exact statistic, in grid steps.
+        sensitivity : float or ndarray
+            s with the proved claim ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbours.
+        unit : float or ndarray
+            Length of a step.
+        rho : float, optional
+            zCDP cost; all that the entry has left by default.
+
+        Returns
+        -------
+        output : ndarray of float, of the shape of `value`
+
+        Notes
+        -----
+        ``v + round(sigma Z) = round(v + sigma Z)`` for an integer v, so this is post-processing
+        of the ideal Gaussian mechanism: rho-zCDP, and exactly sqrt(2 rho)-GDP.
+        """
+        value = np.asarray(value, dtype=np.int64)
+        rho = self._cost(entry, rho)
+        self._charge(entry, rho)
+        sigma = np.asarray(_sigma(sensitivity, rho))
+        noisy = value + self._noise.rounded_gaussian(np.broadcast_to(sigma, value.shape)
+                                                     if sigma.ndim else float(sigma), value.shape)
+        noisy = self._play("gaussian", entry, value, sensitivity, sigma, rho, {"unit": unit}, noisy)
+        self._note(entry, "gaussian", sensitivity, sigma, unit, rho)
+        return noisy * np.asarray(unit, dtype=np.float64)
+
+    def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
+                         unit=1.0, rho=None):
+        """Release the cells of a huge histogram whose noisy count exceeds a threshold.
+
+        The law is that of adding rounded Gaussian noise to all `n_candidates` cells and
+        publishing (cell, value) wherever the value exceeds `threshold`; cells without rows are
+        simulated together when there are many.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, distinct, in [0, n_candidates)
+        counts : ndarray of int64, their exact counts in grid steps
+        threshold : float
+            In grid steps; a function of released values.
+        sensitivity, unit, rho
+            As in :meth:`gaussian`.
+
+        Returns
+        -------
+        codes : ndarray of int64, sorted
+        values : ndarray of float
+        """
+        rho = self._cost(entry, rho)
+        sigma = float(_sigma(sensitivity, rho))
+        low = math.floor(threshold) + 1
+        self._charge(entry, rho, self._simulation_delta(n_candidates))
+        order = np.argsort(codes, kind="stable")
+        codes, counts = codes[order].astype(np.int64), counts[order].astype(np.int64)
+        draw = _dense_cells if n_candidates <= _DENSE_CANDIDATES else _simulated_cells
+        output = draw(self._noise, codes, counts, int(n_candidates), sigma, low)
+        public = {"unit": unit, "low": low, "n_candidates": int(n_candidates)}
+        output = self._play("sparse", entry, (codes, counts), sensitivity, sigma, rho, public,
+                            output)
+        self._note(entry, "gaussian", sensitivity, sigma, unit, rho)
+        return output[0].copy(), output[1] * float(unit)
+
+    @staticmethod
+    def _simulation_delta(n_candidates):
+        """Total variation between simulated and real noise in the empty cells."""
+        return SIMULATION_TV if n_candidates > _DENSE_CANDIDATES else 0.0
+
+    def laplace(self, entry, value, *, sensitivity, epsilon, unit=1.0):
+        """Release integers with rounded Laplace noise: epsilon-DP for l1 sensitivity `sensitivity`.
+
+        Charged as zCDP by the tight conversion for the Laplace mechanism.
+        """
+        value = np.asarray(value, dtype=np.int64)
+        self._charge(entry, accounting.laplace_zcdp_rho(epsilon))
+        scale = round_up(sensitivity / epsilon)
+        noisy = value + self._noise.rounded_laplace(scale, value.shape)
+        noisy = self._play("laplace", entry, value, sensitivity, scale, epsilon, {"unit": unit},
+                           noisy)
+        self._note(entry, "laplace", sensitivity, scale, unit,
+                   accounting.laplace_zcdp_rho(epsilon))
+        return noisy * float(unit)
+
+    def exponential(self, entry, scores, *, sensitivity, epsilon):
+        """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
+
+        Parameters
+        ----------
+        scores : ndarray of int64, one for each public candidate
+        sensitivity : float
+            No score changes by more than this between neighbours.
+
+        Notes
+        -----
+        epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
+        """
+        scores = np.asarray(scores, dtype=np.int64)
+        rho = accounting.bounded_range_zcdp_rho(epsilon)
+        self._charge(entry, rho)
+        rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
+        chosen = self._noise.exponential_choice(scores.max() - scores, rate)
+        chosen = self._play("choice", entry, scores, sensitivity, rate, epsilon, {}, chosen)
+        self._note(entry, "exponential", sensitivity, 1 / rate, 1.0, rho)
+        return int(chosen)
+
+    def above_threshold(self, entry, queries, threshold, *, sensitivity, epsilon):
+        """Index of the first query that is about above a threshold, or None; epsilon-DP.
+
+        See :func:`sklearn_dp._privacy._mechanisms.above_threshold` for the proof.
+        """
+        queries = np.asarray(queries, dtype=np.int64)
+        rho = accounting.pure_zcdp_rho(epsilon)
+        self._charge(entry, rho)
+        scale = round_up(2 * sensitivity / epsilon)
+        level = threshold + int(self._noise.rounded_laplace(scale))
+        noisy = queries + self._noise.rounded_laplace(2 * scale, queries.shape)
+        passed = np.flatnonzero(noisy >= level)
+        index = int(passed[0]) if passed.size else -1
+        index = self._play("choice", entry, queries, sensitivity, scale, epsilon,
+                           {"threshold": threshold}, index)
+        self._note(entry, "above threshold", sensitivity, scale, 1.0, rho)
+        return None if index < 0 else index
+
+    def stability_histogram(self, entry, codes, counts, *, rho, delta):
+        """Occupied cells of an unbounded domain whose noisy count is far above one.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, distinct
+        counts : ndarray of int64; a unit counts in one cell.
+
+        Notes
+        -----
+        (rho, delta)-zCDP. Cells of both data sets: one count moves by one. A cell of only one of
+        them has a count of one, and stays unseen but for P[1 + round(sigma Z) >= low] <= delta.
+        """
+        self._charge(entry, rho, delta)
+        sigma = float(_sigma(1.0, rho))
+        low = stability_threshold(sigma, delta)
+        order = np.argsort(codes, kind="stable")
+        codes, counts = np.asarray(codes)[order], np.asarray(counts)[order]
+        values = counts + self._noise.rounded_gaussian(sigma, counts.shape)
+        keep = values >= low
+        output = self._play("stability", entry, (codes, counts), 1.0, sigma, rho, {"low": low},
+                            (codes[keep], values[keep]))
+        self._note(entry, "stability histogram", 1.0, sigma, 1.0, rho, delta)
+        return output[0].copy(), output[1].astype(np.float64)
+
+    # -- decisions about single units, released only through what is computed from the survivors
+
+    def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta):
+        """Keep the units whose noisy score reaches a threshold.
+
+        Parameters
+        ----------
+        scores : ndarray of int64, one for each unit, in grid steps
+        sigma, threshold, bad : float
+            In grid steps. A unit with a score of at most `bad` survives only within delta.
+        sensitivity : float
+            No common unit's score moves by more than this.
+        rho, delta : float
+            Cost as proved by the caller.
+
+        Returns
+        -------
+        keep : ndarray of bool. NOT a release: only a mechanism that is private on friendly
+            survivors may use it.
+        """
+        scores = np.asarray(scores, dtype=np.int64)
+        self._charge(entry, rho, delta)
+        noisy = scores + self._noise.rounded_gaussian(float(sigma), scores.shape)
+        public = {"threshold": threshold, "bad": bad}
+        keep = self._play("filter", entry, scores, sensitivity, sigma, rho, public,
+                          noisy >= threshold)
+        self._note(entry, "friendly core", sensitivity, sigma, 1.0, rho, delta)
+        return keep
+
+    def unit_bernoulli(self, entry, numerators, denominator, *, sensitivity, rho, delta):
+        """Keep unit i with probability numerators[i] / denominator, exactly and independently.
+
+        `sensitivity` is the proved l1 distance of the probability vectors; the result is not a
+        release, as in :meth:`unit_filter`.
+        """
+        numerators = np.asarray(numerators, dtype=np.int64)
+        self._charge(entry, rho, delta)
+        keep = self._noise.uniform_integers(int(denominator), numerators.shape) < numerators
+        value = np.clip(numerators / float(denominator), 0.0, 1.0)
+        keep = self._play("bernoulli", entry, value, sensitivity, 1.0, rho, {}, keep)
+        self._note(entry, "friendly core", sensitivity, 0.0, 1.0, rho, delta)
+        return keep
+
+    # -- randomness that is no noise --------------------------------------------------------
+
+    def unit_draws(self, n_units):
+        """64 random bits for each unit, independent of the data."""
+        source = NoiseSource(self._algorithm_seed, "units")
+        draws = source.bits(int(n_units))
+        return self._play("draws", "", None, None, None, 0.0, {}, draws)
+
+    def blocks(self, n_units, n_blocks):
+        """A block in [0, n_blocks) for each unit, uniform and independent.
+
+        Adding a unit changes one block and leaves all other units where they are.
+        """
+        high = self.unit_draws(n_units) >> np.uint64(32)
+        return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
+
+    def rng(self, tag):
+        """A generator for restarts and inner fits; the same for neighbours by construction."""
+        digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
+        return np.random.default_rng(int.from_bytes(digest, "big"))
+
+    # -- records ----------------------------------------------------------------------------
+
+    def _play(self, kind, entry, value, sensitivity, scale, cost, public, output):
+        if self._tape is None:
+            return output
+        return self._tape.play(
+            Event(kind, entry, value, sensitivity, scale, cost, public, output))
+
+    def _note(self, entry, mechanism, sensitivity, sigma, unit, rho, delta=0.0):
+        unit = np.asarray(unit, dtype=np.float64)
+        self._log.append({
+            "release": entry, "mechanism": mechanism,
+            "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
+            "sigma": float(np.max(np.asarray(sigma) * unit)),
+            "rho": float(rho), "delta": float(delta)})
+
+    def report(self):
+        """Plan, releases, totals and noise source of this fit."""
+        return self.plan.report(tuple(self._log), self.noise)
+
+
+def stability_threshold(sigma, delta):
+    """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta."""
+    # About the quantile, then upwards until it holds: larger than needed is safe.
+    low = 2 + max(0, math.floor(-sigma * float(ndtri(delta)) - 0.5))
+    while gaussian_tail(sigma, low - 1) > delta:
+        low += 1
+    return low
+
+
+def _seed_of(random_state):
+    """None for real noise, otherwise a non-negative integer seed."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError("random_state must be non-negative.")
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(0, 2**32, size=4, dtype=np.uint64)
+    elif isinstance(random_state, np.random.Generator):
+        words = random_state.integers(0, 2**32, size=4, dtype=np.uint64)
+    else:
+        raise TypeError("random_state must be None, an int, a RandomState or a Generator.")
+    return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))
+
+
+def _sigma(sensitivity, rho):
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
+    sigma = np.asarray(sensitivity, dtype=np.float64) / math.sqrt(2 * rho)
+    return np.nextafter(np.nextafter(sigma, np.inf), np.inf)
+
+
+def _dense_cells(noise, codes, counts, n_candidates, sigma, low):
+    """Every cell gets its own noise."""
+    values = noise.rounded_gaussian(sigma, n_candidates)
+    values[codes] += counts
+    cells = np.flatnonzero(values >= low)
+    return cells, values[cells]
+
+
+def _simulated_cells(noise, codes, counts, n_candidates, sigma, low):
+    """The same law when nearly all cells are empty.
+
+    Each empty cell survives with probability p = P[round(sigma Z) >= low], independently of the
+    rest: their number is binomial, their places are a uniform subset of the empty cells, their
+    values follow the truncated law. Sorting by code removes every trace of which is which.
+    """
+    values = counts + noise.rounded_gaussian(sigma, codes.shape)
+    keep = values >= low
+    n_empty = noise.binomial(n_candidates - len(codes), gaussian_tail(sigma, low))
+    empty = _distinct_empty_cells(noise, codes, n_candidates, n_empty)
+    cells = np.concatenate([codes[keep], empty])
+    values = np.concatenate([values[keep],
+                             noise.truncated_rounded_gaussian(sigma, low, n_empty)])
+    order = np.argsort(cells, kind="stable")
+    return cells[order], values[order]
+
+
+def _distinct_empty_cells(noise, occupied, n_candidates, size):
+    """A uniform subset of `size` unoccupied cells: draw and reject until they are there."""
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < size:
+        new = noise.uniform_integers(n_candidates, size - len(found)).astype(np.int64)
+        place = np.minimum(np.searchsorted(occupied, new), max(len(occupied) - 1, 0))
+        free = occupied[place] != new if len(occupied) else np.ones(len(new), dtype=bool)
+        # First come, first kept: the order of drawing decides among equals, not the value.
+        both = np.concatenate([found, new[free]])
+        _, first = np.unique(both, return_index=True)
+        found = both[np.sort(first)]
+    return found
+
+
+def _float_up(fraction):
+    value = float(fraction)
+    return math.nextafter(value, math.inf) if Fraction(value) < fraction else value
+
+
+def _float_down(fraction):
+    value = float(fraction)
+    return math.nextafter(value, -math.inf) if Fraction(value) > fraction else value

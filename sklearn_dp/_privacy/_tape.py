@@ -1,0 +1,252 @@
+"""Record and replay of one fit: the instrument of the privacy audit.
+
+A :class:`Tape` that is put into the machine with :func:`tape` sees every release of every session
+opened meanwhile: the exact integer statistic, its claimed sensitivity, the noise scale and the
+output. A :class:`Replay` forces the recorded outputs on a fit to a neighbouring data set and
+collects the places where the two fits differ in a way that the stated guarantee does not cover.
+Outside an audit none of this is active, and no statistic is ever kept.
+"""
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Event", "Replay", "Tape", "active_tape", "tape"]
+
+_ACTIVE = ContextVar("sklearn_dp_tape", default=None)
+
+
+@contextmanager
+def tape(recorder):
+    """Let `recorder` see the releases of the sessions opened in this context."""
+    token = _ACTIVE.set(recorder)
+    try:
+        yield recorder
+    finally:
+        _ACTIVE.reset(token)
+
+
+def active_tape():
+    """The tape of this context, or None."""
+    return _ACTIVE.get()
+
+
+@dataclass
+class Event:
+    """One release, with the private statistic behind it.
+
+    Attributes
+    ----------
+    kind : str
+        "gaussian", "laplace", "sparse", "stability", "choice", "filter", "bernoulli", "draws" or "seed".
+    entry : str
+        Name of the plan entry that pays.
+    value : object
+        The exact statistic (integers), before noise.
+    sensitivity : float or ndarray
+        The claim about `value`, in grid steps.
+    scale : float or ndarray
+        Noise scale in grid steps.
+    cost : float
+        zCDP cost rho (epsilon for the pure mechanisms).
+    public : dict
+        Everything else that must agree between neighbours (unit, threshold, ...).
+    output : object
+        What was released, in grid steps.
+    """
+
+    kind: str
+    entry: str
+    value: object
+    sensitivity: object
+    scale: object
+    cost: float
+    public: dict
+    output: object = None
+
+
+class Tape:
+    """A recording of all the events of a fit, in order."""
+
+    def __init__(self):
+        self.events = []
+
+    def play(self, event):
+        """Note an event; the session goes on with the output that this returns."""
+        self.events.append(event)
+        return event.output
+
+
+@dataclass
+class Replay:
+    """Force a recording on a neighbouring data set and compare.
+
+    Parameters
+    ----------
+    recorded : list of Event
+    units : ndarray of int
+        For each unit of the present data set its index in the recorded one, or -1 for the unit
+        that was added.
+    keep_added : bool, default=True
+        What a friendly-core filter decides about an added unit, whenever it is allowed to
+        survive.
+
+    Attributes
+    ----------
+    violations : list of str
+    voided : list of str
+        Events of the failure probability delta that the recording ran into; the pair then proves
+        nothing.
+    loss : dict
+        Realised cost of each plan entry, at most what it was charged.
+    ratios : dict
+        Largest realised distance over claimed sensitivity of each plan entry.
+    """
+
+    recorded: list
+    units: np.ndarray
+    keep_added: bool = True
+    violations: list = field(default_factory=list)
+    voided: list = field(default_factory=list)
+    loss: dict = field(default_factory=dict)
+    ratios: dict = field(default_factory=dict)
+    _next: int = 0
+
+    def play(self, event):
+        """Compare an event with the recorded one and return the recorded output."""
+        if self._next >= len(self.recorded):
+            self.violations.append(f"{event.entry}: a release that the neighbour does not make")
+            return event.output
+        known = self.recorded[self._next]
+        self._next += 1
+        if (known.kind, known.entry) != (event.kind, event.entry):
+            self.violations.append(
+                f"{event.entry} ({event.kind}) where the neighbour releases "
+                f"{known.entry} ({known.kind})"
+            )
+            return event.output
+        return self._compare(known, event)
+
+    def finish(self):
+        """Check that nothing of the recording is left over; return the violations."""
+        if self._next < len(self.recorded) and not self.violations:
+            self.violations.append(f"{self.recorded[self._next].entry}: not released")
+        return self.violations
+
+    def _compare(self, known, event):
+        if event.kind == "seed":
+            return known.output
+        if event.kind == "draws":
+            return self._couple(known.output, event.output)
+        for what in ("sensitivity", "scale", "cost", "public"):
+            if not _same(getattr(known, what), getattr(event, what)):
+                self._blame(event, f"{what} differs between neighbours")
+        return getattr(self, "_" + event.kind)(known, event)
+
+    def _blame(self, event, text):
+        self.violations.append(f"{event.entry}: {text}")
+
+    def _couple(self, recorded, fresh):
+        """Give the units that both data sets have the randomness they had."""
+        added = self.units < 0
+        return np.where(added, fresh, recorded[np.where(added, 0, self.units)]) \
+            if len(recorded) else fresh
+
+    def _account(self, event, distance, cost):
+        """Note a distance in units of the claim, and the cost that it realises."""
+        self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
+        self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
+        if distance > 1 + 1e-12 or cost > event.cost * (1 + 1e-9):
+            self._blame(event, f"distance {distance:.6g} of the claim, cost {cost:.6g} "
+                               f"of {event.cost:.6g}")
+
+    def _gaussian(self, known, event):
+        if np.shape(known.value) != np.shape(event.value):
+            self._blame(event, "shape differs between neighbours")
+            return known.output
+        shift = np.asarray(event.value, dtype=object) - np.asarray(known.value, dtype=object)
+        shift = np.asarray(shift, dtype=np.float64)
+        self._account(event, float(np.sqrt(np.sum(np.square(shift / event.sensitivity)))),
+                      float(np.sum(np.square(shift / event.scale)) / 2))
+        return known.output
+
+    def _laplace(self, known, event):
+        shift = np.abs(np.asarray(event.value) - np.asarray(known.value)).astype(np.float64)
+        self._account(event, float(np.sum(shift / event.sensitivity)),
+                      float(np.sum(shift / event.scale)))
+        return known.output
+
+    def _sparse(self, known, event):
+        before, after = (dict(zip(*map(np.ndarray.tolist, e.value), strict=True))
+                         for e in (known, event))
+        square = float(sum((after.get(c, 0) - before.get(c, 0)) ** 2
+                           for c in before.keys() | after.keys()))
+        self._account(event, np.sqrt(square) / event.sensitivity, square / event.scale**2 / 2)
+        return known.output
+
+    def _stability(self, known, event):
+        """A cell that only one data set has may not be seen, and holds one unit."""
+        before, after = (dict(zip(*map(np.ndarray.tolist, e.value), strict=True))
+                         for e in (known, event))
+        if set(known.output[0].tolist()) - after.keys():
+            self.voided.append(event.entry)
+        both = before.keys() & after.keys()
+        square = float(sum((after[c] - before[c]) ** 2 for c in both))
+        alone = max((d[c] for d in (before, after) for c in d.keys() - both), default=0)
+        self._account(event, max(np.sqrt(square), alone) / event.sensitivity,
+                      square / event.scale**2 / 2)
+        return known.output
+
+    def _choice(self, known, event):
+        if np.shape(known.value) != np.shape(event.value):
+            self._blame(event, "shape differs between neighbours")
+            return known.output
+        shift = np.asarray(event.value) - np.asarray(known.value)
+        largest = float(np.abs(shift).max(initial=0))
+        self._account(event, largest / event.sensitivity,
+                      event.cost * largest / event.sensitivity)
+        return known.output
+
+    def _filter(self, known, event):
+        """A friendly-core filter: see :func:`sklearn_dp._aggregate._friendly_core`."""
+        common = self.units >= 0
+        good = event.value > event.public["bad"]
+        before = known.value[self.units[common]]
+        kept = np.zeros(len(self.units), dtype=bool)
+        kept[common] = known.output[self.units[common]]
+        # In the larger data set every element at or below `bad` is dropped, but for delta.
+        if np.any(known.output & (known.value <= known.public["bad"])) or np.any(kept & ~good):
+            self.voided.append(event.entry)
+        kept[~common] = self.keep_added & good[~common]
+        both = common.copy()
+        both[common] &= before > known.public["bad"]
+        both &= good
+        shift = (event.value[both] - known.value[self.units[both]]).astype(np.float64)
+        largest = float(np.abs(shift).max(initial=0.0))
+        self._account(event, largest / event.sensitivity,
+                      float(np.sum(np.square(shift / event.scale)) / 2))
+        return kept
+
+    def _bernoulli(self, known, event):
+        """A smooth filter: probabilities of the common units, close in l1."""
+        common = self.units >= 0
+        before = known.value[self.units[common]]
+        kept = np.zeros(len(self.units), dtype=bool)
+        kept[common] = known.output[self.units[common]]
+        kept[~common] = self.keep_added & (event.value[~common] > 0)
+        if np.any(kept & (event.value <= 0)):
+            self.voided.append(event.entry)
+        total = float(np.abs(event.value[common] - before).sum() + event.value[~common].sum())
+        missing = np.ones(len(known.value), dtype=bool)
+        missing[self.units[common]] = False
+        total += float(np.sum(known.value[missing]))
+        self._account(event, total / event.sensitivity, 0.0)
+        return kept
+
+
+def _same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
