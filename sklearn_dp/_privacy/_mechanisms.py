@@ -9,6 +9,7 @@ so by the triangle inequality whatever bounds the contribution of a row bounds t
 import math
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows
 from ._session import round_up
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _WEIGHT_STEPS = 2**20
+_GRAM_LIMIT = 2**15  # norm of a row in a second moment: n * 2**30 fits into 63 bits
 _CHUNK = 2**18  # rows; float64 sums of a chunk stay below 2**53
 
 
@@ -122,11 +124,12 @@ def label_sums(rows, labels, n_labels):
     """Exact sums of integer rows for each label, as int64 of shape (n_labels, d)."""
     total = np.zeros((n_labels, rows.shape[1]), dtype=np.int64)
     for start in range(0, len(rows), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        one_hot = np.zeros((min(_CHUNK, len(rows) - start), n_labels))
-        one_hot[np.arange(len(one_hot)), labels[part]] = 1.0
-        # Integers below 2**26, at most 2**18 of them: every partial sum is below 2**53.
-        total += (one_hot.T @ rows[part]).astype(np.int64)
+        part = rows[start:start + _CHUNK]
+        ones = np.ones(len(part))
+        pick = csc_array((ones, labels[start:start + _CHUNK], np.arange(len(part) + 1)),
+                         shape=(n_labels, len(part)))
+        # Integers of at most 2**26, at most 2**18 of them: every partial sum is below 2**53.
+        total += (pick @ part).astype(np.int64)
     return total
 
 
@@ -157,13 +160,24 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, r
 def gram(session, entry, rows, limit, units, rho=None):
     """Noisy second moment sum_i x_i x_i^T, a symmetric matrix in squared steps.
 
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), integer-valued
+        Clipped here to norm `limit`.
+    limit : float
+        In steps; at most 2**24.
+
     Notes
     -----
     Released as the vector (x_a^2, sqrt(2) x_a x_b for a < b), whose norm is exactly |x|^2. So the
     noise has the standard deviation limit^2 / sqrt(2 rho) on the diagonal and 1/sqrt(2) of that
     off it: isometric in the Frobenius norm.
     """
-    rows = clip_integer_rows(rows, limit)
+    coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _GRAM_LIMIT)))
+    # A coarser grid, so that products fit: halving steps and rounding toward zero keeps
+    # |x| <= limit / coarse.
+    rows = np.trunc(clip_integer_rows(rows, limit) / coarse)
+    limit = limit / coarse
     d = rows.shape[1]
     upper = np.triu_indices(d)
     # For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
@@ -173,27 +187,23 @@ def gram(session, entry, rows, limit, units, rho=None):
     sensitivity = np.where(upper[0] == upper[1], round_up(square),
                            round_up(square * math.sqrt(0.5)))
     noisy = session.gaussian(entry, _exact_gram(rows, units)[upper], sensitivity=sensitivity,
-                             rho=rho)
+                             unit=coarse**2, rho=rho)
     matrix = np.zeros((d, d))
     matrix[upper] = noisy
     return matrix + np.triu(matrix, 1).T
 
 
 def _exact_gram(rows, units):
-    """X^T W X in int64; chunks keep every float64 partial sum below 2**53."""
-    largest = float(np.abs(rows).max(initial=1.0))
-    chunk = max(1, min(_CHUNK, int(2.0**52 / largest**2)))
+    """X^T W X in int64; entries of at most 2**15 keep the float64 sums of a chunk below 2**53."""
     total = np.zeros((rows.shape[1],) * 2, dtype=np.int64)
-    for start in range(0, len(rows), chunk):
-        part = rows[start:start + chunk]
-        if units.weights is None:
-            total += (part.T @ part).astype(np.int64)
-        else:
+    for start in range(0, len(rows), _CHUNK):
+        part = rows[start:start + _CHUNK]
+        if units.weights is not None:
             # The square root of the weight scales the row, rounded toward zero: the rows of a
             # unit then have squared norms of sum at most limit^2.
-            root = np.floor(np.sqrt(units.weights[start:start + chunk] * units.step) * 2.0**20)
-            scaled = np.trunc(part * (root * 2.0**-20)[:, None])
-            total += (scaled.T @ scaled).astype(np.int64)
+            root = np.floor(np.sqrt(units.weights[start:start + _CHUNK] * units.step) * 2.0**20)
+            part = np.trunc(part * (root * 2.0**-20)[:, None])
+        total += (part.T @ part).astype(np.int64)
     return total
 
 
