@@ -1,0 +1,397 @@
+"""The rules that hold the package together, read off its syntax trees.
+
+Each rule is a function from a module to the violations found in it. Each is run over the whole
+package, over planted violations that it must catch, and over look-alikes that it must let pass.
+"""
+
+import ast
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "sklearn_dp"
+ROOT = Path(__file__).resolve().parents[1] / PACKAGE
+
+# Who may import whom: strictly from a lower layer, or from inside the same component.
+LAYERS = (
+    {"exceptions"},
+    {"_privacy"},
+    {"ledger", "_sklearn_compat"},
+    {"_aggregate"},
+    {"_base"},
+    {"mean", "covariance", "cluster", "mixture"},
+    {"federated", "model_selection", "inspection", "audit"},
+    {"__init__"},
+)
+LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
+CORE = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl"}
+MAX_BODY_LINES = 60
+
+# The kernel's own randomness: where the noise is made, and where it is handed out.
+NOISE_MODULE = "_privacy._noise"
+RANDOM_MODULES = {NOISE_MODULE, "_privacy._session"}
+RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
+RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
+RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
+DRAWS = {
+    "normal", "standard_normal", "multivariate_normal", "lognormal", "laplace", "exponential",
+    "standard_exponential", "gumbel", "logistic", "cauchy", "standard_cauchy", "standard_t",
+    "gamma", "standard_gamma", "geometric", "poisson", "binomial", "negative_binomial", "rvs",
+    "gauss", "normalvariate", "expovariate", "rounded_gaussian", "rounded_laplace",
+    "truncated_rounded_gaussian",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the package: its dotted name below `sklearn_dp` and its syntax tree."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool = False
+
+    @classmethod
+    def parse(cls, name, source, is_package=False):
+        return cls(name, ast.parse(source), is_package)
+
+    @property
+    def component(self):
+        return self.name.split(".")[0]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name: `from a.b import c as d` is target `a.b.c`, bound as `d`."""
+
+    target: str
+    bound: str
+    line: int
+    lazy: bool
+
+
+def package_modules():
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = list(path.relative_to(ROOT).with_suffix("").parts)
+        is_package = parts[-1] == "__init__"
+        if is_package and len(parts) > 1:
+            parts.pop()
+        yield Module.parse(".".join(parts), path.read_text(encoding="utf-8"), is_package)
+
+
+def _base_of(module, node):
+    """Return the absolute dotted name that an `ImportFrom` node starts from."""
+    if not node.level:
+        return node.module
+    path = [PACKAGE] if module.name == "__init__" else [PACKAGE, *module.name.split(".")]
+    climb = node.level - (1 if module.is_package else 0)
+    return ".".join([*path[: len(path) - climb], *([node.module] if node.module else [])])
+
+
+def _names_type_checking(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def module_imports(module):
+    """List every import of a module; lazy ones run in a function or for type checkers only."""
+    found = []
+
+    def visit(node, lazy):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                bound = name.asname or name.name.split(".")[0]
+                found.append(Import(name.name, bound, node.lineno, lazy))
+        elif isinstance(node, ast.ImportFrom):
+            base = _base_of(module, node)
+            for name in node.names:
+                bound = name.asname or name.name
+                found.append(Import(f"{base}.{name.name}", bound, node.lineno, lazy))
+        inner = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            visit(child, lazy or inner or _names_type_checking(node))
+
+    visit(module.tree, False)
+    return found
+
+
+def dotted(node):
+    """Return `a.b.c` for an attribute chain, with `()` in the place of calls inside it."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    if isinstance(node, ast.Call):
+        return f"{dotted(node.func)}()"
+    return node.id if isinstance(node, ast.Name) else "?"
+
+
+def dotted_uses(module):
+    """Yield (line, full dotted name) for each attribute chain, its first name resolved."""
+    bound = {}
+    for item in module_imports(module):
+        whole = item.target if item.target.split(".")[0] != item.bound else item.bound
+        bound[item.bound] = whole
+    inner = {
+        id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)
+    }
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
+            first, _, rest = dotted(node).partition(".")
+            if first in bound:
+                yield node.lineno, ".".join([bound[first], *([rest] if rest else [])])
+
+
+def under(name, prefixes):
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+# --- the rules ---------------------------------------------------------------------------------
+
+
+def imports_point_down(module):
+    """A module imports from lower layers and from its own component only."""
+    if module.component not in LAYER:
+        yield f"{module.name}: {module.component!r} has no place in LAYERS"
+        return
+    for item in module_imports(module):
+        parts = item.target.split(".")
+        if parts[0] != PACKAGE:
+            continue
+        target = parts[1] if len(parts) > 1 and parts[1] in LAYER else "__init__"
+        same = target == module.component
+        if not same and LAYER[target] >= LAYER[module.component]:
+            yield f"{module.name}:{item.line}: imports {item.target} from its own layer or above"
+
+
+def kernel_is_self_contained(module):
+    """`_privacy` imports numpy, scipy and the standard library only.
+
+    The tables that it makes for people may ask for pandas when they are made.
+    """
+    if module.component != "_privacy":
+        return
+    for item in module_imports(module):
+        top = item.target.split(".")[0]
+        allowed = {"numpy", "scipy", PACKAGE} | ({"pandas"} if item.lazy else set())
+        if top not in allowed and top not in sys.stdlib_module_names:
+            yield f"{module.name}:{item.line}: the kernel imports {item.target}"
+
+
+def noise_comes_from_the_kernel(module):
+    """Only `_noise.py` makes randomness; only the kernel asks it to; the rest ask a session.
+
+    The audit makes test data at random, which is not noise, so it may use generators.
+    """
+    if module.name == NOISE_MODULE:
+        return
+    if module.name not in RANDOM_MODULES and module.component != "audit":
+        yield from _random_sources(module)
+    yield from _random_draws(module)
+
+
+def _random_sources(module):
+    forbidden = (*RANDOM_SOURCES, *RANDOM_HELPERS)
+    for item in module_imports(module):
+        if under(item.target, forbidden) and item.target not in RANDOM_TYPES:
+            yield f"{module.name}:{item.line}: imports the source of randomness {item.target}"
+        if item.target.startswith(f"{PACKAGE}.{NOISE_MODULE}") and module.component != "_privacy":
+            yield f"{module.name}:{item.line}: reaches past the session to {item.target}"
+    for line, name in dotted_uses(module):
+        if under(name, forbidden) and name not in RANDOM_TYPES:
+            yield f"{module.name}:{line}: uses {name}"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in {
+            "Generator", "RandomState", "default_rng", "check_random_state",
+        }:  # fmt: skip
+            yield f"{module.name}:{node.lineno}: makes a generator of its own"
+
+
+def _random_draws(module):
+    for node in ast.walk(module.tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr in DRAWS and not _may_draw(module, dotted(node.func.value)):
+            yield f"{module.name}:{node.lineno}: draws noise with {dotted(node.func)}()"
+
+
+def _may_draw(module, receiver):
+    last = receiver.split(".")[-1]
+    if module.component == "_privacy" and re.search(r"noise|session|^self$|^super\(\)$", last):
+        return True
+    return re.search(r"session(\(\))?$", last) is not None
+
+
+def only_blocks_runs_in_parallel(module):
+    """Only `_aggregate/_blocks.py` imports joblib and threadpoolctl, directly or not."""
+    if module.name == "_aggregate._blocks":
+        return
+    for item in module_imports(module):
+        if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):
+            yield f"{module.name}:{item.line}: imports {item.target}"
+
+
+def private_sklearn_names_in_one_place(module):
+    """Only `_sklearn_compat.py` touches a private name of scikit-learn."""
+    if module.name == "_sklearn_compat":
+        return
+    imported = [(item.line, item.target) for item in module_imports(module)]
+    for line, name in {*imported, *dotted_uses(module)}:
+        private = [part for part in name.split(".")[1:] if re.match(r"_(?!_)", part)]
+        public_module = name.split(".")[0] == "sklearn"
+        if public_module and private and not _is_attribute_of_a_class(name):
+            yield f"{module.name}:{line}: private scikit-learn name {name}"
+
+
+def _is_attribute_of_a_class(name):
+    """Tell `KMeans._more_tags` (inherited, ours to override) from `sklearn._foo`."""
+    before = re.split(r"\._(?!_)", name)[0].split(".")[-1]
+    return before[:1].isupper()
+
+
+def optional_libraries_are_lazy(module):
+    """What is not a core dependency is imported inside the function that needs it."""
+    for item in module_imports(module):
+        top = item.target.split(".")[0]
+        known = top in CORE or top == PACKAGE or top in sys.stdlib_module_names
+        if not known and not item.lazy:
+            yield f"{module.name}:{item.line}: imports {item.target} when it is imported"
+
+
+def functions_are_short(module):
+    """No body is longer than 60 lines, its docstring not counted."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            lines = node.end_lineno - body[0].lineno + 1 if body else 0
+            if lines > MAX_BODY_LINES:
+                yield f"{module.name}:{node.lineno}: {node.name} has {lines} lines"
+
+
+RULES = (
+    imports_point_down,
+    kernel_is_self_contained,
+    noise_comes_from_the_kernel,
+    only_blocks_runs_in_parallel,
+    private_sklearn_names_in_one_place,
+    optional_libraries_are_lazy,
+    functions_are_short,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_package_keeps_the_rule(rule):
+    modules = list(package_modules())
+    assert modules, f"no module found below {ROOT}"
+    assert [violation for module in modules for violation in rule(module)] == []
+
+
+# --- what each rule must catch: (rule, module, source) -------------------------------------------
+
+PLANTED = [
+    (imports_point_down, "_privacy._grid", "from sklearn_dp._aggregate import _pca"),
+    (imports_point_down, "_privacy._grid", "from .._aggregate._pca import pca"),
+    (imports_point_down, "_privacy._grid", "def f():\n    import sklearn_dp._base"),
+    (imports_point_down, "_aggregate._pca", "from .._base import BaseDPEstimator"),
+    (imports_point_down, "_aggregate._pca", "from .. import _base"),
+    (imports_point_down, "cluster._dp_kmeans", "from ..audit import replay"),
+    (imports_point_down, "cluster._dp_kmeans", "from ..mean import FriendlyMean"),
+    (imports_point_down, "cluster._dp_kmeans", "from sklearn_dp import DPKMeans"),
+    (imports_point_down, "cluster._dp_kmeans", "import sklearn_dp"),
+    (imports_point_down, "exceptions", "from ._privacy import _budget"),
+    (imports_point_down, "brand_new._thing", ""),
+    (kernel_is_self_contained, "_privacy._grid", "import sklearn"),
+    (kernel_is_self_contained, "_privacy._report", "import pandas"),
+    (kernel_is_self_contained, "_privacy._grid", "def f():\n    from joblib import Parallel"),
+    (noise_comes_from_the_kernel, "mean._m", "import numpy as np\nz = np.random.normal()"),
+    (noise_comes_from_the_kernel, "mean._m", "import numpy as np\nr = np.random.default_rng(0)"),
+    (noise_comes_from_the_kernel, "mean._m", "import numpy\nnumpy.random.seed(0)"),
+    (noise_comes_from_the_kernel, "mean._m", "import numpy.random as npr"),
+    (noise_comes_from_the_kernel, "mean._m", "from numpy.random import default_rng"),
+    (noise_comes_from_the_kernel, "mean._m", "from numpy import random as r"),
+    (noise_comes_from_the_kernel, "mean._m", "import random"),
+    (noise_comes_from_the_kernel, "mean._m", "import os\nb = os.urandom(8)"),
+    (noise_comes_from_the_kernel, "mean._m", "from os import urandom"),
+    (noise_comes_from_the_kernel, "mean._m", "import secrets"),
+    (noise_comes_from_the_kernel, "mean._m", "from sklearn.utils import check_random_state"),
+    (noise_comes_from_the_kernel, "mean._m", "def f(rng):\n    return rng.normal(size=3)"),
+    (noise_comes_from_the_kernel, "mean._m", "def f(rng):\n    return rng.laplace(0, 1)"),
+    (noise_comes_from_the_kernel, "mean._m", "def f(s):\n    return s.rng('a').standard_normal()"),
+    (noise_comes_from_the_kernel, "mean._m", "from scipy import stats\nz = stats.norm.rvs(3)"),
+    (noise_comes_from_the_kernel, "mean._m", "from .._privacy._noise import NoiseSource"),
+    (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
+    (noise_comes_from_the_kernel, "_privacy._mechanisms", "z = rng.normal()"),
+    (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),
+    (noise_comes_from_the_kernel, "audit._replay", "def f(rng):\n    return rng.normal()"),
+    (only_blocks_runs_in_parallel, "cluster._dp_kmeans", "import joblib"),
+    (only_blocks_runs_in_parallel, "cluster._dp_kmeans", "from joblib import Parallel"),
+    (only_blocks_runs_in_parallel, "_base", "def f():\n    import threadpoolctl"),
+    (only_blocks_runs_in_parallel, "_base", "from sklearn.utils.parallel import delayed"),
+    (private_sklearn_names_in_one_place, "_base", "from sklearn.cluster._kmeans import _labels"),
+    (private_sklearn_names_in_one_place, "_base", "from sklearn.utils import _safe_indexing"),
+    (private_sklearn_names_in_one_place, "_base", "import sklearn.utils._tags"),
+    (private_sklearn_names_in_one_place, "_base", "import sklearn\nf = sklearn.base._fit_context"),
+    (private_sklearn_names_in_one_place, "_base", "from sklearn import base\nbase._fit_context()"),
+    (optional_libraries_are_lazy, "inspection._plot", "import matplotlib.pyplot as plt"),
+    (optional_libraries_are_lazy, "federated._run", "from ray import remote"),
+    (optional_libraries_are_lazy, "_base", "class A:\n    import pandas"),
+    (optional_libraries_are_lazy, "_base", "try:\n    import opendp\nexcept ImportError: ..."),
+    (functions_are_short, "_base", "def f():\n" + "    x = 1\n" * 61),
+    (functions_are_short, "_base", "class A:\n  def f(self):\n" + "    x = 1\n" * 61),
+]
+
+
+def _plant_id(value):
+    return value.__name__ if callable(value) else ""
+
+
+@pytest.mark.parametrize(("rule", "name", "source"), PLANTED, ids=_plant_id)
+def test_rule_catches_a_planted_violation(rule, name, source):
+    assert list(rule(Module.parse(name, source)))
+
+
+def test_every_rule_has_a_planted_violation():
+    assert {rule for rule, _, _ in PLANTED} == set(RULES)
+
+
+LOOK_ALIKES = [
+    ("_privacy._session", "from . import _noise\nfrom ..exceptions import PrivacyWarning"),
+    ("_privacy._session", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
+    ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),
+    ("_privacy._noise", "import os\nb = os.urandom(8)"),
+    ("_aggregate._blocks", "import joblib\nimport threadpoolctl"),
+    ("_aggregate._lloyd", "import numpy as np\ndef f(r: np.random.Generator):\n    r.random()"),
+    ("_aggregate._lloyd", "def f(session):\n    return session.laplace('a', 0)"),
+    ("_aggregate._lloyd", "def f(model):\n    return model.random.shape"),
+    ("_sklearn_compat", "from sklearn.base import _fit_context"),
+    ("cluster._dp_kmeans", "from .._base import BaseDPEstimator\nfrom ._shared import helper"),
+    ("cluster._dp_kmeans", "from .._sklearn_compat import tags\nfrom sklearn import __version__"),
+    ("cluster._dp_kmeans", "if TYPE_CHECKING:\n    import pandas"),
+    ("_privacy._report", "def to_frame():\n    import pandas"),
+    ("audit._replay", "import numpy as np\nr = np.random.default_rng(0).permutation(3)"),
+    ("inspection._plot", "def plot():\n    import matplotlib.pyplot as plt"),
+    ("__init__", "from .cluster import DPKMeans\nfrom . import exceptions"),
+    ("_base", "def f():\n    '''Doc.\n" + "\n" * 70 + "    '''\n" + "    x = 1\n" * 60),
+]
+
+
+@pytest.mark.parametrize(("name", "source"), LOOK_ALIKES)
+def test_no_rule_objects_to_a_look_alike(name, source):
+    module = Module.parse(name, source, is_package=name == "__init__")
+    assert [violation for rule in RULES for violation in rule(module)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_package", "source", "target"),
+    [
+        ("mean._m", False, "from . import a", "sklearn_dp.mean.a"),
+        ("mean._m", False, "from .b import a", "sklearn_dp.mean.b.a"),
+        ("mean._m", False, "from .. import a", "sklearn_dp.a"),
+        ("mean._m", False, "from ..b.c import a", "sklearn_dp.b.c.a"),
+        ("mean", True, "from ._m import a", "sklearn_dp.mean._m.a"),
+        ("mean", True, "from .._base import a", "sklearn_dp._base.a"),
+        ("_base", False, "from ._privacy import a", "sklearn_dp._privacy.a"),
+        ("__init__", True, "from .mean import a", "sklearn_dp.mean.a"),
+    ],
+)
+def test_relative_imports_are_resolved(name, is_package, source, target):
+    assert module_imports(Module.parse(name, source, is_package))[0].target == target
