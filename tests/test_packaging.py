@@ -1,0 +1,104 @@
+"""What pyproject.toml declares is what the code imports, and nothing else."""
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import sklearn_dp
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "pillow"}
+# Imported by a folder's scripts beyond what the package itself needs: the extra that supplies it.
+EXTRAS_OF = {"tests": ["test"], "examples": ["plot"], "benchmarks": ["bench", "accounting"]}
+
+
+def distribution(module):
+    return DISTRIBUTION.get(module, module.replace("_", "-"))
+
+
+def requirement_name(requirement):
+    return re.match(r"[A-Za-z0-9._-]+", requirement)[0]
+
+
+def declared(extras=()):
+    """Names required by the core and by some extras, extras of extras included."""
+    names = {requirement_name(item) for item in PROJECT["dependencies"]}
+    for extra in extras:
+        for item in PROJECT["optional-dependencies"][extra]:
+            own = re.match(r"sklearn-dp\[(.*)\]", item)
+            names |= declared(own[1].split(",")) if own else {requirement_name(item)}
+    return names
+
+
+def imported(folder):
+    """Map each third-party distribution imported below a folder to one file that imports it."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        local = {other.stem for other in path.parent.glob("*.py")}
+        for module in top_level_imports(path.read_text(encoding="utf-8")):
+            if module not in sys.stdlib_module_names and module not in local:
+                found.setdefault(distribution(module), path.name)
+    found.pop("sklearn-dp", None)
+    return found
+
+
+def top_level_imports(source):
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name.split(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.split(".")[0]
+
+
+def undeclared(folder, names):
+    return {name: file for name, file in imported(folder).items() if name not in names}
+
+
+def test_what_the_package_imports_is_declared():
+    # test_architecture has shown that anything but the core is imported inside functions.
+    assert undeclared(ROOT / "sklearn_dp", declared(PROJECT["optional-dependencies"])) == {}
+
+
+def test_core_dependencies_are_all_used():
+    core = {requirement_name(item) for item in PROJECT["dependencies"]}
+    assert core - set(imported(ROOT / "sklearn_dp")) == set()
+
+
+@pytest.mark.parametrize("folder", EXTRAS_OF)
+def test_what_scripts_and_tests_import_is_in_their_extra(folder):
+    assert undeclared(ROOT / folder, declared(EXTRAS_OF[folder])) == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import requests", "from requests.adapters import x", "def f():\n    import requests as r"],
+)
+def test_an_undeclared_import_is_caught(tmp_path, source):
+    (tmp_path / "planted.py").write_text(f"import numpy, os, sklearn.base\n{source}\n")
+    assert undeclared(tmp_path, declared(PROJECT["optional-dependencies"])) == {
+        "requests": "planted.py"
+    }
+
+
+def test_oldest_tested_versions_are_the_stated_lower_bounds():
+    lines = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    extras = PROJECT["optional-dependencies"]
+    stated = [*PROJECT["dependencies"], *extras["test"], *extras["accounting"], *extras["plot"]]
+    bounds = dict(item.split(">=") for item in stated if ">=" in item)
+    assert pinned == bounds
+
+
+def test_version_is_stated_once_and_the_same():
+    assert sklearn_dp.__version__ == PROJECT["version"]
+
+
+def test_ci_entry_point_can_be_run():
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert "make test" in script.read_text(encoding="utf-8")
