@@ -1,0 +1,177 @@
+"""A privacy budget: what a fit, or many fits, may spend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ._accounting import (
+    check_delta,
+    check_positive,
+    gaussian_epsilon,
+    gaussian_rho,
+    mu_from_rho,
+    sum_down,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+
+
+def epsilon_of(
+    rho: float, delta: float, gaussian: bool = True, delta_failure: float = 0.0
+) -> float:
+    """Epsilon at ``delta`` of releases that cost ``rho`` in all, rounded up.
+
+    Parameters
+    ----------
+    rho : float
+        Total zCDP cost.
+    delta : float
+        Delta of the (epsilon, delta)-DP guarantee, in (0, 1).
+    gaussian : bool, default=True
+        Whether every release is plain Gaussian noise with a global sensitivity: the exact curve
+        of Gaussian differential privacy. Otherwise the tight conversion of zCDP.
+    delta_failure : float, default=0.0
+        Part of ``delta`` that failure events of the releases use up (``gaussian=False`` only).
+
+    Returns
+    -------
+    epsilon : float
+    """
+    left = _delta_left(delta, gaussian, delta_failure)
+    if gaussian:
+        return gaussian_epsilon(mu_from_rho(rho), left)
+    return zcdp_epsilon(rho, left)
+
+
+@dataclass(frozen=True)
+class PrivacyBudget:
+    """A privacy target: (epsilon, delta)-DP or (rho, delta)-zCDP.
+
+    Exactly one of ``epsilon`` and ``rho`` is given. ``delta=0`` means pure DP (which no Gaussian
+    release can serve) or pure zCDP.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        Positive and finite.
+    delta : float, default=0.0
+        In [0, 1).
+    rho : float, optional
+        Positive and finite.
+
+    Raises
+    ------
+    TypeError
+        If a value is not a real number (a bool is none).
+    ValueError
+        If a value is out of range, or both or neither of ``epsilon`` and ``rho`` are given.
+
+    Examples
+    --------
+    >>> budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    >>> round(budget.to_rho(), 5)
+    0.02801
+    >>> PrivacyBudget(rho=0.5, delta=1e-8).split([0.25, 0.75])
+    (PrivacyBudget(rho=0.125, delta=2.5e-09), PrivacyBudget(rho=0.375, delta=7.5e-09))
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("exactly one of epsilon and rho must be given")
+        for name in ("epsilon", "rho"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_positive(name, getattr(self, name)))
+        object.__setattr__(self, "delta", check_delta("delta", self.delta, zero=True))
+
+    def __repr__(self) -> str:
+        size = f"rho={self.rho!r}" if self.epsilon is None else f"epsilon={self.epsilon!r}"
+        return f"{type(self).__name__}({size}, delta={self.delta!r})"
+
+    def split(self, shares: Iterable[float]) -> tuple[PrivacyBudget, ...]:
+        """Return one budget per share: the share of epsilon or rho, and the same share of delta.
+
+        The exact sums of the parts are at most the whole, so the parts compose to at most the
+        whole under zCDP composition (a rho budget) or basic composition (an epsilon budget, any
+        mechanisms). Gaussian releases get far more out of shares of `to_rho` than out of parts
+        of an epsilon budget.
+
+        Parameters
+        ----------
+        shares : iterable of float
+            Positive, with a sum of at most 1 (up to rounding: ten times 0.1 is 1).
+        """
+        exact = [Fraction(check_positive("shares", share)) for share in shares]
+        if not exact:
+            raise ValueError("shares must not be empty")
+        if math.fsum(map(float, exact)) > 1:
+            raise ValueError("shares must sum to at most 1")
+        whole = max(Fraction(1), sum(exact, Fraction(0)))
+        return tuple(self._part(share / whole) for share in exact)
+
+    def _part(self, share: Fraction) -> PrivacyBudget:
+        delta = _floor(share * Fraction(self.delta))
+        if self.rho is not None:
+            return PrivacyBudget(rho=_floor(share * Fraction(self.rho)), delta=delta)
+        assert self.epsilon is not None
+        return PrivacyBudget(epsilon=_floor(share * Fraction(self.epsilon)), delta=delta)
+
+    def to_rho(self, gaussian: bool = True, delta_failure: float = 0.0) -> float:
+        """Return the largest total rho that releases may cost inside this budget, rounded down.
+
+        Whatever is spent inside it also computes, by `total_epsilon`, to at most the target.
+
+        Parameters
+        ----------
+        gaussian : bool, default=True
+            Whether every release is plain Gaussian noise with a global sensitivity.
+        delta_failure : float, default=0.0
+            Part of delta for failure events of the releases. An all-Gaussian plan has none.
+        """
+        if self.rho is not None:
+            if check_delta("delta_failure", delta_failure, zero=True) > self.delta:
+                raise ValueError(f"delta_failure must be at most delta={self.delta}")
+            return self.rho
+        assert self.epsilon is not None
+        left = _delta_left(self.delta, gaussian, delta_failure)
+        return gaussian_rho(self.epsilon, left) if gaussian else zcdp_rho(self.epsilon, left)
+
+    def total_epsilon(
+        self,
+        rho: float | None = None,
+        gaussian: bool = True,
+        delta_failure: float = 0.0,
+        delta: float | None = None,
+    ) -> float:
+        """Return the epsilon of a plan that costs ``rho`` (default: all), rounded up.
+
+        ``delta`` defaults to the budget's own; give one to read a pure zCDP budget. See
+        `epsilon_of`.
+        """
+        delta = self.delta if delta is None else delta
+        if rho is None:
+            rho = self.to_rho(gaussian, delta_failure)
+        return epsilon_of(rho, delta, gaussian, delta_failure)
+
+
+def _delta_left(delta: float, gaussian: bool, delta_failure: float) -> float:
+    """Return what failure events leave of delta for the conversion, rounded down."""
+    delta = check_delta("delta", delta)
+    delta_failure = check_delta("delta_failure", delta_failure, zero=True)
+    if gaussian and delta_failure > 0:
+        raise ValueError("delta_failure must be 0 when all releases are Gaussian")
+    if delta_failure >= delta:
+        raise ValueError(f"delta_failure must be below delta={delta}")
+    return sum_down([delta, -delta_failure])
+
+
+def _floor(value: Fraction) -> float:
+    """Largest float that is at most ``value`` >= 0."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, 0.0)
