@@ -41,7 +41,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri_exp
 
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
-LOG_MARGIN = 2e-11
+LOG_MARGIN = 5e-12
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
 ROUNDING = 16 * np.finfo(float).eps
 #: A returned budget is this much (relative) below the verified one, so that whatever is spent

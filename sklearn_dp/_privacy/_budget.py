@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ._accounting import (
+    SMALLEST_DELTA,
     check_delta,
+    check_non_negative,
     check_positive,
     gaussian_epsilon,
     gaussian_rho,
@@ -27,9 +29,9 @@ def epsilon_of(
     Parameters
     ----------
     rho : float
-        Total zCDP cost.
+        Total zCDP cost, at least 0.
     delta : float
-        Delta of the (epsilon, delta)-DP guarantee, in (0, 1).
+        Delta of the (epsilon, delta)-DP guarantee, in [0, 1).
     gaussian : bool, default=True
         Whether every release is plain Gaussian noise with a global sensitivity: the exact curve
         of Gaussian differential privacy. Otherwise the tight conversion of zCDP.
@@ -39,8 +41,13 @@ def epsilon_of(
     Returns
     -------
     epsilon : float
+        Infinite if no delta is left: zCDP alone bounds no epsilon at delta = 0.
     """
     left = _delta_left(delta, gaussian, delta_failure)
+    if check_non_negative("rho", rho) == 0:
+        return 0.0
+    if left < SMALLEST_DELTA:
+        return math.inf
     if gaussian:
         return gaussian_epsilon(mu_from_rho(rho), left)
     return zcdp_epsilon(rho, left)
@@ -125,7 +132,7 @@ class PrivacyBudget:
     def to_rho(self, gaussian: bool = True, delta_failure: float = 0.0) -> float:
         """Return the largest total rho that releases may cost inside this budget, rounded down.
 
-        Whatever is spent inside it also computes, by `total_epsilon`, to at most the target.
+        Whatever is spent inside it also computes, by `epsilon_of`, to at most the target.
 
         Parameters
         ----------
@@ -134,40 +141,39 @@ class PrivacyBudget:
         delta_failure : float, default=0.0
             Part of delta for failure events of the releases. An all-Gaussian plan has none.
         """
+        left = _delta_left(self.delta, gaussian, delta_failure)
         if self.rho is not None:
-            if check_delta("delta_failure", delta_failure, zero=True) > self.delta:
-                raise ValueError(f"delta_failure must be at most delta={self.delta}")
             return self.rho
         assert self.epsilon is not None
-        left = _delta_left(self.delta, gaussian, delta_failure)
+        if left < SMALLEST_DELTA:
+            raise ValueError("an epsilon budget needs delta > delta_failure to convert to rho")
         return gaussian_rho(self.epsilon, left) if gaussian else zcdp_rho(self.epsilon, left)
 
-    def total_epsilon(
+    def epsilon_of(
         self,
         rho: float | None = None,
         gaussian: bool = True,
         delta_failure: float = 0.0,
         delta: float | None = None,
     ) -> float:
-        """Return the epsilon of a plan that costs ``rho`` (default: all), rounded up.
+        """Return the epsilon of a plan that costs ``rho`` (default: all of it), rounded up.
 
-        ``delta`` defaults to the budget's own; give one to read a pure zCDP budget. See
-        `epsilon_of`.
+        At the budget's own delta, or at a given one, for instance to read a pure zCDP budget.
+        See the function `epsilon_of`.
         """
-        delta = self.delta if delta is None else delta
         if rho is None:
             rho = self.to_rho(gaussian, delta_failure)
-        return epsilon_of(rho, delta, gaussian, delta_failure)
+        return epsilon_of(rho, self.delta if delta is None else delta, gaussian, delta_failure)
 
 
 def _delta_left(delta: float, gaussian: bool, delta_failure: float) -> float:
     """Return what failure events leave of delta for the conversion, rounded down."""
-    delta = check_delta("delta", delta)
+    delta = check_delta("delta", delta, zero=True)
     delta_failure = check_delta("delta_failure", delta_failure, zero=True)
     if gaussian and delta_failure > 0:
         raise ValueError("delta_failure must be 0 when all releases are Gaussian")
-    if delta_failure >= delta:
-        raise ValueError(f"delta_failure must be below delta={delta}")
+    if delta_failure > delta:
+        raise ValueError(f"delta_failure must be at most delta={delta}")
     return sum_down([delta, -delta_failure])
 
 
