@@ -133,7 +133,8 @@ def label_sums(rows, labels, n_labels):
     return total
 
 
-def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, rho=None):
+def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, unit=1.0,
+               rho=None):
     """Noisy sums of integer rows, of norm at most `limit` steps each, by label.
 
     Parameters
@@ -144,21 +145,23 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, r
         In steps; public or released.
     labels : ndarray of shape (n,), optional
         A released function of each row; one label for all by default.
+    unit : float
+        Length of a step.
 
     Returns
     -------
-    sums : ndarray of shape (n_labels, d), in steps
+    sums : ndarray of shape (n_labels, d)
     """
     rows = units.weigh(clip_integer_rows(rows, limit))
     labels = np.zeros(len(rows), dtype=np.int64) if labels is None else labels
     # A row touches the sums of one label and has norm at most limit; a unit is a combination of
     # rows with weights of sum at most one, so the stacked vector of sums moves by at most limit.
     return session.gaussian(entry, label_sums(rows, labels, n_labels), sensitivity=float(limit),
-                            rho=rho)
+                            unit=unit, rho=rho)
 
 
-def gram(session, entry, rows, limit, units, rho=None):
-    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix in squared steps.
+def gram(session, entry, rows, limit, units, *, unit=1.0, rho=None):
+    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix.
 
     Parameters
     ----------
@@ -166,6 +169,8 @@ def gram(session, entry, rows, limit, units, rho=None):
         Clipped here to norm `limit`.
     limit : float
         In steps; at most 2**24.
+    unit : float
+        Length of a step; the result is in squared lengths.
 
     Notes
     -----
@@ -187,7 +192,7 @@ def gram(session, entry, rows, limit, units, rho=None):
     sensitivity = np.where(upper[0] == upper[1], round_up(square),
                            round_up(square * math.sqrt(0.5)))
     noisy = session.gaussian(entry, _exact_gram(rows, units)[upper], sensitivity=sensitivity,
-                             unit=coarse**2, rho=rho)
+                             unit=(coarse * unit) ** 2, rho=rho)
     matrix = np.zeros((d, d))
     matrix[upper] = noisy
     return matrix + np.triu(matrix, 1).T

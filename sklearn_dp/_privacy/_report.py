@@ -43,7 +43,7 @@ class PrivacyReport:
         """Collect what a session noted; without a log, describe the plan."""
         releases = tuple(dict(row) for row in log) or tuple(plan.rows())
         return cls(
-            epsilon=plan.target.epsilon_of(plan.rho, plan.gaussian, plan.delta_failure),
+            epsilon=plan.epsilon,
             delta=plan.target.delta, rho=plan.rho,
             spent_rho=float(sum(row["rho"] for row in log)),
             accounting="Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",

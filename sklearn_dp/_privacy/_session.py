@@ -18,7 +18,8 @@ from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
 from ._report import PrivacyReport
 from ._tape import Event, active_tape
 
-__all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up"]
+__all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up",
+           "simulation_delta"]
 
 GAUSSIAN = "gaussian"
 """The mechanism whose composition is exactly mu-GDP."""
@@ -28,6 +29,15 @@ _DENSE_CANDIDATES = 2**20  # below this all cells of a sparse histogram get thei
 
 class PlanError(RuntimeError):
     """A release that the plan does not hold: a bug of an estimator, never of its user."""
+
+
+def simulation_delta(epsilon):
+    """delta that a plan must hold for each simulated sparse histogram.
+
+    If an (epsilon, delta)-DP release is replaced by one within total variation t of it, the result
+    is (epsilon, delta + t (1 + exp(epsilon)))-DP.
+    """
+    return SIMULATION_TV * (1 + math.exp(min(epsilon, 700.0)))
 
 
 def round_up(value):
@@ -116,6 +126,11 @@ class PrivacyPlan:
         """Whether every release is a plain Gaussian, so that mu-GDP accounting is exact."""
         return all(entry.mechanism == GAUSSIAN for entry in self.entries)
 
+    @property
+    def epsilon(self):
+        """The guarantee is (epsilon, target.delta)-DP."""
+        return self.target.epsilon_of(self.rho, self.gaussian, self.delta_failure)
+
     def __getitem__(self, name):
         for entry in self.entries:
             if entry.name == name:
@@ -202,7 +217,7 @@ class PrivacySession:
         if book is not None:
             plan = self.plan
             book.charge(LedgerCharge(
-                epsilon=plan.target.epsilon_of(plan.rho, plan.gaussian, plan.delta_failure),
+                epsilon=plan.epsilon,
                 delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
                 gaussian=plan.gaussian, unit=plan.unit, label=label))
 
@@ -306,7 +321,8 @@ class PrivacySession:
         rho = self._cost(entry, rho)
         sigma = float(_sigma(sensitivity, rho))
         low = math.floor(threshold) + 1
-        self._charge(entry, rho, self._simulation_delta(n_candidates))
+        # Simulated cells follow their law up to a total variation that the entry must hold.
+        self._charge(entry, rho, SIMULATION_TV if n_candidates > _DENSE_CANDIDATES else 0.0)
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order].astype(np.int64), counts[order].astype(np.int64)
         draw = _dense_cells if n_candidates <= _DENSE_CANDIDATES else _simulated_cells
@@ -316,11 +332,6 @@ class PrivacySession:
                             output)
         self._note(entry, "gaussian", sensitivity, sigma, unit, rho)
         return output[0].copy(), output[1] * float(unit)
-
-    @staticmethod
-    def _simulation_delta(n_candidates):
-        """Total variation between simulated and real noise in the empty cells."""
-        return SIMULATION_TV if n_candidates > _DENSE_CANDIDATES else 0.0
 
     def laplace(self, entry, value, *, sensitivity, epsilon, unit=1.0):
         """Release integers with rounded Laplace noise: epsilon-DP for l1 sensitivity `sensitivity`.
