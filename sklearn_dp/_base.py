@@ -1,0 +1,177 @@
+"""What every private estimator has: parameters -> plan -> session -> report."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._privacy._budget import PrivacyBudget
+from ._privacy._domain import Domain
+from ._privacy._mechanisms import Units
+from ._privacy._session import PrivacyPlan, PrivacySession
+from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
+from .exceptions import UtilityWarning
+
+__all__ = ["BaseDPEstimator", "check_integer", "check_real"]
+
+
+def check_integer(value, name, *, low=None, high=None):
+    """An integer parameter within public limits, or an error that names it."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer.")
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = " and ".join(
+            text for text in (f"at least {low}" if low is not None else "",
+                              f"at most {high}" if high is not None else "") if text)
+        raise ValueError(f"{name} must be {limits}.")
+    return int(value)
+
+
+def check_real(value, name, *, low=0.0, high=np.inf):
+    """A finite number in the open interval (low, high), or an error that names it."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number.")
+    if not low < value < high:
+        raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
+    return float(value)
+
+
+class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base class of the differentially private estimators.
+
+    A subclass gives
+
+    * ``_check_parameters(n_features)``: raise for bad values of its own parameters;
+    * ``_plan_entries(target, n_features)``: the tuple of plan entries;
+    * ``_fit(X, units, session, progress)``: compute from releases only and set the fitted
+      attributes, ``status_`` among them.
+
+    Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
+    `ledger`, `n_jobs` and `random_state`.
+    """
+
+    _not_released = ("labels_",)
+    """Attributes that are kept in memory for convenience and never leave it in a pickle."""
+
+    # -- parameters -----------------------------------------------------------------------------
+
+    def _target(self):
+        """The budget that the parameters ask for: epsilon=1 when neither is set."""
+        if self.rho is not None and self.epsilon is not None:
+            raise ValueError("epsilon and rho: set at most one of them.")
+        if self.rho is not None:
+            return PrivacyBudget(rho=self.rho, delta=self.delta)
+        return PrivacyBudget(epsilon=1.0 if self.epsilon is None else self.epsilon,
+                             delta=self.delta)
+
+    def _check_shared(self):
+        if self.n_jobs is not None:
+            check_integer(self.n_jobs, "n_jobs")
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs must not be 0.")
+        target = self._target()
+        if target.delta <= 0:
+            raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+        return target
+
+    def _check_parameters(self, n_features):
+        """Raise for bad values of the parameters of a subclass."""
+
+    def _domain(self, n_features):
+        return Domain.from_bounds(self.bounds, n_features)
+
+    # -- plan -----------------------------------------------------------------------------------
+
+    def _plan_entries(self, target, n_features):
+        raise TypeError("a subclass must give its plan entries")
+
+    def _plan_notes(self):
+        """Sentences for the report."""
+        return ()
+
+    def _make_plan(self, n_features, unit):
+        target = self._check_shared()
+        self._domain(n_features)
+        self._check_parameters(n_features)
+        return PrivacyPlan(target, tuple(self._plan_entries(target, n_features)), unit,
+                           self._plan_notes())
+
+    def privacy_plan(self, n_features, *, unit="row"):
+        """What a fit would release and spend, before any data are seen.
+
+        Parameters
+        ----------
+        n_features : int
+        unit : {"row", "group"}, default="row"
+            "group" is what `fit` uses when it gets `groups`.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
+        """
+        if unit not in ("row", "group"):
+            raise ValueError("unit must be 'row' or 'group'.")
+        return self._make_plan(check_integer(n_features, "n_features", low=1), unit)
+
+    # -- fit ------------------------------------------------------------------------------------
+
+    def _fit_validated(self, X, groups):
+        """Charge, validate, fit. The body of every public `fit`."""
+        session = self._open_session(X, "row" if groups is None else "group")
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        return self._fit_session(X, self._units(X, groups), session)
+
+    def _open_session(self, X, unit):
+        """Plan and charge from the shape alone: the ledger is asked before data are looked at.
+
+        What has no countable features is not charged: validation refuses it next.
+        """
+        try:
+            n_features = num_features(X)
+        except (TypeError, ValueError, AttributeError):
+            n_features = 0
+        if n_features < 1:
+            validate_data(self, X, dtype=[np.float64, np.float32])
+        plan = self._make_plan(n_features, unit)
+        return PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
+                              label=type(self).__name__)
+
+    def _fit_session(self, X, units, session):
+        progress = Progress(self)
+        self._fit(np.ascontiguousarray(X, dtype=np.float64), units, session, progress)
+        self.privacy_report_ = session.report()
+        if self.status_ != "ok":
+            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=5)
+        progress.finish()
+        return self
+
+    @staticmethod
+    def _units(X, groups):
+        if groups is None:
+            return Units(len(X))
+        groups = np.asarray(groups)
+        if groups.ndim != 1:
+            raise ValueError("groups must be one-dimensional.")
+        if len(groups) != len(X):
+            raise ValueError("groups must have one entry for each row.")
+        if groups.dtype.kind in "fc" and not np.isfinite(groups).all():
+            raise ValueError("groups must not hold NaN or infinity.")
+        return Units(len(X), groups)
+
+    def _fit(self, X, units, session, progress):
+        raise TypeError("a subclass must fit")
+
+    def _validate_predict(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    # -- leaving memory ---------------------------------------------------------------------------
+
+    def __getstate__(self):
+        state = dict(super().__getstate__())
+        for name in self._not_released:
+            state.pop(name, None)
+        return state

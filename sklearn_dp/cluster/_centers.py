@@ -1,0 +1,111 @@
+"""What the clusterers with centres share: everything after `fit`."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics.pairwise import euclidean_distances
+
+from .._base import BaseDPEstimator, check_integer
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["BaseDPCenters"]
+
+
+class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
+                    BaseDPEstimator):
+    """Base class of the k-means estimators: predict, transform and score from released centres."""
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        """Compute private cluster centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group, and each group has the same total weight.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+        """
+        return self._fit_validated(X, groups)
+
+    def _check_parameters(self, n_features):
+        check_integer(self.n_clusters, "n_clusters", low=1)
+
+    def _set_centers(self, X, centers, weights):
+        """Store centres by decreasing released weight, and the labels (which are no release)."""
+        order = np.argsort(-weights, kind="stable")
+        self.cluster_centers_ = centers[order]
+        self.cluster_weights_ = np.maximum(weights[order], 0.0)
+        self.labels_ = self._nearest(X)
+
+    def _nearest(self, X):
+        labels = pairwise_distances_argmin(X, self.cluster_centers_.astype(X.dtype, copy=False))
+        return labels.astype(np.int32)
+
+    @property
+    def _n_features_out(self):
+        return self.cluster_centers_.shape[0]
+
+    def predict(self, X):
+        """Index of the nearest released centre for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of int32 of shape (n_samples,)
+        """
+        return self._nearest(self._validate_predict(X))
+
+    def transform(self, X):
+        """Distances to the released centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._validate_predict(X)
+        return euclidean_distances(X, self.cluster_centers_.astype(X.dtype, copy=False))
+
+    def score(self, X, y=None):
+        """Minus the sum of squared distances to the nearest centre.
+
+        No noise and no charge: the score of private rows is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._validate_predict(X)
+        centers = self.cluster_centers_.astype(X.dtype, copy=False)
+        _, distances = pairwise_distances_argmin_min(X, centers)
+        return -float(np.square(distances, dtype=np.float64).sum())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,105 @@
+"""Differentially private k-means, the drop-in for KMeans."""
+
+from .._aggregate._engine import engine_entries, fit_engine
+from ._centers import BaseDPCenters
+
+__all__ = ["DPKMeans"]
+
+
+class DPKMeans(BaseDPCenters):
+    """K-means with a differential privacy guarantee for every row, or every group of rows.
+
+    A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
+    centres; locally clipped noisy Lloyd steps with a Kalman update, and moves that merge and
+    split clusters, refine them. All releases have Gaussian noise on an integer grid, so the
+    accounting is exact.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for. Honest bounds help most when there are few rows.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread and is fast.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Released centres, by decreasing released weight.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        Released number of units near each centre.
+    labels_ : ndarray of int32 of shape (n_samples,)
+        Nearest centre of each training row. In memory only: it is not a release, and is not
+        pickled.
+    radius_ : float
+        Released (or public) radius of the ball that the rows were clipped to.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPKTupleKMeans : Through non-private clusterings of random blocks.
+    FriendlyMean : A single centre, without any bound.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
+    not public. An empty data set is refused, as everywhere in scikit-learn; all other sizes get
+    an answer.
+
+    References
+    ----------
+    Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
+    round. ICML. (coreset idea)
+    Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
+    framework. PODS. (noisy Lloyd steps)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPKMeans
+    >>> X = np.vstack([np.full((5000, 2), -0.5), np.full((5000, 2), 0.5)])
+    >>> model = DPKMeans(n_clusters=2, epsilon=1.0, bounds=1.0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+
+    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 ledger=None, n_jobs=None, random_state=None):
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _plan_entries(self, target, n_features):
+        return engine_entries(target, n_features, bounds_known=self.bounds is not None)
+
+    def _fit(self, X, units, session, progress):
+        result = fit_engine(session, X, units, self._domain(X.shape[1]), self.n_clusters,
+                            callback=progress)
+        self.radius_ = result.radius
+        self.status_ = result.status
+        self._set_centers(X, result.centers, result.weights)
