@@ -3,7 +3,8 @@
 #
 #   make test     the test suite                 make lint    ruff, and mypy on the kernel
 #   make demo     the main job, on real data     make bench   the benchmarks
-#   make audit    the long privacy audits        make clean   remove what make has made
+#   make audit    the long privacy audits        make docs    the documentation, in site/
+#   make clean    remove what make has made
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
@@ -11,7 +12,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit bench lint clean help
+.PHONY: test demo audit bench lint docs clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -38,8 +39,11 @@ lint: $(VENV)/.has-lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.has-docs
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf -- "$(VENV)" build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf -- "$(VENV)" build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf -- {} +
 
 help:
