@@ -92,7 +92,7 @@ class NoiseSource:
             if seed < 0:
                 raise ValueError("seed must be non-negative.")
         self._seed, self._tag = seed, tag
-        self._restart(0, BLOCK)
+        self._stream = _Stream(seed, tag)
 
     @property
     def seeded(self) -> bool:
@@ -101,34 +101,13 @@ class NoiseSource:
 
     # -- the stream ---------------------------------------------------------------------------
 
-    def _restart(self, counter: int, position: int) -> None:
-        """Continue at `position` of the block before number `counter`."""
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._counter, self._position = counter, position
-        self._block = _Block(self._words(counter - 1) if position < BLOCK else _NO_WORDS)
-
-    def _words(self, counter: int) -> np.ndarray:
-        """Block number `counter` of the stream."""
-        if self._seed is None:
-            data = os.urandom(8 * BLOCK)
-        else:
-            # The numbers are decimal and the tag comes last, so no two inputs are alike.
-            name = f"sklearn_dp/noise/1|{self._seed}|{counter}|{self._tag}"
-            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
-        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
-
-    def _claim(self, size: int) -> "tuple[_Block, slice]":
-        """At most `size` words that nobody else gets."""
-        if self._seed is None and os.getpid() != self._pid:
-            self._restart(0, BLOCK)  # a forked child must not use its parent's words
-        with self._lock:
-            if self._position == BLOCK:
-                self._block = _Block(self._words(self._counter))
-                self._counter, self._position = self._counter + 1, 0
-            part = slice(self._position, min(BLOCK, self._position + size))
-            self._position = part.stop
-            return self._block, part
+    def _claim(self, size):
+        """A block and a slice of at most `size` of its words, which nobody else gets."""
+        stream = self._stream
+        if not self.seeded and stream.pid != os.getpid():
+            # A forked child must not use its parent's words.
+            stream = self._stream = _Stream(None, self._tag)
+        return stream.claim(size)
 
     def _pieces(self, size: int):
         """Blocks with the parts of them, and of the output, that serve `size` words."""
@@ -144,12 +123,12 @@ class NoiseSource:
         return int(block.words[part.start])
 
     def __getstate__(self):
-        place = (0, BLOCK) if self._seed is None else (self._counter, self._position)
+        place = self._stream.place() if self.seeded else ()
         return {"seed": self._seed, "tag": self._tag, "place": place}
 
     def __setstate__(self, state):
         self._seed, self._tag = state["seed"], state["tag"]
-        self._restart(*state["place"])
+        self._stream = _Stream(self._seed, self._tag, *state["place"])
 
     # -- uniform ------------------------------------------------------------------------------
 
@@ -363,7 +342,39 @@ def gaussian_tail(sigma: float, low: int) -> float:
     return float(_tail_fraction(Fraction(sigma), low))
 
 
-# -- double precision with a guard band -------------------------------------------------------
+# -- random words in blocks -------------------------------------------------------------------
+
+
+class _Stream:
+    """A sequence of blocks of words, of which each word is handed out once."""
+
+    def __init__(self, seed, tag, counter=0, position=BLOCK):
+        self.seed, self.tag, self.pid = seed, tag, os.getpid()
+        self.counter, self.position = counter, position
+        self.lock = threading.Lock()
+        self.block = _Block(self._words(counter - 1)) if position < BLOCK else None
+
+    def _words(self, counter):
+        if self.seed is None:
+            data = os.urandom(8 * BLOCK)
+        else:
+            # The numbers are decimal and the tag comes last, so no two inputs are alike.
+            name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
+            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
+        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
+
+    def claim(self, size):
+        with self.lock:
+            if self.position == BLOCK:
+                self.block = _Block(self._words(self.counter))
+                self.counter, self.position = self.counter + 1, 0
+            part = slice(self.position, min(BLOCK, self.position + size))
+            self.position = part.stop
+            return self.block, part
+
+    def place(self):
+        with self.lock:
+            return self.counter, self.position
 
 
 class _Block:
@@ -380,7 +391,7 @@ class _Block:
         return self._transformed[law]
 
 
-_NO_WORDS = np.empty(0, dtype=np.uint64)
+# -- double precision with a guard band -------------------------------------------------------
 
 
 def _checked_scale(scale, name):
