@@ -32,8 +32,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,12 +45,12 @@ from scipy.special import erfcx, ndtr, ndtri_exp
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
 #: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
-ROUNDING = 16 * np.finfo(float).eps
+ROUNDING = 16 * sys.float_info.epsilon
 #: A returned budget is this much (relative) below the verified one, so that whatever is spent
 #: inside it also *computes* to at most the target: the conversions are monotone up to 1e-12 only.
 SLACK = 1e-11
 #: Subnormal floats carry no relative precision and their reciprocals overflow.
-SMALLEST_DELTA = float(np.finfo(float).tiny)
+SMALLEST_DELTA = sys.float_info.min
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest float
@@ -103,6 +105,8 @@ def sum_up(values: Iterable[float]) -> float:
     """Smallest float that is at least the exact sum."""
     values = list(values)
     nearest = math.fsum(values)
+    if math.isinf(nearest):
+        return nearest
     above = math.fsum([*values, -nearest]) > 0
     return math.nextafter(nearest, math.inf) if above else nearest
 
@@ -112,12 +116,23 @@ def sum_down(values: Iterable[float]) -> float:
     return -sum_up([-value for value in values])
 
 
+def float_up(value: Fraction) -> float:
+    """Smallest float that is at least ``value``."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """Largest float that is at most ``value``."""
+    return -float_up(-value)
+
+
+def _times_up(value: float, factor: float) -> float:
+    return float_up(Fraction(value) * Fraction(factor))
+
+
 def _up(value: float) -> float:
     return math.nextafter(value * (1 + ROUNDING), math.inf)
-
-
-def _scaled_up(value: float, factor: float) -> float:
-    return math.nextafter(value * factor, math.inf) if value else 0.0  # one rounded operation
 
 
 def _down(value: float) -> float:
@@ -165,8 +180,8 @@ def _log_curve(a: float, mu: float) -> float:
 
 def _log_delta_up(mu: float, epsilon: float) -> float:
     """Upper bound of log(delta) of mu-GDP at ``epsilon``."""
-    near, half = epsilon / mu, mu / 2
-    a = near - half - ROUNDING * (near + half)  # delta falls with a: rounded down is safe
+    # delta falls with a: rounded down is safe
+    a = epsilon / mu * (1 - ROUNDING) - mu / 2 * (1 + ROUNDING)
     return _log_curve(a, mu) + LOG_MARGIN
 
 
@@ -187,10 +202,10 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     def excess(a: float) -> float:
         return _log_curve(a, mu) + LOG_MARGIN - log_delta
 
-    low = -mu / 2  # epsilon = 0
+    low = max(-mu / 2, -_FAR)  # epsilon = 0, or a delta that rounds to 1
     if excess(low) <= 0:
         return 0.0
-    high = max(low, -float(ndtri_exp(log_delta))) + 0.5  # curve(a) < Phi(-a)
+    high = max(low, -float(ndtri_exp(log_delta - LOG_MARGIN))) + 0.5  # curve(a) < Phi(-a)
     root = brentq(excess, low, high, xtol=1e-14, rtol=1e-14)
     a = _move_until(root, 1, lambda a: excess(a) <= 0)
     return _up(mu * (a + mu / 2))
@@ -373,7 +388,7 @@ def poisson_amplified(epsilon: float, delta: float, rate: float) -> tuple[float,
     else:  # exp would overflow
         terms = epsilon, math.log(rate + (1 - rate) * math.exp(-epsilon))
         amplified = sum_up([*terms, ROUNDING * (terms[0] - terms[1])])
-    return min(epsilon, amplified), min(delta, _scaled_up(delta, rate))
+    return min(epsilon, amplified), min(delta, _times_up(delta, rate))
 
 
 # -------------------------------------------------------------------- events and composition
@@ -524,25 +539,25 @@ def group_privacy(event: Event, size: int) -> Event:
 def _group_zcdp(event: ZCDP, size: int) -> ZCDP:
     if event.delta > 0:
         raise ValueError("group privacy of (rho, delta)-zCDP needs delta = 0")
-    return ZCDP(_scaled_up(event.rho, size * size))
+    return ZCDP(_times_up(event.rho, size * size))
 
 
 def _group_approx_dp(event: ApproxDP, size: int) -> ApproxDP:
     epsilon, delta = event.epsilon, event.delta
     if delta > 0:
-        exponent = _scaled_up(epsilon, size - 1)
+        exponent = _times_up(epsilon, size - 1)
         if exponent > 709:  # exp overflows, and delta * exp(709) > 1 for every allowed delta
             raise ValueError(f"group privacy: delta reaches 1 at size={size}")
         ratio = math.expm1(-epsilon * size) / math.expm1(-epsilon) if epsilon > 0 else size
         delta = _up(delta * math.exp(exponent) * ratio)
-    return ApproxDP(_scaled_up(epsilon, size), check_delta("delta of the group", delta, zero=True))
+    return ApproxDP(_times_up(epsilon, size), check_delta("delta of the group", delta, zero=True))
 
 
 _GROUP: dict[type, Callable[[Any, int], Event]] = {
-    Gaussian: lambda event, size: Gaussian(_scaled_up(event.rho, size * size)),
+    Gaussian: lambda event, size: Gaussian(_times_up(event.rho, size * size)),
     ZCDP: _group_zcdp,
-    PureDP: lambda event, size: PureDP(_scaled_up(event.epsilon, size)),
-    Laplace: lambda event, size: Laplace(_scaled_up(event.epsilon, size)),
-    Exponential: lambda event, size: Exponential(_scaled_up(event.epsilon, size)),
+    PureDP: lambda event, size: PureDP(_times_up(event.epsilon, size)),
+    Laplace: lambda event, size: Laplace(_times_up(event.epsilon, size)),
+    Exponential: lambda event, size: Exponential(_times_up(event.epsilon, size)),
     ApproxDP: _group_approx_dp,
 }

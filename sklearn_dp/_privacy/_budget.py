@@ -12,6 +12,7 @@ from ._accounting import (
     check_delta,
     check_non_negative,
     check_positive,
+    float_down,
     gaussian_epsilon,
     gaussian_rho,
     mu_from_rho,
@@ -123,11 +124,11 @@ class PrivacyBudget:
         return tuple(self._part(share / whole) for share in exact)
 
     def _part(self, share: Fraction) -> PrivacyBudget:
-        delta = _floor(share * Fraction(self.delta))
+        delta = float_down(share * Fraction(self.delta))
         if self.rho is not None:
-            return PrivacyBudget(rho=_floor(share * Fraction(self.rho)), delta=delta)
+            return PrivacyBudget(rho=float_down(share * Fraction(self.rho)), delta=delta)
         assert self.epsilon is not None
-        return PrivacyBudget(epsilon=_floor(share * Fraction(self.epsilon)), delta=delta)
+        return PrivacyBudget(epsilon=float_down(share * Fraction(self.epsilon)), delta=delta)
 
     def to_rho(self, gaussian: bool = True, delta_failure: float = 0.0) -> float:
         """Return the largest total rho that releases may cost inside this budget, rounded down.
@@ -146,7 +147,10 @@ class PrivacyBudget:
             return self.rho
         assert self.epsilon is not None
         if left < SMALLEST_DELTA:
-            raise ValueError("an epsilon budget needs delta > delta_failure to convert to rho")
+            raise ValueError(
+                f"delta={self.delta} must exceed delta_failure={delta_failure}: without a delta, "
+                "only pure DP mechanisms fit in an epsilon budget"
+            )
         return gaussian_rho(self.epsilon, left) if gaussian else zcdp_rho(self.epsilon, left)
 
     def epsilon_of(
@@ -175,9 +179,3 @@ def _delta_left(delta: float, gaussian: bool, delta_failure: float) -> float:
     if delta_failure > delta:
         raise ValueError(f"delta_failure must be at most delta={delta}")
     return sum_down([delta, -delta_failure])
-
-
-def _floor(value: Fraction) -> float:
-    """Largest float that is at most ``value`` >= 0."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, 0.0)
