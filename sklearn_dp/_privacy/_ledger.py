@@ -51,7 +51,8 @@ the two together exceed D (by up to a factor of two). For the same reason D - F 
 the failures that happened to be charged. With (E, D) chosen, ``"basic"`` admits any mixture that
 adds up; ``"gaussian"`` admits about N fits of (E / sqrt(N), D / N), but never one of all of (E, D).
 
-**Mechanisms without rho.** (epsilon, delta)-DP implies (epsilon^2 / 2, delta)-zCDP [2]_.
+**Mechanisms without rho.** (epsilon, delta)-DP implies (epsilon tanh(epsilon / 2), delta)-zCDP,
+which is at most the (epsilon^2 / 2, delta)-zCDP of [2]_.
 
 **Arithmetic.** Costs are compared with caps exactly, with no rounding at all: the sign of a
 correctly rounded sum is the sign of the exact sum. Totals and charges are numbers that people type
@@ -131,8 +132,8 @@ class LedgerCharge:
     epsilon, delta : float
         The fit is (epsilon, delta)-DP. An infinite epsilon says that no such bound is known.
     rho : float, optional
-        The fit is (rho, delta_failure)-zCDP; by default epsilon^2 / 2 and delta, which hold for
-        every (epsilon, delta)-DP mechanism.
+        The fit is (rho, delta_failure)-zCDP; by default what holds for every
+        (epsilon, delta)-DP mechanism: epsilon tanh(epsilon / 2) and delta.
     delta_failure : float, default=0.0
         Used with `rho` only.
     gaussian : bool, default=False
