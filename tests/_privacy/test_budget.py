@@ -1,0 +1,192 @@
+"""PrivacyBudget: what it refuses, how it splits, what it converts to."""
+
+import copy
+import dataclasses
+import doctest
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dp._privacy import _budget
+from sklearn_dp._privacy._accounting import (
+    gaussian_epsilon,
+    gaussian_rho,
+    mu_from_rho,
+    sum_up,
+    zcdp_epsilon,
+    zcdp_rho,
+)
+from sklearn_dp._privacy._budget import PrivacyBudget, epsilon_of
+
+APPROX = PrivacyBudget(epsilon=1.0, delta=1e-6)
+CONCENTRATED = PrivacyBudget(rho=0.5, delta=1e-6)
+
+
+def test_is_a_frozen_hashable_value():
+    assert PrivacyBudget(1, 1e-6) == APPROX
+    assert hash(PrivacyBudget(np.float64(1.0), 1e-6)) == hash(APPROX)
+    assert len({APPROX, CONCENTRATED, PrivacyBudget(rho=1.0), PrivacyBudget(epsilon=1.0)}) == 4
+    assert type(PrivacyBudget(np.float32(1), 0).epsilon) is float
+    for field in ("epsilon", "delta", "rho"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(APPROX, field, 2.0)
+
+
+@pytest.mark.parametrize("budget", [APPROX, CONCENTRATED, PrivacyBudget(rho=1e-300)])
+def test_copies_pickles_and_repr_give_the_same_budget_back(budget):
+    assert pickle.loads(pickle.dumps(budget)) == budget
+    assert copy.deepcopy(budget) == budget
+    assert eval(repr(budget)) == budget
+
+
+def test_repr_shows_only_what_was_given():
+    assert repr(APPROX) == "PrivacyBudget(epsilon=1.0, delta=1e-06)"
+    assert repr(PrivacyBudget(rho=0.5)) == "PrivacyBudget(rho=0.5, delta=0.0)"
+
+
+@pytest.mark.parametrize("name", ["epsilon", "rho"])
+@pytest.mark.parametrize("bad", [0, 0.0, -0.0, -1.0, math.nan, math.inf, -math.inf, 10**400])
+def test_size_out_of_range_is_refused_by_name(name, bad):
+    with pytest.raises(ValueError, match=name):
+        PrivacyBudget(**{name: bad}, delta=1e-6)
+
+
+@pytest.mark.parametrize("bad", [-1e-9, 1.0, 2, math.nan, math.inf, -math.inf, 5e-324])
+def test_delta_out_of_range_is_refused_by_name(bad):
+    for size in ({"epsilon": 1.0}, {"rho": 1.0}):
+        with pytest.raises(ValueError, match="delta"):
+            PrivacyBudget(**size, delta=bad)
+
+
+@pytest.mark.parametrize("bad", [True, np.True_, "1", b"1", 1j, [1.0], np.array([1.0]), object()])
+@pytest.mark.parametrize("name", ["epsilon", "delta", "rho"])
+def test_what_is_no_number_is_refused_by_name(name, bad):
+    with pytest.raises(TypeError, match=name):
+        PrivacyBudget(**({"epsilon": 1.0} if name == "delta" else {}) | {name: bad})
+    with pytest.raises(TypeError, match="delta"):
+        PrivacyBudget(epsilon=1.0, delta=None)
+
+
+def test_exactly_one_of_epsilon_and_rho():
+    for sizes in ({}, {"epsilon": 1.0, "rho": 1.0}):
+        with pytest.raises(ValueError, match="exactly one of epsilon and rho"):
+            PrivacyBudget(**sizes, delta=1e-6)
+
+
+# --------------------------------------------------------------------------------------- split
+
+
+@pytest.mark.parametrize("whole", [APPROX, CONCENTRATED, PrivacyBudget(epsilon=3)])
+@given(weights=st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=20))
+def test_parts_never_exceed_the_whole_and_lose_next_to_nothing(whole, weights):
+    shares = [weight / math.fsum(weights) for weight in weights]
+    if math.fsum(shares) > 1:
+        shares = [share * (1 - 1e-15) for share in shares]
+    parts = whole.split(shares)
+    for field in ("epsilon", "delta", "rho"):
+        amount = getattr(whole, field)
+        if amount is None:
+            assert all(getattr(part, field) is None for part in parts)
+            continue
+        exact = sum((Fraction(getattr(part, field)) for part in parts), Fraction(0))
+        assert amount * (1 - 1e-13) <= exact <= Fraction(amount)
+        assert sum_up(getattr(part, field) for part in parts) <= amount
+
+
+def test_decimal_shares_whose_exact_sum_is_above_one_still_fit():
+    shares = [0.1] * 10
+    assert sum(map(Fraction, shares)) > 1
+    parts = CONCENTRATED.split(shares)
+    assert sum(Fraction(part.rho) for part in parts) <= Fraction(0.5)
+    assert parts[0].rho == pytest.approx(0.05, rel=1e-15)
+
+
+def test_a_part_of_the_budget_may_be_left():
+    assert CONCENTRATED.split([0.25]) == (PrivacyBudget(rho=0.125, delta=2.5e-7),)
+
+
+@pytest.mark.parametrize("shares", [[], [0.0, 1.0], [-0.5, 1.0], [0.6, 0.6], [math.nan], [1.1]])
+def test_bad_shares_are_refused(shares):
+    with pytest.raises(ValueError, match="shares"):
+        APPROX.split(shares)
+
+
+@pytest.mark.parametrize("shares", [[True], ["1"], [None]])
+def test_shares_that_are_no_numbers_are_refused(shares):
+    with pytest.raises(TypeError, match="shares"):
+        APPROX.split(shares)
+
+
+# --------------------------------------------------------------------------------- conversions
+
+
+def test_to_rho_uses_the_gaussian_curve_only_where_it_holds():
+    assert APPROX.to_rho() == gaussian_rho(1.0, 1e-6) == pytest.approx(0.02801, abs=5e-6)
+    assert APPROX.to_rho(gaussian=False) == zcdp_rho(1.0, 1e-6) < APPROX.to_rho()
+    assert APPROX.to_rho(False, 2.5e-7) == zcdp_rho(1.0, 7.5e-7)
+    assert CONCENTRATED.to_rho() == CONCENTRATED.to_rho(False, 1e-6) == 0.5
+
+
+@pytest.mark.parametrize("gaussian, delta_failure", [(True, 0.0), (False, 0.0), (False, 3e-7)])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+def test_epsilon_of_the_whole_budget_is_just_inside_it(epsilon, gaussian, delta_failure):
+    budget = PrivacyBudget(epsilon=epsilon, delta=1e-6)
+    reached = budget.epsilon_of(gaussian=gaussian, delta_failure=delta_failure)
+    assert epsilon * (1 - 1e-9) <= reached <= epsilon
+    rho = budget.to_rho(gaussian, delta_failure)
+    assert epsilon_of(rho * (1 + 1e-8), 1e-6, gaussian, delta_failure) > epsilon
+
+
+def test_epsilon_of_reads_a_cost_at_the_delta_of_the_budget_or_another():
+    assert CONCENTRATED.epsilon_of() == epsilon_of(0.5, 1e-6)
+    assert epsilon_of(0.5, 1e-6) == pytest.approx(4.8866, abs=5e-5)
+    assert APPROX.epsilon_of(0.5, gaussian=False) == zcdp_epsilon(0.5, 1e-6)
+    assert PrivacyBudget(rho=0.5).epsilon_of(delta=1e-6) == CONCENTRATED.epsilon_of()
+    assert CONCENTRATED.epsilon_of(0.1, False, 4e-7) == zcdp_epsilon(0.1, 6e-7)
+    assert epsilon_of(0.1, 1e-6) == gaussian_epsilon(mu_from_rho(0.1), 1e-6)
+
+
+def test_failure_events_never_help():
+    costs = [epsilon_of(0.1, 1e-6, False, share * 1e-6) for share in (0, 0.1, 0.5, 0.9, 0.999)]
+    assert costs == sorted(costs)
+    assert costs[0] < costs[-1]
+
+
+def test_without_delta_zcdp_bounds_no_epsilon():
+    for budget, failure in ((PrivacyBudget(rho=1.0), 0.0), (CONCENTRATED, 1e-6)):
+        assert budget.epsilon_of(gaussian=False, delta_failure=failure) == math.inf
+    assert PrivacyBudget(rho=1.0).epsilon_of() == math.inf
+    assert PrivacyBudget(rho=1.0).epsilon_of(0.0) == 0.0
+
+
+def test_pure_dp_target_serves_no_gaussian_or_zcdp_release():
+    for arguments in ((True,), (False,)):
+        with pytest.raises(ValueError, match="delta"):
+            PrivacyBudget(epsilon=1.0).to_rho(*arguments)
+    with pytest.raises(ValueError, match="delta_failure"):
+        APPROX.to_rho(False, 1e-6)
+
+
+def test_bad_delta_failure_is_refused_by_name():
+    for budget in (APPROX, CONCENTRATED):
+        for bad in (2e-6, -1e-9, math.nan, 1.0):
+            with pytest.raises(ValueError, match="delta_failure"):
+                budget.to_rho(False, bad)
+        with pytest.raises(ValueError, match="delta_failure"):
+            budget.to_rho(True, 1e-9)  # a plan with failure events is not all Gaussian
+        with pytest.raises(TypeError, match="delta_failure"):
+            budget.to_rho(False, True)
+    for bad in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="rho"):
+            APPROX.epsilon_of(bad)
+
+
+def test_docstring_examples():
+    result = doctest.testmod(_budget)
+    assert result.attempted >= 3
+    assert result.failed == 0
