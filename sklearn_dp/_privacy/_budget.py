@@ -37,7 +37,8 @@ def epsilon_of(
         Whether every release is plain Gaussian noise with a global sensitivity: the exact curve
         of Gaussian differential privacy. Otherwise the tight conversion of zCDP.
     delta_failure : float, default=0.0
-        Part of ``delta`` that failure events of the releases use up (``gaussian=False`` only).
+        Part of ``delta`` that failure events of the releases use up. With ``gaussian=True`` these
+        can only be total variation distances t of a sampler, entered as t (1 + exp(epsilon)).
 
     Returns
     -------
@@ -140,7 +141,7 @@ class PrivacyBudget:
         gaussian : bool, default=True
             Whether every release is plain Gaussian noise with a global sensitivity.
         delta_failure : float, default=0.0
-            Part of delta for failure events of the releases. An all-Gaussian plan has none.
+            Part of delta for failure events of the releases; see `epsilon_of`.
         """
         left = _delta_left(self.delta, gaussian, delta_failure)
         if self.rho is not None:
@@ -174,8 +175,6 @@ def _delta_left(delta: float, gaussian: bool, delta_failure: float) -> float:
     """Return what failure events leave of delta for the conversion, rounded down."""
     delta = check_delta("delta", delta, zero=True)
     delta_failure = check_delta("delta_failure", delta_failure, zero=True)
-    if gaussian and delta_failure > 0:
-        raise ValueError("delta_failure must be 0 when all releases are Gaussian")
     if delta_failure > delta:
         raise ValueError(f"delta_failure must be at most delta={delta}")
     return sum_down([delta, -delta_failure])
