@@ -297,8 +297,8 @@ class NoiseSource:
         Notes
         -----
         Rejection: uniform proposals, each accepted with probability exp(-rate gap). Trials are made
-        in rounds of `TRIALS_PER_CANDIDATE` for each candidate, whether or not one has succeeded
-        already: since the best is always accepted, a round fails with probability below
+        in rounds of at least `TRIALS_PER_CANDIDATE` for each candidate, whether or not one has
+        succeeded already: since the best is always accepted, a round fails with probability below
         exp(-32) = 1.3e-14, so the time does not depend on the scores.
         """
         gaps, rate = np.asarray(gaps), float(rate)
@@ -307,13 +307,17 @@ class NoiseSource:
         if not 0 < rate < math.inf:
             raise ValueError("rate must be positive and finite.")
         gaps = gaps - gaps.min()
-        n_trials = max(BLOCK, TRIALS_PER_CANDIDATE * len(gaps))
-        chosen: list[int] = []
-        while not chosen:
-            for start in range(0, n_trials, BLOCK):
-                index = self.uniform_integers(len(gaps), min(BLOCK, n_trials - start))
-                chosen.extend(index[self._accept(gaps[index], rate)][:1].tolist())
-        return chosen[0]
+        n_blocks = -(-TRIALS_PER_CANDIDATE * len(gaps) // BLOCK)
+        chosen = np.empty(0, dtype=np.int64)
+        while not chosen.size:
+            firsts = [self._accepted_trials(gaps, rate)[:1] for _ in range(n_blocks)]
+            chosen = np.concatenate(firsts)
+        return int(chosen[0])
+
+    def _accepted_trials(self, gaps, rate):
+        """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law."""
+        index = self.uniform_integers(len(gaps), BLOCK)
+        return index[self._accept(gaps[index], rate)]
 
     def _accept(self, gaps, rate):
         """Independent decisions, true with probability exp(-rate gap), exactly."""

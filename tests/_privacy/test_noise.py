@@ -1,0 +1,732 @@
+"""The samplers: exact laws, exact decisions, independent streams.
+
+Statistical tests have fixed seeds and refuse at p < 1e-6 (the false alarm rate over the choice of
+the seed); each says what wrong constant it would catch. The reference is mpmath.
+"""
+
+import copy
+import hashlib
+import math
+import os
+import pickle
+import threading
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from sklearn_dp._privacy import _noise
+from sklearn_dp._privacy._noise import (
+    BLOCK,
+    MAX_SCALE,
+    SIMULATION_TV,
+    NoiseSource,
+    gaussian_tail,
+)
+
+FALSE_ALARM = 1e-6
+LAWS = {"gaussian": _noise._GAUSSIAN, "laplace": _noise._LAPLACE}
+MASK = 2**63 - 1
+
+# What seed 2024 gives, on every platform.
+GOLDEN_GAUSSIAN = [2016378, 913113, 809740, -349365, 409139]
+GOLDEN_LAPLACE = [-220598, 226041, 1205847, -1137718, 246342]
+GOLDEN_TRUNCATED = [36, 30, 33, 31, 33]
+GOLDEN_BINOMIAL = 999
+GOLDEN_CHOICE = 40
+
+
+@pytest.fixture(autouse=True)
+def _precision():
+    with mpmath.workdps(60):
+        yield
+
+
+# -- the reference ----------------------------------------------------------------------------
+
+
+def mp(value):
+    value = Fraction(value)
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def normal_tail(x):
+    return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+
+def normal_quantile(p):
+    """z with Q(z) = p, by Newton's method on log Q (concave, so that it converges)."""
+    z = mpmath.mpf(-float(special.ndtri(float(p))) if p > 1e-300 else 38)
+    for _ in range(4):
+        tail = normal_tail(z)
+        z += mpmath.log(tail / p) * tail / mpmath.npdf(z)
+    return z
+
+
+def magnitude(law, p):
+    """The ideal magnitude with tail probability p (of both signs together for Laplace)."""
+    return normal_quantile(p) if law is _noise._GAUSSIAN else -mpmath.log(p)
+
+
+def tail(law, x):
+    return normal_tail(x) if law is _noise._GAUSSIAN else mpmath.exp(-x)
+
+
+def boundary_numerator(law, scale, k):
+    """floor of the tail probability's numerator at the half integer k + 1/2."""
+    x = (mp(k) + mpmath.mpf(1) / 2) / mp(scale)
+    return int(mpmath.floor(tail(law, x) * mpmath.mpf(2) ** law.tail_bits))
+
+
+def refuse():
+    raise AssertionError("no further bits should be needed")
+
+
+def fast_round(law, words, scale, more=refuse):
+    """What the sampler makes of given words."""
+    source = NoiseSource(0)
+    source._next_word = more
+    block = _noise._Block(np.asarray(words, dtype=np.uint64))
+    scale = np.asarray(scale, dtype=np.float64)
+    return source._rounded_part(law, block, slice(0, len(words)), scale)
+
+
+def exact_round(law, word, scale, guess):
+    value = law.exact(int(word), Fraction(float(scale)), abs(int(guess)), refuse)
+    return -value if int(word) >> 63 else value
+
+
+def chi_square(observed, probabilities):
+    """p-value; cells with an expectation below 10 are put together."""
+    expected = np.asarray(probabilities, dtype=float) * np.sum(observed)
+    rare = expected < 10
+    observed = np.append(np.asarray(observed)[~rare], np.sum(np.asarray(observed)[rare]))
+    expected = np.append(expected[~rare], expected[rare].sum())
+    if expected[-1] < 10:
+        observed = np.append(observed[:-2], observed[-2:].sum())
+        expected = np.append(expected[:-2], expected[-2:].sum())
+    assert math.isclose(observed.sum(), expected.sum(), rel_tol=1e-9) and len(expected) > 1
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return stats.chi2.sf(statistic, len(expected) - 1)
+
+
+def counts_of(values, support):
+    assert support[0] <= values.min() and values.max() <= support[-1]
+    return np.bincount(values - support[0], minlength=len(support))
+
+
+# -- integer arithmetic against mpmath ---------------------------------------------------------
+
+fractions = st.builds(Fraction, st.integers(0, 10**6), st.integers(1, 10**5))
+
+
+@given(fractions, st.sampled_from([64, 128, 200, 700]))
+@example(Fraction(0), 128)
+@example(Fraction(9), 128)
+@example(Fraction(40), 2500)
+@example(Fraction(10**300), 128)
+def test_normal_tail_bounds_hold_and_are_tight(x, precision):
+    low, high = _noise._normal_tail_bounds(x.numerator, x.denominator, precision)
+    with mpmath.workdps(900):
+        exact = normal_tail(mp(min(x, 10**6))) * mpmath.mpf(2) ** precision
+    assert low <= exact <= high
+    assert high - low <= 2
+
+
+@given(fractions, st.sampled_from([64, 128, 200, 700]))
+@example(Fraction(0), 128)
+@example(Fraction(44), 2500)
+@example(Fraction(10**300), 128)
+def test_exp_bounds_hold_and_are_tight(x, precision):
+    low, high = _noise._exp_bounds(x.numerator, x.denominator, precision)
+    with mpmath.workdps(900):
+        exact = mpmath.exp(-mp(min(x, 10**6))) * mpmath.mpf(2) ** precision
+    assert low <= exact <= high
+    assert high - low <= 3
+
+
+@pytest.mark.parametrize("work", [64, 192, 1024, 5000])
+def test_constants(work):
+    with mpmath.workprec(work + 64):
+        scale = mpmath.mpf(2) ** work
+        assert abs(_noise._pi(work) - scale * mpmath.pi) <= 1
+        exact = scale / mpmath.sqrt(2 * mpmath.pi)
+        assert abs(_noise._inverse_root_two_pi(work) - exact) <= 2
+
+
+@given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), max_size=3), st.data())
+def test_a_lazy_uniform_is_compared_as_the_real_number_it_is(word, later, data):
+    """`later` are the further bits. Points x beside all prefixes, where it matters."""
+    bits = [word, *later]
+    value = sum(Fraction(b, 2 ** (64 * (i + 1))) for i, b in enumerate(bits))
+    depth = data.draw(st.integers(1, len(bits)))
+    offset = data.draw(st.integers(-(2**70), 2**70))
+    x = Fraction(math.floor(value * 2 ** (64 * depth))) / 2 ** (64 * depth)
+    x += Fraction(offset, 2 ** (64 * depth + 70))
+    assume(abs(x - value) > Fraction(1, 2 ** (64 * len(bits) - 1)))
+
+    def bounds(precision):
+        return math.floor(x * 2**precision), math.ceil(x * 2**precision)
+
+    supply = iter(later + [0] * 8)
+    lazy = _noise._LazyUniform(word, 64, lambda: next(supply))
+    assert lazy.below(bounds) == (value < x)
+
+
+@given(st.integers(-50, 3000), st.integers(0, 3000), st.integers(0, 40))
+def test_the_search_finds_the_first_place(answer, guess, first):
+    def exceeds(k):
+        assert k >= first
+        return k < answer
+
+    guess = max(guess, first)
+    assert _noise._smallest_at_most(exceeds, guess, first) == max(answer, first)
+
+
+# -- double precision and its error bound ------------------------------------------------------
+
+
+def tail_probabilities():
+    rng = np.random.default_rng(20)
+    return np.concatenate([
+        rng.random(800) / 2,
+        10.0 ** -rng.uniform(0.31, 300, 400),
+        # the borders of the approximation's pieces, and both ends
+        np.exp(-2) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
+        np.exp(-32) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
+        0.5 - 2.0 ** -rng.integers(2, 54, 200),
+        [1e-307, 1e-290, 0.5 - 2.0**-54],
+    ])
+
+
+def test_ndtri_keeps_its_error_bound():
+    """On every platform: the relative error stays below half of what the guard band allows."""
+    for p in tail_probabilities():
+        approximate = -special.ndtri(p)
+        exact = normal_quantile(mp(p))
+        assert abs(approximate - exact) <= _noise._REL / 2 * exact, p
+
+
+def test_log_keeps_its_error_bound():
+    probabilities = 2 * tail_probabilities()
+    for p, approximate in zip(probabilities, -np.log(probabilities), strict=True):
+        exact = -mpmath.log(mp(p))
+        assert abs(approximate - exact) <= _noise._REL / 2 * exact, p
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_radius_covers_the_whole_interval_of_a_word(name):
+    law = LAWS[name]
+    rng = np.random.default_rng(3)
+    words = rng.integers(0, 2**64, 200, dtype=np.uint64)
+    words[:150] >>= rng.integers(0, 31, 150).astype(np.uint64)  # tails down to 2^-32
+    words[-4:] = [2**32, 2**63 - 1, 2**63 - 2, 2**33 + 1]
+    block = _noise._Block(words)
+    ideal, radius = block.transform(law)
+    for word, z, r in zip(words, ideal, radius, strict=True):
+        numerator = int(word) & MASK
+        if numerator < 2**32:
+            assert r == np.inf
+            continue
+        for end in (numerator, numerator + 1):
+            exact = magnitude(law, mp(Fraction(end, 2**law.tail_bits)))
+            assert abs(z - exact) <= r
+
+
+@pytest.mark.parametrize("sigma, low", [(1.0, 1), (2.0, 30), (2.0**20, 2**20), (3.0, 108)])
+def test_the_radius_covers_the_interval_of_a_truncated_word(sigma, low):
+    law = _noise._TruncatedGaussian(Fraction(sigma), low)
+    words = np.random.default_rng(4).integers(0, 2**64, 40, dtype=np.uint64)
+    words[:3] = [2**32, 2**64 - 1, 2**64 - 2**11]
+    tail_probability = normal_tail((low - mpmath.mpf(1) / 2) / mp(sigma))
+    for word, z, r in zip(words, *law.transform(words), strict=True):
+        for end in (int(word), int(word) + 1):
+            exact = normal_quantile(tail_probability * end / mpmath.mpf(2) ** 64)
+            assert abs(z - exact) <= r
+
+
+def compare_paths(law, words, scale):
+    """The sampler's values, each confirmed by integer arithmetic; words as in the stream."""
+    fast = fast_round(law, words, scale, NoiseSource(1, "more")._next_word)
+    for word, value in zip(words, fast, strict=True):
+        assert exact_round(law, word, scale, value) == value
+
+
+@pytest.mark.parametrize("name, scale, size", [
+    ("gaussian", 0.7, 1000), ("gaussian", 2.0**20 / 3, 4000), ("gaussian", 2.0**31 / 7, 2000),
+    ("gaussian", 2.0**50, 300), ("laplace", 2.0**20 / 3, 2500), ("laplace", 2.0**40 / 3, 200),
+])  # fmt: skip
+def test_fast_and_exact_path_agree(name, scale, size):
+    compare_paths(LAWS[name], NoiseSource(11).bits(size), scale)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_fast_and_exact_path_agree_on_a_million_words(name):
+    compare_paths(LAWS[name], NoiseSource(12).bits(10**6), 2.0**20 / 3)
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("scale", [1.0, 0.3, 2.0**20 / 3, 2.0**30 / 7])
+def test_words_next_to_a_half_integer_are_rounded_right(name, scale):
+    """The words before and after the one whose interval holds the boundary.
+
+    Double precision alone errs on about half of these: this is what the guard band is for.
+    """
+    law = LAWS[name]
+    for k in {0, 1, int(0.4 * scale), int(scale), int(2.7 * scale), int(5 * scale)}:
+        numerator = boundary_numerator(law, scale, k)
+        if not 2 <= numerator < 2**63 - 2:
+            continue
+        words = [numerator - 1, numerator + 1, numerator - 1 + 2**63, numerator + 1 + 2**63]
+        assert fast_round(law, words, scale).tolist() == [k + 1, k, -k - 1, -k]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_straddling_word_is_decided_by_further_bits(name):
+    """With the true law: the decision is that of the boundary's own bits."""
+    law, scale, k = LAWS[name], 2.0**20 / 3, 123456
+    numerator = boundary_numerator(law, scale, k)
+    x = tail(law, (mp(k) + mpmath.mpf(1) / 2) / mp(scale)) * mpmath.mpf(2) ** law.tail_bits
+    next_bits = int(mpmath.floor((x - numerator) * mpmath.mpf(2) ** 64))
+    for further, expected in [(0, k + 1), (2**64 - 1, k), (next_bits - 1, k + 1),
+                              (next_bits + 1, k)]:
+        assert fast_round(law, [numerator], scale, lambda f=further: f).tolist() == [expected]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_smallest_words_reach_into_the_far_tail(name):
+    """m = 0 stands for all of (0, 2^-64): further bits are drawn, and go as far as they say."""
+    law, scale = LAWS[name], 1000.0
+    for further in (2**63, 1, 12345):
+        bits = iter([further, 7, 7])
+        value = fast_round(law, [0], scale, lambda b=bits: next(b))[0]
+        p = mp(Fraction(further, 2 ** (law.tail_bits + 64)))
+        assert abs(value - scale * magnitude(law, p)) < 30 / further + 0.51
+    assert fast_round(law, [0], 1e-3, lambda: 1).tolist() == [0]
+    assert fast_round(law, [3], 1e-300, lambda: 1).tolist() == [0]
+
+
+# -- laws --------------------------------------------------------------------------------------
+
+
+def rounded_pmf(distribution, scale, support):
+    upper = distribution.cdf((support + 0.5) / scale)
+    pmf = np.where(support > 0, distribution.sf((support - 0.5) / scale)
+                   - distribution.sf((support + 0.5) / scale),
+                   upper - distribution.cdf((support - 0.5) / scale))
+    pmf[0], pmf[-1] = upper[0], distribution.sf((support[-1] - 0.5) / scale)
+    return pmf
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 7.3])
+@pytest.mark.parametrize("name", LAWS)
+def test_goodness_of_fit_for_small_scales(name, scale):
+    """400,000 draws against the exact probabilities: catches a scale that is 1 % off."""
+    distribution = {"gaussian": stats.norm, "laplace": stats.laplace}[name]
+    draws = getattr(NoiseSource(21), f"rounded_{name}")(scale, 400_000)
+    reach = math.ceil(40 * scale) + 1
+    support = np.arange(-reach, reach + 1)
+    observed = counts_of(draws, support)
+    assert chi_square(observed, rounded_pmf(distribution, scale, support)) > FALSE_ALARM
+    wrong = rounded_pmf(distribution, 1.02 * scale, support)
+    assert chi_square(observed, wrong) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_goodness_of_fit_for_large_scales(name):
+    """A million draws: the grid is too fine to be seen. Catches a scale that is 2 % off."""
+    distribution = {"gaussian": stats.norm, "laplace": stats.laplace}[name]
+    draws = getattr(NoiseSource(22), f"rounded_{name}")(2.0**20, 10**6) / 2.0**20
+    assert stats.kstest(draws, distribution.cdf, method="asymp").pvalue > FALSE_ALARM
+    assert stats.kstest(draws * 1.02, distribution.cdf, method="asymp").pvalue < FALSE_ALARM
+    # Neighbours in the stream are uncorrelated, in value and in size: sd 1e-3, so 5.5 sd.
+    for values in (draws, np.abs(draws)):
+        assert abs(np.corrcoef(values[1:], values[:-1])[0, 1]) < 5.5e-3
+
+
+def test_scales_may_differ_by_element():
+    sigma = np.array([[1.0, 2.0**30], [5.0, 0.25]])
+    draws = NoiseSource(1).rounded_gaussian(np.broadcast_to(sigma, (3000, 2, 2)), (3000, 2, 2))
+    assert draws.shape == (3000, 2, 2) and draws.dtype == np.int64
+    # Variance of the rounding, where it is visible: exact second moment of the rounded law.
+    for index in np.ndindex(2, 2):
+        support = np.arange(-60, 61)
+        second = sigma[index] ** 2
+        if sigma[index] < 10:
+            second = (rounded_pmf(stats.norm, sigma[index], support) * support**2).sum()
+        # Relative sd of the mean square <= sqrt(22 / 3000) (kurtosis of the 0.25 case): 5 sd.
+        assert abs(np.mean(draws[:, *index].astype(float) ** 2) / second - 1) < 0.43
+    same = NoiseSource(1).rounded_gaussian(np.full(5000, 3.7))
+    assert np.array_equal(same, NoiseSource(1).rounded_gaussian(3.7, 5000))
+    assert NoiseSource(1).rounded_gaussian(3.7).shape == ()
+    assert NoiseSource(1).rounded_gaussian(3.7, 0).shape == (0,)
+    with pytest.raises(ValueError):
+        NoiseSource(1).rounded_gaussian(np.ones(3), 4)
+
+
+@pytest.mark.parametrize("scale", [0, -1.0, np.nan, np.inf, 2 * MAX_SCALE, [1.0, 0.0]])
+def test_scales_that_cannot_be_served_are_refused(scale):
+    source = NoiseSource(0)
+    with pytest.raises(ValueError, match="sigma"):
+        source.rounded_gaussian(scale)
+    with pytest.raises(ValueError, match="scale"):
+        source.rounded_laplace(scale)
+
+
+@pytest.mark.parametrize("high", [2, 7, 1000, 2**63])
+def test_uniform_integers(high):
+    draws = NoiseSource(5).uniform_integers(high, 100_000)
+    assert draws.dtype == np.int64 and draws.min() >= 0
+    cells = min(high, 64)
+    observed = np.bincount((draws.astype(object) * cells // high).astype(int), minlength=cells)
+    assert chi_square(observed, [stop - start for start, stop in _cell_shares(high, cells)]) > 1e-6
+
+
+def _cell_shares(high, cells):
+    edges = [-(-i * high // cells) / high for i in range(cells + 1)]
+    return zip(edges[:-1], edges[1:], strict=True)
+
+
+def test_uniform_integers_refuse_the_words_that_would_bias():
+    source = NoiseSource(0)
+    supply = iter([np.array([2**64 - 1, 2**64 - 2, 5], dtype=np.uint64),
+                   np.array([2**64 - 1], dtype=np.uint64), np.array([9], dtype=np.uint64)])
+    source.bits = lambda size: next(supply)
+    # 2^64 = 1 mod 3: of all words, only the largest has to go.
+    assert source.uniform_integers(3, 3).tolist() == [0, (2**64 - 2) % 3, 2]
+    assert NoiseSource(0).uniform_integers(1, 4).tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("high", [0, -3, 2**63 + 1])
+def test_uniform_integers_check_high(high):
+    with pytest.raises(ValueError, match="high"):
+        NoiseSource(0).uniform_integers(high, 3)
+
+
+# -- truncated noise and binomial counts ---------------------------------------------------------
+
+
+@given(st.floats(1e-3, 2.0**50), st.floats(-6, 37.5))
+@example(1.0, 37.4)
+@example(2.0**20, 0.0)
+def test_gaussian_tail_is_correctly_rounded(sigma, distance):
+    low = round(distance * sigma)
+    assume(low <= 37.5 * sigma)
+    exact = normal_tail((low - mpmath.mpf(1) / 2) / mp(sigma))
+    assert gaussian_tail(sigma, low) == float(exact)
+
+
+def test_gaussian_tail_underflows_to_zero():
+    assert gaussian_tail(1.0, 41) == 0.0
+    assert gaussian_tail(1e-200, 1) == 0.0
+    assert gaussian_tail(1e-200, 0) == 1.0
+
+
+@pytest.mark.parametrize("sigma, low", [(2.0, 9), (0.8, 1), (12.0, 100), (3.0, 1), (2.0, 0),
+                                        (2.0, -3)])
+def test_truncated_noise_has_the_conditional_law(sigma, low):
+    """60,000 draws. Catches a threshold without the rounding's half."""
+    draws = NoiseSource(31).truncated_rounded_gaussian(sigma, low, 60_000)
+    support = np.arange(low, low + 60)
+    observed = counts_of(draws, support)
+    assert chi_square(observed, truncated_pmf(sigma, low, 0.5)) > FALSE_ALARM
+    assert chi_square(observed, truncated_pmf(sigma, low, 0.0)) < FALSE_ALARM
+
+
+def truncated_pmf(sigma, low, half):
+    tails = [normal_tail((mp(k) - mp(half)) / mp(sigma)) for k in range(low, low + 61)]
+    pmf = [float((a - b) / tails[0]) for a, b in zip(tails[:-1], tails[1:], strict=True)]
+    return [*pmf[:-1], pmf[-1] + float(tails[-1] / tails[0])]
+
+
+def test_truncated_noise_on_a_fine_grid():
+    sigma, low = 2.0**20 / 3, 5 * 2**20
+    draws = NoiseSource(32).truncated_rounded_gaussian(sigma, low, 50_000)
+    uniform = special.ndtr(-draws / sigma) / special.ndtr(-(low - 0.5) / sigma)
+    assert draws.min() >= low
+    assert stats.kstest(uniform, stats.uniform.cdf).pvalue > FALSE_ALARM
+    assert stats.kstest(uniform**1.06, stats.uniform.cdf).pvalue < FALSE_ALARM
+
+
+@pytest.mark.parametrize("sigma, low", [(2.0**20 / 3, 2**21), (5.0, 3), (7.0, 200)])
+def test_truncated_words_next_to_a_boundary_are_rounded_right(sigma, low):
+    law = _noise._TruncatedGaussian(Fraction(sigma), low)
+    source = NoiseSource(0)
+    half = mpmath.mpf(1) / 2
+    everything = normal_tail((low - half) / mp(sigma))
+    for k in range(low, low + max(2, int(sigma)), max(1, int(sigma) // 3)):
+        share = normal_tail((k + half) / mp(sigma)) / everything
+        word = int(mpmath.floor(share * mpmath.mpf(2) ** 64))
+        words = np.array([word - 1, word + 1], dtype=np.uint64)
+        source._claim = lambda size, w=words: (_noise._Block(w), slice(0, size))
+        source._next_word = refuse
+        assert source.truncated_rounded_gaussian(sigma, low, 2).tolist() == [k + 1, k]
+        for i, expected in enumerate([k + 1, k]):
+            for guess in (low - 5, k, k + 40):
+                assert law.exact(int(words[i]), guess, refuse) == expected
+
+
+def test_truncation_has_a_limit():
+    with pytest.raises(ValueError, match="low"):
+        NoiseSource(0).truncated_rounded_gaussian(1.0, 37, 1)
+    assert NoiseSource(0).truncated_rounded_gaussian(1.0, 36, 5).min() >= 36
+
+
+@given(st.integers(1, 60), st.fractions(Fraction(1, 1000), Fraction(999, 1000)))
+def test_binomial_weights_are_the_probabilities(n, p):
+    first, weights = _noise._binomial_weights(n, p)
+    total = sum(weights)
+    mass = Fraction(0)
+    for k, weight in enumerate(weights, first):
+        exact = math.comb(n, k) * p**k * (1 - p) ** (n - k)
+        assert abs(Fraction(weight, total) - exact) <= exact * Fraction(1, 2**110)
+        mass += exact
+    assert 1 - mass < Fraction(1, 2**180)
+
+
+@pytest.mark.parametrize("n, p", [(10, 0.3), (1, 0.5), (2**50, 3.7 * 2.0**-50), (40, 0.97),
+                                  (2**62, 100 * 2.0**-62), (300, 0.5)])
+def test_binomial_law(n, p):
+    """2,000 draws. Catches p 20 % off."""
+    source = NoiseSource(41)
+    draws = np.array([source.binomial(n, p) for _ in range(2000)])
+    reach = int(n * p + 12 * math.sqrt(n * p * (1 - p)) + 12)
+    support = np.arange(0, min(n, reach) + 1)
+    assert chi_square(counts_of(draws, support), stats.binom.pmf(support, n, p)) > FALSE_ALARM
+    wrong = stats.binom.pmf(support, n, 0.8 * p)
+    assert chi_square(counts_of(draws, support), wrong) < FALSE_ALARM
+
+
+def test_binomial_edges():
+    source = NoiseSource(0)
+    assert [source.binomial(0, 0.3), source.binomial(9, 0.0), source.binomial(9, 1.0)] == [0, 0, 9]
+    assert source.binomial(2**62, 1e-40) == 0
+    assert abs(source.binomial(2**50, 1e7 / 2**50) - 1e7) < 8 * math.sqrt(1e7)
+    with pytest.raises(ValueError, match="n must"):
+        source.binomial(-1, 0.5)
+    for p in (-0.1, 1.5):
+        with pytest.raises(ValueError, match="p must"):
+            source.binomial(3, p)
+
+
+def test_rounding_of_the_tail_probability_costs_what_is_stated():
+    """The distance of Binomial(n, p) and Binomial(n, p (1 + 2^-53)), from the exact weights."""
+    n, p = 2**40, Fraction(2000, 2**40)
+    first, weights = _noise._binomial_weights(n, p)
+    other_first, other = _noise._binomial_weights(n, p * (1 + Fraction(1, 2**53)))
+    shift = other_first - first
+    total, other_total = sum(weights), sum(other)
+    distance = sum(
+        abs(Fraction(weight, total) - Fraction(other[i - shift], other_total))
+        for i, weight in enumerate(weights) if 0 <= i - shift < len(other)
+    ) / 2  # fmt: skip
+    bound = 2.0**-53 * math.sqrt(1000)
+    assert bound / 4 < distance < bound
+    assert bound * math.sqrt(2**26 / 2000) < SIMULATION_TV
+
+
+# -- exponential mechanism -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gaps, rate", [
+    ([0, 1, 5, 1, 30], 0.7), ([3, 3, 4], 1.5), ([0, 2**62, 0], 1e300),
+    ([10**15, 10**15 + 10**14], 1e-14),
+])  # fmt: skip
+def test_exponential_choice_law(gaps, rate):
+    """200,000 accepted proposals: catches the rate off by 2 %, where it matters at all."""
+    source = NoiseSource(51)
+    shifted = np.array(gaps) - min(gaps)
+    exponent = np.minimum(shifted, 1e3 / rate) * rate
+    accepted = [source._accepted_trials(shifted, rate) for _ in range(50)]
+    observed = np.bincount(np.concatenate(accepted), minlength=len(gaps))
+    exact = np.exp(-exponent)
+    assert chi_square(observed, exact / exact.sum()) > FALSE_ALARM
+    # Every BLOCK proposals that are made give as many as the acceptance probability says: 6 sd.
+    mean = 50 * BLOCK * exact.mean()
+    assert abs(observed.sum() - mean) <= 6 * math.sqrt(mean * (1 - exact.mean()))
+    if exponent.max() < 999:
+        wrong = exact**1.05
+        assert chi_square(observed, wrong / wrong.sum()) < FALSE_ALARM
+
+
+def test_exponential_choice_returns_the_first_accepted():
+    source, twin = NoiseSource(52), NoiseSource(52)
+    gaps = np.array([7, 9, 8, 8])
+    for _ in range(20):
+        assert source.exponential_choice(gaps, 1.3) == twin._accepted_trials(gaps - 7, 1.3)[0]
+    many = np.arange(1000)
+    for _ in range(5):
+        chosen = source.exponential_choice(many, 5.0)
+        accepted = np.concatenate([twin._accepted_trials(many, 5.0) for _ in range(8)])
+        assert chosen == accepted[0]
+
+
+def test_exponential_choice_takes_the_same_number_of_words_whatever_the_scores():
+    places = []
+    for gaps in (np.zeros(50), np.arange(50), np.arange(50) * 10**6, 10**6 - np.eye(50)[3]):
+        source = NoiseSource(3)
+        source.exponential_choice(gaps.astype(np.int64), 0.5)
+        places.append(source._stream.place())
+    assert len(set(places)) == 1
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(5, 2), Fraction(30), Fraction(46)])
+def test_acceptance_next_to_its_probability_is_decided_right(exponent):
+    rate = float(exponent)
+    source = NoiseSource(0)
+    source._next_word = refuse
+    word = int(mpmath.floor(mpmath.exp(-mp(rate)) * mpmath.mpf(2) ** 64))
+    offsets = [offset for offset in (-2, -1, 1, 2, 1000) if word + offset >= 0]
+    for offset in offsets:
+        source.bits = lambda size, w=word + offset: np.array([w], dtype=np.uint64)
+        assert source._accept(np.array([1]), rate).tolist() == [offset < 0]
+    supply = iter([2**64 - 1])
+    source._next_word = lambda: next(supply)
+    source.bits = lambda size: np.array([word], dtype=np.uint64)
+    assert source._accept(np.array([1]), rate).tolist() == [False]
+
+
+@pytest.mark.parametrize("gaps", [[], [[1]], [0.5], [-1, 0]])
+def test_exponential_choice_checks_gaps(gaps):
+    with pytest.raises(ValueError, match="gaps"):
+        NoiseSource(0).exponential_choice(gaps, 1.0)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, np.nan, np.inf])
+def test_exponential_choice_checks_rate(rate):
+    with pytest.raises(ValueError, match="rate"):
+        NoiseSource(0).exponential_choice([0, 1], rate)
+
+
+# -- the stream ----------------------------------------------------------------------------------
+
+
+def test_the_seeded_stream_is_the_documented_one():
+    data = b"".join(
+        hashlib.shake_256(f"sklearn_dp/noise/1|7|{i}|some|tag".encode()).digest(8 * BLOCK)
+        for i in range(3)
+    )
+    expected = np.frombuffer(data, dtype="<u8")
+    assert np.array_equal(NoiseSource(7, "some|tag").bits(3 * BLOCK), expected)
+
+
+def test_seeded_noise_is_the_same_on_every_platform():
+    source = NoiseSource(2024)
+    assert source.rounded_gaussian(2.0**20, 5).tolist() == GOLDEN_GAUSSIAN
+    assert source.rounded_laplace(2.0**20, 5).tolist() == GOLDEN_LAPLACE
+    assert source.truncated_rounded_gaussian(10.0, 30, 5).tolist() == GOLDEN_TRUNCATED
+    assert source.binomial(2**40, 1000 / 2**40) == GOLDEN_BINOMIAL
+    assert source.exponential_choice(np.arange(100), 0.01) == GOLDEN_CHOICE
+
+
+@given(st.lists(st.integers(0, 3000), max_size=8), st.integers(0, 10**6))
+def test_requests_of_any_size_cut_the_same_stream(sizes, seed):
+    source, whole = NoiseSource(seed), NoiseSource(seed)
+    pieces = [source.rounded_gaussian(1e6, size) for size in sizes]
+    assert np.array_equal(np.concatenate([np.empty(0, int), *pieces]),
+                          whole.rounded_gaussian(1e6, sum(sizes)))
+
+
+def test_no_word_serves_twice():
+    source, words = NoiseSource(9), NoiseSource(9).bits(40)
+    source.rounded_gaussian(1e6, 10)
+    source.rounded_laplace(1e6, (2, 5))
+    source.uniform_integers(8, 10)
+    assert np.array_equal(source.bits(10), words[30:])
+
+
+def test_seeds_and_tags_separate_streams():
+    streams = [NoiseSource(*key).bits(4).tobytes() for key in
+               [(0,), (1,), (10,), (1, "0"), (1, "noise2"), (2**200,), (2**200 + 1,)]]
+    assert len(set(streams)) == len(streams)
+    assert np.array_equal(NoiseSource(np.int64(3)).bits(5), NoiseSource(3).bits(5))
+
+
+def test_seeds_are_checked():
+    for seed in (True, 1.5, "1", np.bool_(True)):
+        with pytest.raises(TypeError):
+            NoiseSource(seed)
+    with pytest.raises(ValueError, match="seed"):
+        NoiseSource(-1)
+    assert NoiseSource(0).seeded and not NoiseSource().seeded
+
+
+def test_numpys_global_seed_has_no_part_in_it():
+    draws = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        draws.append(NoiseSource().rounded_gaussian(2.0**30, 100))
+        assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    assert not np.any(draws[0] == draws[1])
+
+
+def fresh_copies(source):
+    return [copy.copy(source), copy.deepcopy(source), pickle.loads(pickle.dumps(source))]
+
+
+def test_copies_of_an_unseeded_source_share_no_words():
+    source = NoiseSource()
+    source.bits(10)
+    draws = [each.bits(100) for each in [*fresh_copies(source), source]]
+    assert len(np.unique(np.concatenate(draws))) == 400
+    source.rounded_gaussian(1.0, 5)
+    assert len(pickle.dumps(source)) < 300  # no room for words
+
+
+def test_copies_of_a_seeded_source_go_on_where_it_stands():
+    for used in (0, 10, BLOCK, BLOCK + 1):
+        source = NoiseSource(1)
+        source.bits(used)
+        copies = fresh_copies(source)
+        expected = source.bits(20)
+        for each in copies:
+            assert np.array_equal(each.bits(20), expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_gets_words_of_its_own():
+    source = NoiseSource()
+    source.bits(10)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, source.bits(64).tobytes())
+        os._exit(0)
+    os.waitpid(child, 0)
+    theirs = np.frombuffer(os.read(read, 1024), dtype=np.uint64)
+    os.close(read), os.close(write)
+    assert len(theirs) == 64 and not np.isin(theirs, source.bits(BLOCK)).any()
+
+
+def test_threads_share_a_source_but_no_words():
+    source, found = NoiseSource(4), []
+    threads = [threading.Thread(target=lambda: found.extend(
+        source.bits(7) for _ in range(400))) for _ in range(6)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    words = np.concatenate(found)
+    assert np.array_equal(np.sort(words), np.sort(NoiseSource(4).bits(len(words))))
+
+
+@pytest.mark.parametrize("method", ["rounded_gaussian", "rounded_laplace"])
+def test_small_requests_are_served_from_whole_blocks(method, monkeypatch):
+    """The transform sees blocks only, so its time says nothing about the values served."""
+    sizes = []
+    for name, law in (("_GAUSSIAN", _noise._GAUSSIAN), ("_LAPLACE", _noise._LAPLACE)):
+        def transform(words, inner=law.transform):
+            sizes.append(len(words))
+            return inner(words)
+        monkeypatch.setattr(_noise, name, law._replace(transform=transform))
+    source = NoiseSource()
+    for _ in range(BLOCK // 8):
+        getattr(source, method)(1.0, 16)
+    assert sizes == [BLOCK, BLOCK] and BLOCK >= 4096
