@@ -38,6 +38,39 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     return float(value)
 
 
+_HARMLESS = ("Input X contains", "Sparse data was passed", "Found array with", "float() argument",
+             "The feature names", "X has ", "setting an array element with a sequence.")
+_REWORDED = {
+    "Complex data": "Complex data not supported: X must be real.",
+    "Expected 2D array": "Expected 2D array: X must have shape (n_samples, n_features). "
+                         "Reshape your data.",
+    "could not convert": "X must be numeric: it holds what is no number.",
+}
+
+
+def validate_quietly(estimator, X, **options):
+    """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
+
+    Only messages known to be harmless pass as they are.
+    """
+    try:
+        return validate_data(estimator, X, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        message = _without_data(str(error))
+    # Outside the handler: an error raised inside it would carry the original one along.
+    raise kind(message)
+
+
+def _without_data(message):
+    if message.startswith(_HARMLESS):
+        return message
+    for start, reworded in _REWORDED.items():
+        if message.startswith(start):
+            return reworded
+    return "X must be a dense, finite, numeric array of shape (n_samples, n_features)."
+
+
 class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
@@ -121,7 +154,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     def _fit_validated(self, X, groups):
         """Charge, validate, fit. The body of every public `fit`."""
         session = self._open_session(X, "row" if groups is None else "group")
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_quietly(self, X, dtype=[np.float64, np.float32])
         return self._fit_session(X, self._units(X, groups), session)
 
     def _open_session(self, X, unit):
@@ -134,7 +167,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         except (TypeError, ValueError, AttributeError):
             n_features = 0
         if n_features < 1:
-            validate_data(self, X, dtype=[np.float64, np.float32])
+            validate_quietly(self, X, dtype=[np.float64, np.float32])
         plan = self._make_plan(n_features, unit)
         return PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
                               label=type(self).__name__)
@@ -166,7 +199,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validate_predict(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False)
 
     # -- leaving memory ---------------------------------------------------------------------------
 
@@ -175,3 +208,10 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         for name in self._not_released:
             state.pop(name, None)
         return state
+
+    def _get_fitted_attr_html(self, doc_link=""):
+        """Fitted attributes for scikit-learn's HTML display (>= 1.9): releases only."""
+        attributes = super()._get_fitted_attr_html(doc_link)
+        for name in self._not_released:
+            attributes.pop(name, None)
+        return attributes
