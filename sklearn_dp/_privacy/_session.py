@@ -269,7 +269,7 @@ class PrivacySession:
         ----------
         entry : str
         value : int or ndarray of ints
-            The exact statistic, in grid steps.
+            The exact statistic, in grid steps; Python integers (dtype object) of any size.
         sensitivity : float or ndarray
             s with the proved claim ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbours.
         unit : float or ndarray
@@ -286,7 +286,7 @@ class PrivacySession:
         ``v + round(sigma Z) = round(v + sigma Z)`` for an integer v, so this is post-processing
         of the ideal Gaussian mechanism: rho-zCDP, and exactly sqrt(2 rho)-GDP.
         """
-        value = np.asarray(value, dtype=np.int64)
+        value = _exact_integers(value)
         rho = self._cost(entry, rho)
         self._charge(entry, rho)
         sigma = np.asarray(_sigma(sensitivity, rho))
@@ -294,7 +294,7 @@ class PrivacySession:
                                                      if sigma.ndim else float(sigma), value.shape)
         noisy = self._play("gaussian", entry, value, sensitivity, sigma, rho, {"unit": unit}, noisy)
         self._note(entry, "gaussian", sensitivity, sigma, unit, rho)
-        return noisy * np.asarray(unit, dtype=np.float64)
+        return np.asarray(noisy * np.asarray(unit, dtype=np.float64), dtype=np.float64)
 
     def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
                          unit=1.0, rho=None):
@@ -522,6 +522,12 @@ def _seed_of(random_state):
     else:
         raise TypeError("random_state must be None, an int, a RandomState or a Generator.")
     return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))
+
+
+def _exact_integers(value):
+    """An integer array; Python integers stay what they are, however large."""
+    value = np.asarray(value)
+    return value if value.dtype == object else value.astype(np.int64)
 
 
 def _sigma(sensitivity, rho):

@@ -210,20 +210,25 @@ class Replay:
         return known.output
 
     def _filter(self, known, event):
-        """A friendly-core filter: see :func:`sklearn_dp._aggregate._friendly_core`."""
+        """A friendly-core filter: see :mod:`sklearn_dp._aggregate._friendly_core`.
+
+        An element that may be bad has a score of at most `bad` in both data sets, and survives
+        only within delta. All others must have close scores.
+        """
         common = self.units >= 0
-        good = event.value > event.public["bad"]
         before = known.value[self.units[common]]
+        bad = np.array(event.value <= event.public["bad"])
+        bad[common] &= before <= known.public["bad"]
         kept = np.zeros(len(self.units), dtype=bool)
         kept[common] = known.output[self.units[common]]
-        # In the larger data set every element at or below `bad` is dropped, but for delta.
-        if np.any(known.output & (known.value <= known.public["bad"])) or np.any(kept & ~good):
+        gone = np.ones(len(known.value), dtype=bool)
+        gone[self.units[common]] = False
+        if np.any(kept & bad) or np.any(
+            gone & known.output & (known.value <= known.public["bad"])
+        ):
             self.voided.append(event.entry)
-        kept[~common] = self.keep_added & good[~common]
-        both = common.copy()
-        both[common] &= before > known.public["bad"]
-        both &= good
-        shift = (event.value[both] - known.value[self.units[both]]).astype(np.float64)
+        kept[~common] = self.keep_added & ~bad[~common]
+        shift = (event.value[common] - before).astype(np.float64)
         largest = float(np.abs(shift).max(initial=0.0))
         self._account(event, largest / event.sensitivity,
                       float(np.sum(np.square(shift / event.scale)) / 2))
