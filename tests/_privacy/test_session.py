@@ -259,14 +259,14 @@ def test_stability_threshold_is_the_smallest_that_hides_a_single_unit():
 
 
 def test_exponential_choice_prefers_high_scores_at_the_stated_rate():
-    """Two candidates two apart, epsilon 1, sensitivity 1: odds e. 2e4 draws, 5 sd, < 1e-6."""
-    plan = make_plan(PlanEntry("choice", "exponential", 3000.0, uses=None), rho=3000.0)
+    """Two candidates two apart, epsilon 1, sensitivity 1: odds e. 3,000 draws, 5 sd, < 1e-6."""
+    plan = make_plan(PlanEntry("choice", "exponential", 400.0, uses=None), rho=400.0)
     session = PrivacySession(plan, random_state=0)
     picks = [session.exponential("choice", [0, 2], sensitivity=1, epsilon=1.0)
-             for _ in range(20_000)]
+             for _ in range(3_000)]
     p = np.e / (1 + np.e)
-    assert abs(np.mean(picks) - p) < 5 * np.sqrt(p * (1 - p) / 20_000)
-    assert session.spent == pytest.approx(20_000 / 8)
+    assert abs(np.mean(picks) - p) < 5 * np.sqrt(p * (1 - p) / 3_000)
+    assert session.spent == pytest.approx(3_000 / 8)
 
 
 def test_above_threshold_finds_the_first_clear_answer():

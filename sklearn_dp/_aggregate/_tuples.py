@@ -1,0 +1,192 @@
+"""Private aggregation of unordered k-tuples of points, of which one may be replaced.
+
+The tuples are the centres that non-private k-means finds on random blocks of the rows; their
+number is public, and adding or removing a unit replaces one tuple.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from .._privacy._session import PlanEntry
+from ._averages import friendly_average
+from ._friendly_core import MATCH_LIMIT, core_fixed_size, match_gamma
+
+__all__ = ["TupleShares", "aggregate_tuples", "tuple_entries", "tuples_needed"]
+
+_PAIR_ENTRIES = 2**22  # entries of a tile of point distances
+_SLACK = 0.25  # share of non-friends at which a radius still passes
+_RATIO = 1.5  # of neighbouring radii
+_LEAST_RADIUS = 1e-4  # of the public radius
+_SAFE = 1 - 1e-9  # rounding must not make two tuples friends that are not
+
+
+@dataclass(frozen=True)
+class TupleShares:
+    """Shares of the tuple stage in its rho, and of the core in its delta."""
+
+    radius: float = 0.06
+    core: float = 0.82
+    size: float = 0.03
+    average: float = 0.09
+    core_delta: float = 0.9
+
+
+def radii(radius):
+    """The public grid of friendship radii, up to the largest possible distance scale."""
+    steps = math.ceil(math.log(2.0 / _LEAST_RADIUS, _RATIO))
+    return radius * _LEAST_RADIUS * _RATIO ** np.arange(steps + 1)
+
+
+def search_steps(n_radii):
+    """Most tests that a binary search over the radii makes."""
+    return max(1, (n_radii - 1).bit_length())
+
+
+def tuple_entries(rho, delta, shares=None):
+    """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`."""
+    shares = shares or TupleShares()
+    n_steps = search_steps(len(radii(1.0)))
+    return (
+        PlanEntry("tuples/radius", "gaussian", shares.radius * rho, uses=n_steps,
+                  sensitivity="one tuple: 2 (t - 1) pairs"),
+        PlanEntry("tuples/core", "friendly core", shares.core * rho,
+                  delta=shares.core_delta * delta, sensitivity="one friend more or less"),
+        PlanEntry("tuples/size", "friendly average", shares.size * rho,
+                  delta=(1 - shares.core_delta) * delta * _SAFE, sensitivity="one tuple"),
+        PlanEntry("tuples/average", "friendly average", shares.average * rho,
+                  sensitivity="2 R / released size"),
+    )
+
+
+def tuples_needed(rho, delta, *, friends=0.9, kept=0.9):
+    """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Of the whole tuple stage.
+    friends : float
+        Share of the tuples that a typical tuple matches.
+    kept : float
+        Probability with which such a tuple must survive.
+    """
+    shares = TupleShares()
+    core_rho, core_delta = shares.core * rho, shares.core_delta * delta
+
+    def enough(t):
+        sigma = math.sqrt((t - 1) / (2 * core_rho))
+        threshold = -sigma * float(ndtri(core_delta / t))
+        return ndtr((friends * t - t / 2 - threshold) / sigma) >= kept
+
+    high = 4
+    while not enough(high):
+        high *= 2
+    low = high // 2
+    while high - low > 2:
+        middle = (low + high) // 4 * 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def matched_distances(tuples, gamma):
+    """Frobenius distances of all pairs of tuples after matching; inf where they do not match.
+
+    A pure function of each pair, in blocks of bounded memory.
+    """
+    t, k, _ = tuples.shape
+    distances = np.empty((t, t))
+    step = max(1, _PAIR_ENTRIES // (t * k * k))
+    for start in range(0, t, step):
+        part = slice(start, start + step)
+        distances[part] = match_gamma(tuples[part], tuples, gamma)[2]
+    return distances
+
+
+def _find_radius(session, entry, distances, grid):
+    """Smallest radius at which most pairs are friends, or None: a noisy binary search.
+
+    The public number t of tuples is at least 2. One replaced tuple is in 2 (t - 1) of the
+    ordered pairs of distinct tuples, so the number of pairs that are no friends moves by at most
+    that.
+    """
+    t = len(distances)
+    apart = ~np.eye(t, dtype=bool)
+    low, high = 0, len(grid) - 1
+    rho = session.remaining(entry) / search_steps(len(grid)) * (1 - 1e-12)
+    while low < high:
+        middle = (low + high) // 2
+        strangers = np.count_nonzero(apart & ~(distances <= grid[middle] * _SAFE))
+        noisy = session.gaussian(entry, strangers, sensitivity=2.0 * (t - 1), rho=rho)
+        low, high = (low, middle) if noisy <= _SLACK * t * t else (middle + 1, high)
+    return None if high == len(grid) - 1 else float(grid[high]) * _RATIO
+
+
+def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tuples/"):
+    """Average of the tuples that match most others, or None.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds :func:`tuple_entries`.
+    tuples : ndarray of shape (t, k, d)
+        t >= 2 is public; a tuple with a NaN is nobody's friend. All other points lie in the ball
+        of norm `radius`.
+    radius : float
+        Public or released.
+    gamma : float, default=1/5
+        At most 1/5: beyond it matchings need not compose, and the alignment below could differ
+        between neighbours in more than one tuple.
+
+    Returns
+    -------
+    center : ndarray of shape (k, d) or None
+        None: no radius was found, or too few tuples survived.
+
+    Notes
+    -----
+    Private for replacing one tuple [1]_ (sections D.2 to D.4, with the corrections: noise for a
+    replacement, one radius in the Frobenius norm, alignment to the first tuple of the core):
+    two survivors X, Y share a friend W, so with the permutation of the matching
+    ``|X - pi(Y)|_F <= 2 R``, whichever common friend and whichever reference is taken.
+
+    References
+    ----------
+    .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+       differentially private aggregation", ICML 2022.
+    """
+    if len(tuples) < 2:
+        raise ValueError("n_tuples must be at least 2.")
+    if not 0 < gamma <= MATCH_LIMIT:
+        raise ValueError("gamma must be positive and at most 1/5.")
+    distances = matched_distances(tuples, gamma)
+    reach = _find_radius(session, prefix + "radius", distances, radii(radius))
+    if reach is None:
+        return None
+    friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
+    plan = session.plan
+    keep = core_fixed_size(session, prefix + "core", friends, len(tuples),
+                           rho=session.remaining(prefix + "core"),
+                           delta=plan[prefix + "core"].delta)
+    core = _aligned(tuples[keep], session.rng("tuple order"))
+    k, d = tuples.shape[1:]
+    found = friendly_average(session, prefix + "size", prefix + "average",
+                             core.reshape(len(core), k * d), reach, dimension=k * d)
+    return None if found is None else found[0].reshape(k, d)
+
+
+def _aligned(core, rng):
+    """Every tuple in the order of the first one, then all in one random order.
+
+    A core that cannot be aligned happens only within delta; it is replaced by an empty one, so
+    that the failure shows through the released size alone.
+    """
+    if not len(core):
+        return core
+    places = np.array([match_gamma(core[:1], each[None], MATCH_LIMIT)[1][0, 0] for each in core])
+    if (np.sort(places, axis=1) != np.arange(core.shape[1])).any():
+        return core[:0]
+    aligned = np.take_along_axis(core, places[:, :, None], axis=1)
+    return aligned[:, rng.permutation(core.shape[1])]
