@@ -1,0 +1,1 @@
+"""Private building blocks: functions of arrays and a session."""

@@ -1,0 +1,180 @@
+"""The k-means engine: from rows to released centres, in one plan of Gaussian releases."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._privacy import _accounting as accounting
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from .._privacy._mechanisms import private_radius
+from .._privacy._session import PlanEntry
+from ._centering import center_and_count, mean_radius
+from ._coreset import build_coreset
+from ._lloyd import lloyd, lloyd_entries
+from ._pca import plain_axes, principal_axes
+from ._rows import Rows
+from ._weighted_kmeans import weighted_kmeans
+
+__all__ = ["EngineResult", "engine_entries", "fit_engine"]
+
+_BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
+_MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What the engine releases.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+    weights : ndarray of shape (k,)
+        Noisy numbers of units.
+    radius : float
+        About which distance from their mean the data reach.
+    status : str
+        "ok", or why the answer may be of little use.
+    n_steps : int
+        Noisy Lloyd steps.
+    error : float
+        Noisy sum of squared distances, capped, after an early step; nan when not released.
+    """
+
+    centers: np.ndarray
+    weights: np.ndarray
+    radius: float
+    status: str
+    n_steps: int
+    error: float
+
+
+def _shares(n_features):
+    """Nominal and largest shares of the releases before Lloyd's steps."""
+    if n_features > 10:
+        moment, cells = (0.10, 0.15), 0.20
+    elif n_features > 3:
+        moment, cells = (0.06, 0.08), 0.20
+    else:
+        moment, cells = None, 0.30
+    shares = {_CENTER: (0.05, 0.05), _RADIUS: (0.02, 0.02), _MOMENT: moment,
+              _CELLS: (cells, cells), _MEANS: (0.10, 0.10)}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+_WORDS = {
+    _BOUND: "a unit adds 1 to the histogram of norms",
+    _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
+    _RADIUS: "a unit adds 1 to the histogram of distances from the centre",
+    _MOMENT: "squared radius in Frobenius norm",
+    _CELLS: "a unit adds 1 to the cells of each level",
+    _MEANS: "a unit adds a residual clipped to the reach of its cell",
+}
+
+
+def engine_entries(rho, n_features, *, bounds_known, prefix=""):
+    """Plan entries of `fit_engine`.
+
+    Parameters
+    ----------
+    rho : float
+        The sum of all of them stays below.
+    n_features : int
+    bounds_known : bool
+        Whether the data have a public bound; otherwise finding one is paid for.
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
+    entries, part = [], rho
+    if not bounds_known:
+        entries.append(_entry(_BOUND, prefix, rho, 0.05, 0.05))
+        part = accounting.sum_down([rho, -entries[0].rho])
+    for name, (share, most) in _shares(n_features).items():
+        entries.append(_entry(name, prefix, part, share, most, None if name == _CELLS else 1))
+    rest = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
+    return (*entries, *lloyd_entries(rest, rho, prefix))
+
+
+def _entry(name, prefix, rho, share, most, uses=1):
+    # Rounded down: shares that sum to at most one then cost at most rho.
+    return PlanEntry(prefix + name, "gaussian", math.nextafter(rho * share, 0.0), uses=uses,
+                     max_rho=math.nextafter(rho * most, 0.0), sensitivity=_WORDS[name])
+
+
+def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None):
+    """Release the centres of k clusters.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `engine_entries`.
+    X : ndarray of shape (n, d)
+        Finite float64; n may be 0.
+    units : Units
+    domain : Domain or None
+        None: no public bound is known.
+    n_clusters : int
+    prefix : str
+        Of the plan entries.
+    callback : callable, optional
+        Called after each Lloyd step with its number and the released centres.
+
+    Returns
+    -------
+    result : EngineResult
+    """
+    status = "ok"
+    if domain is None:
+        domain, status = _private_domain(session, prefix, X, units)
+    mu = math.sqrt(2 * session.remaining())
+    rows = Rows.quantise(X, domain)
+    origin, count, variance = center_and_count(
+        session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER))
+    rows = rows.about(origin)
+    radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
+                               session.remaining(prefix + _RADIUS))
+    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters)
+    coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
+                            n_clusters)
+    start = _start(session, coreset, axes, n_clusters)
+    final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
+                  coreset=coreset, prefix=prefix, callback=callback)
+    if status == "ok" and coreset.n_leaves == 0:
+        status = "no structure found"
+    return _result(final, rows, radius, domain, status)
+
+
+def _private_domain(session, prefix, X, units):
+    """A ball about the origin whose radius is paid for; the unit ball when nothing is seen."""
+    radius = private_radius(session, prefix + _BOUND, X, units)
+    status = "ok" if radius is not None else "no bound found"
+    return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
+
+
+def _axes(session, entry, rows, radius, units, size, n_clusters):
+    d = rows.n_features
+    if d <= 3:
+        return plain_axes(d, radius)
+    nominal = session.plan[entry].rho
+    rho = session.plan[entry].cap if size.small else nominal
+    return principal_axes(session, entry, rows, radius, units, size, n_clusters, rho)
+
+
+def _start(session, coreset, axes, n_clusters):
+    """Centres solved on the coreset; more than asked for where the space is large."""
+    k0 = n_clusters
+    if len(axes.spread) > 3:
+        k0 = min(round(1.5 * n_clusters), max(coreset.n_leaves, n_clusters))
+    centers = weighted_kmeans(coreset.points, coreset.weights, k0, session.rng("start"))
+    return axes.lift(centers)
+
+
+def _result(final, rows, radius, domain, status):
+    unit = Grid.for_radius(domain.radius).unit
+    centers = (final.centers + rows.origin) * unit + domain.center
+    return EngineResult(domain.clip_points(centers), final.counts, radius * unit, status,
+                        final.n_steps, final.error * unit**2)

@@ -1,0 +1,132 @@
+"""Principal axes from a released second moment, and the exact projection onto them."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._privacy._grid import clip_integer_rows
+from .._privacy._session import round_up
+from ._centering import noise_sd
+
+__all__ = ["Axes", "plain_axes", "principal_axes"]
+
+_BASIS_BITS = 20
+_MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
+
+
+@dataclass(frozen=True)
+class Axes:
+    """An integer basis of a subspace, and the released spread along it.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (d, q) or None
+        Orthonormal up to rounding to multiples of 2**-20, in such steps. None: the identity.
+    spread : ndarray of shape (q,)
+        Standard deviations, in grid steps.
+    half_widths : ndarray of shape (q,)
+        Of the box that is searched.
+    limit : float
+        Rows are clipped to this norm before they are projected.
+    """
+
+    basis: np.ndarray | None
+    spread: np.ndarray
+    half_widths: np.ndarray
+    limit: float
+
+    def clip(self, rows, squares):
+        """Integer rows of norm at most the limit."""
+        return clip_integer_rows(rows, self.limit, squares)
+
+    def project(self, rows):
+        """Clipped integer rows to integer coordinates along the axes."""
+        if self.basis is None:
+            return rows
+        # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
+        return np.floor(rows @ self.basis * 2.0**-_BASIS_BITS)
+
+    def flatten(self, points):
+        """Released points of the whole space to coordinates along the axes."""
+        return points if self.basis is None else points @ (self.basis * 2.0**-_BASIS_BITS)
+
+    def lift(self, points):
+        """Coordinates along the axes to points of the whole space."""
+        return points if self.basis is None else points @ (self.basis.T * 2.0**-_BASIS_BITS)
+
+
+def plain_axes(n_features, limit):
+    """The coordinate axes, with a nominal spread, where a rotation is not worth its price."""
+    whole = np.full(n_features, float(limit))
+    return Axes(None, whole / math.sqrt(1.5 * n_features), whole, float(limit))
+
+
+def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho):
+    """The axes along which clusters can be told apart.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    rows : Rows
+    limit : float
+        Norm that rows are clipped to, in steps.
+    units : Units
+    size : Size
+        Released number of units.
+    n_clusters : int
+    rho : float
+
+    Returns
+    -------
+    axes : Axes
+    """
+    moment = _second_moment(session, entry, rows, limit, units, rho)
+    noise = limit**2 * noise_sd(rho)
+    values, vectors = np.linalg.eigh(moment)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if rows.n_features > 10:
+        q = _n_axes(values, noise, n_clusters)
+        values, vectors = values[:q], vectors[:, :q]
+    spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
+    return Axes(np.rint(vectors * 2.0**_BASIS_BITS), spread,
+                np.minimum(limit, 3 * spread), float(limit))
+
+
+def _second_moment(session, entry, rows, limit, units, rho):
+    """Noisy sum of x x^T over rows clipped to a norm, with noise isometric in Frobenius norm."""
+    coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
+    upper = np.triu_indices(rows.n_features)
+    square = (limit / coarse) ** 2
+    # For the change M of the sum under one unit, |M|_F <= sum_i w_i |x_i|^2 <= limit^2 and
+    # |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2. With s = limit^2 on the diagonal and
+    # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
+    sensitivity = np.where(upper[0] == upper[1], round_up(square),
+                           round_up(square * math.sqrt(0.5)))
+    noisy = session.gaussian(entry, _exact_moment(rows, limit, coarse, units)[upper],
+                             sensitivity=sensitivity, unit=coarse**2, rho=rho)
+    matrix = np.zeros((rows.n_features,) * 2)
+    matrix[upper] = noisy
+    return matrix + np.triu(matrix, 1).T
+
+
+def _exact_moment(rows, limit, coarse, units):
+    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row."""
+    total = np.zeros((rows.n_features,) * 2, dtype=np.int64)
+    for part, x in rows.chunks():
+        x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
+        if units.weights is not None:
+            # The root of the weight scales the row: |x|^2 sums to at most limit^2 over a unit.
+            root = np.floor(np.sqrt(units.weights[part] * units.step) * 2.0**20) * 2.0**-20
+            x = np.trunc(x * root[:, None])
+        # Integers of at most 2**30, at most 2**16 of them: exact sums.
+        total += (x.T @ x).astype(np.int64)
+    return total
+
+
+def _n_axes(values, noise, n_clusters):
+    """Eigenvalues that stand out of the noise, whose edge is 2 (noise / sqrt 2) sqrt d."""
+    edge = max(0.0, float(np.median(values))) + 1.9 * noise * math.sqrt(len(values) / 2)
+    fewest, most = max(2, min(3, n_clusters - 1)), min(8, max(n_clusters - 1, 2))
+    return int(np.clip(np.count_nonzero(values > edge), fewest, most))

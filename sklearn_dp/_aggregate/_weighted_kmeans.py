@@ -1,0 +1,89 @@
+"""Weighted k-means of released points: post-processing, so plain floats will do.
+
+Not scikit-learn's: with several threads its sums depend on their timing, and a replay of a fit
+has to come to the same bits. All starts run side by side as one array operation.
+"""
+
+import numpy as np
+
+__all__ = ["weighted_kmeans"]
+
+_TRIALS = 4  # candidates for each next centre of a start
+_SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
+
+
+def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
+    """Centres of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+    weights : ndarray of shape (m,), positive
+    n_clusters : int
+    rng : numpy Generator
+    n_starts : int
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, q)
+    """
+    if len(points) <= n_clusters:
+        return points[np.arange(n_clusters) % len(points)]
+    centers = _starts(points, weights, n_clusters, rng, n_starts)
+    centers, cost = _iterate(points, weights, centers, _SHORT)
+    lead = np.argsort(cost, kind="stable")[: max(1, n_starts // 5)]
+    centers, cost = _iterate(points, weights, centers[lead], _LONG)
+    return centers[np.argmin(cost)]
+
+
+def _squared(points, centers):
+    """Squared distances of shape (..., m) for centres of shape (..., q)."""
+    flat = centers.reshape(-1, centers.shape[-1])
+    square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
+    square += np.einsum("ij,ij->i", points, points)
+    return np.maximum(square, 0.0).reshape(*centers.shape[:-1], len(points))
+
+
+def _draw(mass, shape, rng):
+    """Indices with probabilities proportional to the last axis of `mass`."""
+    total = np.cumsum(mass, axis=-1)
+    goal = rng.random((*mass.shape[:-1], shape)) * total[..., -1:]
+    below = (total[..., None, :] <= goal[..., None]).sum(axis=-1)
+    return np.minimum(below, mass.shape[-1] - 1)
+
+
+def _starts(points, weights, n_clusters, rng, n_starts):
+    """Greedy k-means++, all starts at once: (n_starts, n_clusters, q)."""
+    start = np.arange(n_starts)
+    chosen = [_draw(np.broadcast_to(weights, (n_starts, len(points))), 1, rng)[:, 0]]
+    closest = _squared(points, points[chosen[0]])
+    for _ in range(n_clusters - 1):
+        trial = _draw(closest * weights, _TRIALS, rng)
+        after = np.minimum(closest[:, None], _squared(points, points[trial]))
+        best = np.argmin(after @ weights, axis=1)
+        chosen.append(trial[start, best])
+        closest = after[start, best]
+    return points[np.stack(chosen, axis=1)]
+
+
+def _iterate(points, weights, centers, n_iterations):
+    """Lloyd's iterations of several starts; centres without points stay. Returns costs too."""
+    n_starts, n_clusters, q = centers.shape
+    offset = np.arange(n_starts)[:, None] * n_clusters
+    tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()
+    before = None
+    for _ in range(n_iterations):
+        labels = (_squared(points, centers).argmin(axis=1) + offset).ravel()
+        if before is not None and np.array_equal(labels, before):
+            break
+        before = labels
+        mass = np.bincount(labels, tiled, minlength=n_starts * n_clusters)
+        sums = np.stack([
+            np.bincount(labels, np.broadcast_to(weights * points[:, j],
+                                                (n_starts, len(points))).ravel(),
+                        minlength=n_starts * n_clusters) for j in range(q)], axis=1)
+        full = mass > 0
+        flat = centers.reshape(-1, q).copy()
+        flat[full] = sums[full] / mass[full, None]
+        centers = flat.reshape(centers.shape)
+    return centers, _squared(points, centers).min(axis=1) @ weights
