@@ -60,7 +60,8 @@ def center_and_count(session, entry, rows, units, rho):
     total, weight = _exact_totals(rows, units)
     # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
     # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 5/4, the claim after division by 5/4.
-    sensitivity = np.append(np.full(d, round_up(radius * _JOINT)), round_up(2 * units.scale * _JOINT))
+    sensitivity = np.full(d + 1, round_up(radius * _JOINT))
+    sensitivity[-1] = round_up(2 * units.scale * _JOINT)
     noisy = session.gaussian(entry, np.append(total, weight), sensitivity=sensitivity, rho=rho)
     sd = noise_sd(rho)
     count_sd = 2 * _JOINT * sd

@@ -1,4 +1,4 @@
-"""Locally clipped noisy Lloyd steps with a Kalman update: from any start to the released centres."""
+"""Locally clipped noisy Lloyd steps with a Kalman update, from any released start."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,7 +14,8 @@ from ._weighted_kmeans import weighted_kmeans
 
 __all__ = ["LloydResult", "lloyd", "lloyd_entries"]
 
-_DISTANCES, _ERRORS, _COUNTS, _SUMS = "lloyd distances", "lloyd errors", "lloyd counts", "lloyd sums"
+_DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
+_COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 _DISTANCE_SHARE, _ERROR_SHARE, _COUNT_SHARE = 0.04, 0.10, 0.10
 _ERROR_CAP = 1.7  # times the clip radius
 _ERROR_STEPS = (1, 2, 3)
@@ -197,7 +198,7 @@ def _step(walk, state, step, last):
     sums_rho = walk.left() if last else budget - counts_rho
     sums = _residual_sums(walk, state.centers, labels, squared, radius, sums_rho)
     drift, moved = _update(state, sums, radius * noise_sd(sums_rho), radius, gain,
-                           relax=1 < step and not last)
+                           relax=step > 1 and not last)
     n_moves = 0
     if errors is not None:
         n_moves = _move(walk, state, *errors, moved)
