@@ -272,7 +272,7 @@ def core_fixed_size(session, entry, friends, size, *, rho, delta):
     bad = size % 2
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=bad, sensitivity=2.0, rho=rho, delta=delta)
+                               bad=bad, sensitivity=2.0, rho=rho, delta=delta, fixed=True)
 
 
 def core_hybrid(session, entry, friends, size, upper, *, rho, delta):

@@ -5,7 +5,7 @@ from html import escape
 
 __all__ = ["PrivacyReport"]
 
-_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "delta")
+_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path")
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,15 @@ class PrivacyReport:
         return (f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
                 f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}")
 
+    def _columns(self):
+        """The columns that say something."""
+        told = {name for row in self.releases for name in row}
+        if all(row.get("path", "all") == "all" for row in self.releases):
+            told.discard("path")
+        return [name for name in _COLUMNS if name in told]
+
     def __repr__(self):
-        names = [name for name in _COLUMNS + ("cap",) if name in self.releases[0]]
+        names = self._columns()
         table = [names] + [[_cell(row[name]) for name in names] for row in self.releases]
         widths = [max(len(line[i]) for line in table) for i in range(len(names))]
         lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
@@ -82,7 +89,7 @@ class PrivacyReport:
         return "\n".join([self._headline(), *(line.rstrip() for line in lines), *tail])
 
     def _repr_html_(self):
-        names = [name for name in _COLUMNS + ("cap",) if name in self.releases[0]]
+        names = self._columns()
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>"

@@ -6,6 +6,7 @@ import os
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
@@ -64,6 +65,8 @@ class PlanEntry:
         Cap of this entry when it may also spend what others left; `rho` by default.
     sensitivity : str, default=""
         In words, for the table.
+    paths : tuple of str, default=()
+        The courses of a fit that this entry belongs to; empty: all of them.
     """
 
     name: str
@@ -73,6 +76,7 @@ class PlanEntry:
     uses: int | None = 1
     max_rho: float | None = None
     sensitivity: str = ""
+    paths: tuple = ()
 
     @property
     def cap(self):
@@ -92,6 +96,10 @@ class PrivacyPlan:
     unit : str
         "row" or "group".
     notes : tuple of str
+
+    Notes
+    -----
+    Where released values decide between several paths, the plan costs what the dearest costs.
     """
 
     target: PrivacyBudget
@@ -104,22 +112,36 @@ class PrivacyPlan:
         if len(set(names)) != len(names):
             raise PlanError("two plan entries have the same name")
         allowed = self.target.to_rho(gaussian=self.gaussian, delta_failure=self.delta_failure)
-        if self._exact_rho > Fraction(allowed):
+        if self.exact_rho > Fraction(allowed):
             raise PlanError("the plan spends more than its target")
 
-    @property
-    def _exact_rho(self):
-        return sum((Fraction(entry.rho) for entry in self.entries), Fraction(0))
+    def _dearest(self, cost):
+        """Largest exact cost of a path."""
+        paths = {path for entry in self.entries for path in entry.paths} or {""}
+        return max(
+            sum((Fraction(getattr(entry, cost)) for entry in self.entries
+                 if not entry.paths or path in entry.paths), Fraction(0))
+            for path in paths)
+
+    @cached_property
+    def exact_rho(self):
+        """Cap of the sum over all releases, as a Fraction."""
+        return self._dearest("rho")
+
+    @cached_property
+    def exact_delta(self):
+        """Cap of the sum of the failure probabilities, as a Fraction."""
+        return self._dearest("delta")
 
     @property
     def rho(self):
-        """Cap of the sum over all releases."""
-        return accounting.sum_up([entry.rho for entry in self.entries])
+        """Cap of the sum over all releases, rounded up."""
+        return _float_up(self.exact_rho)
 
     @property
     def delta_failure(self):
-        """Sum of the failure probabilities."""
-        return accounting.sum_up([entry.delta for entry in self.entries if entry.delta])
+        """Cap of the sum of the failure probabilities, rounded up."""
+        return _float_up(self.exact_delta)
 
     @property
     def gaussian(self):
@@ -141,7 +163,7 @@ class PrivacyPlan:
         """The table as a list of dicts."""
         return [
             {"release": e.name, "mechanism": e.mechanism, "sensitivity": e.sensitivity,
-             "rho": e.rho, "cap": e.cap, "delta": e.delta}
+             "rho": e.rho, "cap": e.cap, "delta": e.delta, "path": " | ".join(e.paths) or "all"}
             for e in self.entries
         ]
 
@@ -231,7 +253,7 @@ class PrivacySession:
 
     def remaining(self, entry=None):
         """rho that an entry (or the whole plan) can still pay, rounded down."""
-        left = self.plan._exact_rho - self._spent_exact()
+        left = self.plan.exact_rho - self._spent_exact()
         if entry is not None:
             account = self._accounts[entry]
             left = min(left, Fraction(account.entry.cap) - account.spent)
@@ -249,11 +271,12 @@ class PrivacySession:
             raise PlanError(f"plan entry {name!r}: the cost must be positive")
         after = account.spent + Fraction(rho)
         if after > Fraction(entry.cap) or (
-            self._spent_exact() + Fraction(rho) > self.plan._exact_rho
+            self._spent_exact() + Fraction(rho) > self.plan.exact_rho
         ):
             raise PlanError(f"plan entry {name!r} would overspend")
         failure = account.delta + Fraction(delta)
-        if failure > Fraction(entry.delta):
+        total = sum((other.delta for other in self._accounts.values()), Fraction(delta))
+        if failure > Fraction(entry.delta) or total > self.plan.exact_delta:
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
         account.spent, account.delta, account.uses = after, failure, account.uses + 1
 
@@ -415,7 +438,8 @@ class PrivacySession:
 
     # -- decisions about single units, released only through what is computed from the survivors
 
-    def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta):
+    def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
+                    fixed=False):
         """Keep the units whose noisy score reaches a threshold.
 
         Parameters
@@ -427,6 +451,8 @@ class PrivacySession:
             No common unit's score moves by more than this.
         rho, delta : float
             Cost as proved by the caller.
+        fixed : bool, default=False
+            The elements are not units but results of blocks, of which one is replaced.
 
         Returns
         -------
@@ -436,7 +462,7 @@ class PrivacySession:
         scores = np.asarray(scores, dtype=np.int64)
         self._charge(entry, rho, delta)
         noisy = scores + self._noise.rounded_gaussian(float(sigma), scores.shape)
-        public = {"threshold": threshold, "bad": bad}
+        public = {"threshold": threshold, "bad": bad, "fixed": fixed}
         keep = self._play("filter", entry, scores, sensitivity, sigma, rho, public,
                           noisy >= threshold)
         self._note(entry, "friendly core", sensitivity, sigma, 1.0, rho, delta)

@@ -234,6 +234,25 @@ class Replay:
                       float(np.sum(np.square(shift / event.scale)) / 2))
         return kept
 
+    def _fixed_filter(self, known, event):
+        """A filter on a public number of block results: one of them is another, we know not which.
+
+        It is the one whose score moves most, or moving it less would cost less.
+        """
+        if len(known.value) != len(event.value):
+            self._blame(event, "shape differs between neighbours")
+            return known.output
+        bad = event.public["bad"]
+        dropped = known.output & (event.value <= bad)
+        if np.any(known.output & (known.value <= bad)) or np.count_nonzero(dropped) > 1:
+            self.voided.append(event.entry)
+        shift = (event.value - known.value)[(event.value > bad) & (known.value > bad)]
+        shift = np.sort(np.abs(shift.astype(np.float64)))[:-1]
+        largest = float(shift.max(initial=0.0))
+        self._account(event, largest / event.sensitivity,
+                      float(np.sum(np.square(shift / event.scale)) / 2))
+        return known.output & ~dropped
+
     def _bernoulli(self, known, event):
         """A smooth filter: probabilities of the common units, close in l1."""
         common = self.units >= 0

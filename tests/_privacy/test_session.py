@@ -335,3 +335,16 @@ def test_nothing_is_recorded_outside_an_audit():
     assert session._tape is None
     assert "123456789" not in repr(session.report())
     pickle.dumps(session.report())
+
+
+def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
+    plan = make_plan(PlanEntry("count", "gaussian", 0.25),
+                     PlanEntry("short", "gaussian", 0.5, paths=("a",)),
+                     PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)))
+    assert plan.rho == 1.0 and plan.delta_failure == 1e-7
+    assert "path" in repr(plan) and "path" not in repr(make_plan())
+    session = PrivacySession(plan, random_state=0)
+    session.gaussian("count", 1, sensitivity=1.0)
+    session.gaussian("short", 1, sensitivity=1.0)
+    with pytest.raises(PlanError, match="overspend"):  # one path, not both
+        session.gaussian("long", 1, sensitivity=1.0, rho=0.75)
