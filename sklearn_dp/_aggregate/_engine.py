@@ -121,7 +121,7 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     prefix : str
         Of the plan entries.
     callback : callable, optional
-        Called after each Lloyd step with its number and the released centres.
+        Called with the name of each Lloyd step when it is done.
 
     Returns
     -------

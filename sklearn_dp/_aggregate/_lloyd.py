@@ -160,7 +160,7 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
         Tells in which direction to split a cluster.
     prefix : str
     callback : callable, optional
-        Called with the number of the step and the released centres.
+        Called with the name of each step when it is done.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
         last = last or step == walk.most_steps
         settled = _step(walk, state, step, last)
         if callback is not None:
-            callback(step, state.centers.copy())
+            callback(f"noisy Lloyd step {step}")
         if last:
             break
         last = settled and step >= 2

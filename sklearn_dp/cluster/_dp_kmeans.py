@@ -95,7 +95,8 @@ class DPKMeans(BaseDPCenters):
         self.random_state = random_state
 
     def _plan_entries(self, target, n_features):
-        return engine_entries(target, n_features, bounds_known=self.bounds is not None)
+        return engine_entries(target.to_rho(), n_features,
+                              bounds_known=self.bounds is not None)
 
     def _fit(self, X, units, session, progress):
         result = fit_engine(session, X, units, self._domain(X.shape[1]), self.n_clusters,
