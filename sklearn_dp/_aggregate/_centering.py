@@ -62,12 +62,13 @@ def center_and_count(session, entry, rows, units, rho):
     # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 5/4, the claim after division by 5/4.
     sensitivity = np.full(d + 1, round_up(radius * _JOINT))
     sensitivity[-1] = round_up(2 * units.scale * _JOINT)
-    noisy = session.gaussian(entry, np.append(total, weight), sensitivity=sensitivity, rho=rho)
+    noisy = session.gaussian(entry, np.append(total, weight), sensitivity=sensitivity,
+                             unit=np.append(np.full(d, rows.unit), units.step), rho=rho)
     sd = noise_sd(rho)
     count_sd = 2 * _JOINT * sd
-    mean = noisy[:-1] / max(noisy[-1] * units.step, 4 * count_sd)
-    noise = radius * _JOINT * sd / max(noisy[-1] * units.step, 4 * count_sd)
-    return _shrunk(mean, noise, radius), float(noisy[-1]) * units.step, count_sd**2
+    n = max(noisy[-1], 4 * count_sd)
+    origin = _shrunk(noisy[:-1] / rows.unit / n, radius * _JOINT * sd / n, radius)
+    return origin, float(noisy[-1]), count_sd**2
 
 
 def _exact_totals(rows, units):

@@ -228,7 +228,8 @@ def _leaf_means(session, entry, rows, units, axes, leaves):
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
     sensitivity = np.broadcast_to(np.nextafter(reach * 2.0**bits, np.inf)[:, None], sums.shape)
-    noisy = session.gaussian(entry, sums, sensitivity=sensitivity, unit=2.0**-bits, rho=rho)
+    noisy = session.gaussian(entry, sums, sensitivity=sensitivity, unit=2.0**-bits * rows.unit,
+                             rho=rho) / rows.unit
     counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12

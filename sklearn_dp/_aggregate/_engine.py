@@ -7,7 +7,6 @@ import numpy as np
 
 from .._privacy import _accounting as accounting
 from .._privacy._domain import Domain
-from .._privacy._grid import Grid
 from .._privacy._mechanisms import private_radius
 from .._privacy._session import PlanEntry
 from ._centering import center_and_count, mean_radius
@@ -174,7 +173,7 @@ def _start(session, coreset, axes, n_clusters):
 
 
 def _result(final, rows, radius, domain, status):
-    unit = Grid.for_radius(domain.radius).unit
+    unit = rows.unit
     centers = (final.centers + rows.origin) * unit + domain.center
     return EngineResult(domain.clip_points(centers), final.counts, radius * unit, status,
                         final.n_steps, final.error * unit**2)

@@ -242,9 +242,9 @@ def _errors(walk, labels, squared, radius, rho):
     cap = (_ERROR_CAP * radius) ** 2
     steps, scale = square_sums(labels, squared, cap, walk.n_clusters, walk.units)
     # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
-    noisy = walk.session.gaussian(walk.name(_ERRORS), steps, sensitivity=scale,
-                                  unit=cap / scale, rho=rho)
-    return noisy, cap * noise_sd(rho)
+    noisy = walk.session.gaussian(walk.name(_ERRORS), steps, sensitivity=scale, rho=rho,
+                                  unit=cap / scale * walk.rows.unit**2)
+    return noisy / walk.rows.unit**2, cap * noise_sd(rho)
 
 
 def _residual_sums(walk, centers, labels, squared, radius, rho):
@@ -253,8 +253,10 @@ def _residual_sums(walk, centers, labels, squared, radius, rho):
     sums = clipped_sums(walk.rows, centers, labels, squared, limits, walk.units, _BITS)
     # A row is in one cluster with a residual of at most `radius`, hence a unit moves the stacked
     # sums by at most that: radius 2**bits in steps of 2**-bits.
-    return walk.session.gaussian(walk.name(_SUMS), sums, unit=2.0**-_BITS, rho=rho,
-                                 sensitivity=math.nextafter(radius * 2.0**_BITS, math.inf))
+    noisy = walk.session.gaussian(walk.name(_SUMS), sums, rho=rho,
+                                  sensitivity=math.nextafter(radius * 2.0**_BITS, math.inf),
+                                  unit=2.0**-_BITS * walk.rows.unit)
+    return noisy / walk.rows.unit
 
 
 def _update(state, sums, sums_sd, radius, gain, *, relax):

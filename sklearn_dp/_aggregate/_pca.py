@@ -105,9 +105,9 @@ def _second_moment(session, entry, rows, limit, units, rho):
     sensitivity = np.where(upper[0] == upper[1], round_up(square),
                            round_up(square * math.sqrt(0.5)))
     noisy = session.gaussian(entry, _exact_moment(rows, limit, coarse, units)[upper],
-                             sensitivity=sensitivity, unit=coarse**2, rho=rho)
+                             sensitivity=sensitivity, unit=(coarse * rows.unit) ** 2, rho=rho)
     matrix = np.zeros((rows.n_features,) * 2)
-    matrix[upper] = noisy
+    matrix[upper] = noisy / rows.unit**2
     return matrix + np.triu(matrix, 1).T
 
 

@@ -31,6 +31,7 @@ class Rows:
         Maps a slice to a new array of integer-valued float64 rows.
     n_rows, n_features : int
     ball : float
+    unit : float, default=1.0
 
     Attributes
     ----------
@@ -40,10 +41,12 @@ class Rows:
         Radius of the ball about the first origin that all the rows lie in, in steps.
     limit : float
         Bound of the norms about the present origin.
+    unit : float
+        Length of a step, a power of two: what is released is stated in lengths.
     """
 
-    def __init__(self, read, n_rows, n_features, ball):
-        self._read, self._stored = read, None
+    def __init__(self, read, n_rows, n_features, ball, unit=1.0):
+        self._read, self._stored, self.unit = read, None, unit
         self.n_rows, self.n_features, self.ball, self.limit = n_rows, n_features, ball, ball
         self.origin = np.zeros(n_features)
 
@@ -55,7 +58,7 @@ class Rows:
         def read(part):
             return grid.quantise(domain.center_rows(X[part]), domain.radius)
 
-        rows = cls(read, *X.shape, grid.steps(domain.radius))
+        rows = cls(read, *X.shape, grid.steps(domain.radius), grid.unit)
         if X.size <= _STORED_ENTRIES:
             rows._stored = np.empty(X.shape)
             for part in rows.parts():
@@ -63,15 +66,15 @@ class Rows:
         return rows
 
     @classmethod
-    def of(cls, array, ball):
+    def of(cls, array, ball, unit=1.0):
         """Rows that are integers already, of norm at most `ball`."""
-        rows = cls(None, *array.shape, ball)
+        rows = cls(None, *array.shape, ball, unit)
         rows._stored = array
         return rows
 
     def about(self, origin):
         """The same rows about a released integer origin."""
-        moved = Rows(self._read, self.n_rows, self.n_features, self.ball)
+        moved = Rows(self._read, self.n_rows, self.n_features, self.ball, self.unit)
         moved.origin = self.origin + origin
         moved.limit = self.ball + float(np.linalg.norm(moved.origin))
         if self._stored is not None:
