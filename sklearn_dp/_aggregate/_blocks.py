@@ -30,7 +30,8 @@ def block_rows(blocks, n_blocks):
     return [order[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
 
 
-def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, n_jobs=None):
+def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepare=None,
+               n_jobs=None):
     """Fit a clone of `estimator` to every block and collect what `extract` reads from it.
 
     Parameters
@@ -49,6 +50,8 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, n_job
         Public shape of one result.
     min_rows : int, default=1
         Smaller blocks are not fitted.
+    prepare : callable, optional
+        What becomes of the rows of a block before the fit, from these rows alone.
     n_jobs : int, optional
 
     Returns
@@ -59,10 +62,14 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, n_job
     """
     with _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_block)(estimator, np.asarray(X[rows], dtype=np.float64), seed, extract,
-                                shape, min_rows)
+            delayed(_fit_block)(estimator, _read(X, rows, prepare), seed, extract, shape, min_rows)
             for rows, seed in zip(block_rows(blocks, len(seeds)), seeds, strict=True))
     return np.stack(found)
+
+
+def _read(X, rows, prepare):
+    part = np.asarray(X[rows], dtype=np.float64)
+    return part if prepare is None else prepare(part)
 
 
 def _fit_block(estimator, rows, seed, extract, shape, min_rows):

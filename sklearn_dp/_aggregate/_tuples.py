@@ -61,7 +61,7 @@ def tuple_entries(rho, delta, shares=None):
     )
 
 
-def tuples_needed(rho, delta, *, friends=0.9, kept=0.9):
+def tuples_needed(rho, delta, *, friends=0.9, kept=0.9, most=2**20):
     """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
 
     Parameters
@@ -72,6 +72,12 @@ def tuples_needed(rho, delta, *, friends=0.9, kept=0.9):
         Share of the tuples that a typical tuple matches.
     kept : float
         Probability with which such a tuple must survive.
+    most : int
+        Give up beyond this number.
+
+    Returns
+    -------
+    t : int or None
     """
     shares = TupleShares()
     core_rho, core_delta = shares.core * rho, shares.core_delta * delta
@@ -82,13 +88,13 @@ def tuples_needed(rho, delta, *, friends=0.9, kept=0.9):
         return ndtr((friends * t - t / 2 - threshold) / sigma) >= kept
 
     high = 4
-    while not enough(high):
+    while high <= most and not enough(high):
         high *= 2
     low = high // 2
     while high - low > 2:
         middle = (low + high) // 4 * 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return high if high <= most else None
 
 
 def matched_distances(tuples, gamma):
@@ -173,8 +179,11 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
     core = _aligned(tuples[keep], session.rng("tuple order"))
     k, d = tuples.shape[1:]
     found = friendly_average(session, prefix + "size", prefix + "average",
-                             core.reshape(len(core), k * d), reach, dimension=k * d)
-    return None if found is None else found[0].reshape(k, d)
+                             core.reshape(len(core), k * d), reach,
+                             rho_size=session.remaining(prefix + "size"),
+                             rho_mean=session.remaining(prefix + "average"),
+                             delta=plan[prefix + "size"].delta)
+    return None if found is None else found.mean.reshape(k, d)
 
 
 def _aligned(core, rng):

@@ -92,7 +92,10 @@ class Domain:
         return X - self.center if self.center.any() else X
 
     def clip_points(self, points):
-        """Move points (not rows: released values) into the region."""
+        """Move points into the region, each on its own up to rounding.
+
+        For released values and for inner fits; sums of rows are clipped on the grid.
+        """
         if self.low is not None:
             return np.clip(points, self.low, self.high)
         norms = np.linalg.norm(points, axis=-1, keepdims=True)

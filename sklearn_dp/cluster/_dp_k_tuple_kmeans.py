@@ -1,0 +1,265 @@
+"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation."""
+
+import dataclasses
+import math
+from functools import partial
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from .._aggregate._blocks import fit_blocks
+from .._aggregate._centering import Size
+from .._aggregate._engine import engine_entries, fit_engine
+from .._aggregate._lloyd import lloyd, lloyd_entries
+from .._aggregate._rows import Rows
+from .._aggregate._tuples import aggregate_tuples, tuple_entries, tuples_needed
+from .._base import check_integer
+from .._privacy._accounting import sum_down
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from .._privacy._mechanisms import count, private_radius
+from .._privacy._session import PlanEntry
+from ._centers import BaseDPCenters
+
+__all__ = ["DPKTupleKMeans"]
+
+_MOST_TUPLES = 1000  # beyond it the core costs more than blocks can give back
+_ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
+_BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.65
+_DELTA_SHARE = 0.5  # of delta, for the failure of the friendly core
+
+_CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
+
+
+class DPKTupleKMeans(BaseDPCenters):
+    """K-means by private aggregation of non-private clusterings of random blocks.
+
+    Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
+    fits each block; FriendlyCore keeps the k-tuples of centres that match most others, aligns
+    them and averages them with noise; noisy Lloyd steps on all rows refine the result. Where
+    public rules say that the budget or the number of rows is too small for this, and where the
+    core turns out to be empty, a private coreset takes its place, as in :class:`DPKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    epsilon, delta, rho, bounds, ledger : see :class:`DPKMeans`
+    n_tuples : int or "auto", default="auto"
+        Number of blocks, public, at least 2. "auto": what a friendly core needs at this budget;
+        if that is more than 1000, the plan has no tuples at all, only the coreset.
+    aggregator : {"friendly_core"}, default="friendly_core"
+    inner : estimator, optional
+        Any clusterer with ``cluster_centers_`` of shape (n_clusters, n_features) after `fit`.
+        ``KMeans(n_clusters, n_init=4)`` by default. It must be a function of its rows and its
+        ``random_state`` alone.
+    fallback : {"coreset", "public"}, default="coreset"
+        What answers without a core: the private coreset on what is left of the budget, or public
+        centres refined by Lloyd steps.
+    gamma : float, default=0.2
+        Ratio at which tuples match; at most 1/5.
+    n_jobs : int, optional
+        Blocks fitted at a time, through joblib.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+        See :class:`DPKMeans`.
+    path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
+        Which way the released values led.
+    n_tuples_ : int
+        Number of blocks of the plan; 0 without a tuple stage.
+
+    See Also
+    --------
+    DPKMeans : The coreset alone; the better choice at small budgets.
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group). The core is private for replacing one tuple, which is what
+    happens when a row comes or goes: all others have the same blocks, whatever n is. Part of
+    delta pays for the core's failure, so the plan is accounted as zCDP.
+
+    References
+    ----------
+    Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
+    practical differentially private aggregation. ICML. Algorithms D.25 and D.28, with the blocks
+    and the noise corrected for neighbours that differ by one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPKTupleKMeans
+    >>> X = np.vstack([np.full((20000, 2), -0.5), np.full((20000, 2), 0.5)])
+    >>> X += np.random.default_rng(0).normal(scale=0.05, size=X.shape)
+    >>> model = DPKTupleKMeans(n_clusters=2, epsilon=8.0, bounds=1.0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+
+    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 n_tuples="auto", aggregator="friendly_core", inner=None, fallback="coreset",
+                 gamma=0.2, ledger=None, n_jobs=None, random_state=None):
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.n_tuples = n_tuples
+        self.aggregator = aggregator
+        self.inner = inner
+        self.fallback = fallback
+        self.gamma = gamma
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- parameters and plan ----------------------------------------------------------------------
+
+    def _check_parameters(self, n_features):
+        super()._check_parameters(n_features)
+        if self.aggregator != "friendly_core":
+            raise ValueError("aggregator must be 'friendly_core'.")
+        if self.fallback not in ("coreset", "public"):
+            raise ValueError("fallback must be 'coreset' or 'public'.")
+        if isinstance(self.n_tuples, str):
+            if self.n_tuples != "auto":
+                raise ValueError("n_tuples must be 'auto' or an integer.")
+        else:
+            check_integer(self.n_tuples, "n_tuples", low=2)
+        if self.inner is not None and not hasattr(self.inner, "fit"):
+            raise TypeError("inner must be an estimator.")
+        if not 0 < self.gamma <= 0.2:
+            raise ValueError("gamma must be positive and at most 1/5.")
+
+    def _tuple_budget(self, target):
+        """rho and delta of the tuple stage, and the rho of the whole plan that holds it."""
+        failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
+        rho = target.to_rho(gaussian=False, delta_failure=failure)
+        return _TUPLE_SHARE * rho, failure, rho
+
+    def _public_tuples(self, target):
+        """The number of blocks; 0 when the budget is too small for a core."""
+        if self.n_tuples != "auto":
+            return int(self.n_tuples)
+        rho, delta, _ = self._tuple_budget(target)
+        needed = tuples_needed(rho, delta, most=_MOST_TUPLES)
+        return 0 if needed is None else needed
+
+    def _plan_entries(self, target, n_features):
+        bounded = self.bounds is not None
+        if not self._public_tuples(target):
+            return engine_entries(target.to_rho(), n_features, bounds_known=bounded)
+        stage, failure, rho = self._tuple_budget(target)
+        entries = [PlanEntry("count", "gaussian", _COUNT_SHARE * rho, sensitivity="one unit")]
+        if not bounded:
+            entries.append(PlanEntry("bound", "gaussian", _BOUND_SHARE * rho,
+                                     sensitivity="one unit in the histogram of norms"))
+        rest = sum_down([rho, *(-entry.rho for entry in entries)])
+        tuples = tuple_entries(stage, failure)
+        left = sum_down([rest, *(-entry.rho for entry in tuples)])
+        refine = lloyd_entries(left, left, "refine/")
+        entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
+        coreset = engine_entries(rest, n_features, bounds_known=True)
+        entries += _on_path(coreset, _CORESET)
+        again = engine_entries(left, n_features, bounds_known=True, prefix="fallback/")
+        return tuple(entries + _on_path(again, _FALLBACK))
+
+    # -- fit --------------------------------------------------------------------------------------
+
+    def _fit(self, X, units, session, progress):
+        self.n_tuples_ = self._public_tuples(session.plan.target)
+        domain = self._domain(X.shape[1])
+        if not self.n_tuples_:
+            result = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
+            self.path_ = _CORESET
+            return self._store(X, result.centers, result.weights, result.radius, result.status)
+        domain, status = self._bounded(X, units, session, domain)
+        size = float(count(session, "count", units))
+        if size < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
+            self.path_ = _CORESET
+            found = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
+        else:
+            found = self._fit_tuples(X, units, session, domain, size, progress)
+        status = status if found.status == "ok" else found.status
+        return self._store(X, found.centers, found.weights, found.radius, status)
+
+    def _store(self, X, centers, weights, radius, status):
+        self.radius_, self.status_ = radius, status
+        self._set_centers(X, centers, weights)
+
+    @staticmethod
+    def _bounded(X, units, session, domain):
+        """The public domain, or a ball whose radius is paid for."""
+        if domain is not None:
+            return domain, "ok"
+        radius = private_radius(session, "bound", X, units)
+        status = "ok" if radius is not None else "no bound found"
+        return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
+
+    def _fit_tuples(self, X, units, session, domain, size, progress):
+        """The tuple stage, and Lloyd steps from what it finds."""
+        tuples = self._inner_fits(X, units, session, domain)
+        progress("inner fits")
+        center = aggregate_tuples(session, tuples - domain.center, domain.radius,
+                                  gamma=self.gamma)
+        progress("aggregation")
+        if center is None and self.fallback == "coreset":
+            self.path_ = _FALLBACK
+            return fit_engine(session, X, units, domain, self.n_clusters, prefix="fallback/",
+                              callback=progress)
+        self.path_ = _TUPLES if center is not None else "tuples, then public"
+        if center is None:
+            center = _public_centers(self.n_clusters, domain, X.shape[1])
+        return _refine(session, X, units, domain, center, size, progress)
+
+    def _inner_fits(self, X, units, session, domain):
+        """The k-tuples of the blocks: one for each, whatever happens in it."""
+        blocks = units.spread(session.blocks(units.size, self.n_tuples_))
+        seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
+        inner = KMeans(self.n_clusters, n_init=4) if self.inner is None else self.inner
+        return fit_blocks(inner, X, blocks, seeds, _centers_of, (self.n_clusters, X.shape[1]),
+                          min_rows=self.n_clusters, prepare=partial(_clip, domain),
+                          n_jobs=self.n_jobs)
+
+
+def _on_path(entries, *paths):
+    return [dataclasses.replace(entry, paths=paths) for entry in entries]
+
+
+def _centers_of(estimator):
+    return estimator.cluster_centers_
+
+
+def _clip(domain, rows):
+    return domain.clip_points(rows)
+
+
+def _public_centers(n_clusters, domain, n_features):
+    """Centres that know nothing of the data, spread over the ball; relative to its centre."""
+    points = np.random.default_rng(0).normal(size=(n_clusters, n_features))
+    lengths = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.maximum(lengths, 1e-300) * domain.radius / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Refined:
+    centers: np.ndarray
+    weights: np.ndarray
+    radius: float
+    status: str = "ok"
+
+
+def _refine(session, X, units, domain, center, size, progress):
+    """Noisy Lloyd steps from a released start."""
+    rows = Rows.quantise(X, domain)
+    unit = Grid.for_radius(domain.radius).unit
+    steps = np.rint(center / unit)
+    budget = Size(max(size, 1.0), math.sqrt(2 * session.remaining()))
+    final = lloyd(session, rows, units, steps, budget, rows.limit, n_clusters=len(center),
+                  prefix="refine/", callback=progress)
+    points = domain.clip_points(final.centers * unit + domain.center)
+    return _Refined(points, final.counts, domain.radius)
