@@ -37,7 +37,6 @@ __all__ = [
     "friend_counts",
     "match_gamma",
     "non_friend_pairs",
-    "size_upper_bound",
 ]
 
 MATCH_LIMIT = 0.2
@@ -207,7 +206,7 @@ def non_friend_pairs(X, radii):
 # Scores are 2 W - n, in half counts, so that they are integers.
 
 
-def size_upper_bound(noisy_size, sd, delta):
+def _size_upper_bound(noisy_size, sd, delta):
     """A number that is below n - 1 with probability at most `delta`, from n + round(sd Z).
 
     round(sd Z) + shift < -1 needs sd Z < -shift - 1/2: the rounding only helps.
@@ -215,7 +214,7 @@ def size_upper_bound(noisy_size, sd, delta):
     return max(1.0, noisy_size + round_up(-sd * float(ndtri(delta))))
 
 
-def core_add_remove(session, entry, friends, size, upper, *, rho, delta):
+def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta):
     """Friendly core when neighbours add or remove an element; the size is private.
 
     Parameters
@@ -227,9 +226,8 @@ def core_add_remove(session, entry, friends, size, upper, *, rho, delta):
         Friends of each element, itself included; among the anchors if there are any.
     size : int
         n, or the number of anchors.
-    upper : float
-        Released; at least n - 1 but for a probability that the caller charges
-        (:func:`size_upper_bound`).
+    noisy_size, sd : float
+        The released n + round(sd Z), and the sd; paid for on its own.
 
     Returns
     -------
@@ -237,19 +235,20 @@ def core_add_remove(session, entry, friends, size, upper, *, rho, delta):
 
     Notes
     -----
-    Let D' be D without x and call a common element bad if it has at most half of the friends
-    among the common elements. Given `upper` >= n - 1:
+    Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
+    its friends. The bound `upper` of the size is at least n - 1, but for delta / 2. Then:
 
     * a bad element has a score of at most 1 in D (0 in D'), so it survives with probability at
-      most delta / (upper + 1), and none of the at most n of them does but for delta;
+      most delta / (2 (upper + 1)), and none of the at most n of them does but for delta / 2;
     * the scores of the others, at most n - 1, differ by exactly 1 half count; with variance
       upper / (2 rho) that costs (n - 1) rho / upper <= rho;
     * decisions are independent given `upper`, so dropping the bad ones leaves the rest alone.
 
     Two survivors are then friends of more than half of the common elements: they share one.
     """
+    upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
-    threshold = stability_threshold(sigma, delta / (upper + 1) * _SAFE)
+    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
                                bad=1, sensitivity=1.0, rho=rho, delta=delta)
 
@@ -275,14 +274,15 @@ def core_fixed_size(session, entry, friends, size, *, rho, delta):
                                bad=bad, sensitivity=2.0, rho=rho, delta=delta, fixed=True)
 
 
-def core_hybrid(session, entry, friends, size, upper, *, rho, delta):
+def core_hybrid(session, entry, friends, size, noisy_size, sd, *, rho, delta):
     """Friendly core of a private size when neighbours add, remove or replace an element.
 
     For a filter on the survivors of another filter. As :func:`core_add_remove`, with scores that
     move by up to 2 half counts.
     """
+    upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(2 * upper / rho))
-    threshold = stability_threshold(sigma, delta / (upper + 1) * _SAFE)
+    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
                                bad=1, sensitivity=2.0, rho=rho, delta=delta)
 
