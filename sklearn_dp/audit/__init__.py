@@ -1,0 +1,23 @@
+"""Audit private estimators: replay on neighbours, test noise, search for leaks, plant bugs."""
+
+from ._checks import check_dp_estimator
+from ._discovery import all_estimators
+from ._leaks import scan_for_leaks
+from ._mutants import MUTANTS, Mutant, killer
+from ._neighbours import Neighbour, neighbouring_pairs
+from ._noise_law import noise_audit
+from ._replay import ReplayResult, replay_audit
+
+__all__ = [
+    "MUTANTS",
+    "Mutant",
+    "Neighbour",
+    "ReplayResult",
+    "all_estimators",
+    "check_dp_estimator",
+    "killer",
+    "neighbouring_pairs",
+    "noise_audit",
+    "replay_audit",
+    "scan_for_leaks",
+]

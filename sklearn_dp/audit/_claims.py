@@ -1,0 +1,91 @@
+"""Do the releases of a recorded fit keep to what the plan and the report say?"""
+
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+
+from .._privacy import _accounting as accounting
+
+__all__ = ["check_claims", "paid", "rho_of"]
+
+_SLACK = 1 - 1e-12  # of a floating-point comparison; scales are rounded up, so none is needed up
+
+
+def paid(events):
+    """The events that cost something: all but randomness that is no noise."""
+    return [event for event in events if event.kind not in ("seed", "draws")]
+
+
+def rho_of(event):
+    """The zCDP cost of an event; pure mechanisms note theirs as an epsilon."""
+    if event.kind == "laplace":
+        return accounting.laplace_zcdp_rho(event.cost)
+    if event.kind == "choice":
+        pure = "threshold" in event.public  # sparse vector technique; else of bounded range
+        convert = accounting.pure_zcdp_rho if pure else accounting.bounded_range_zcdp_rho
+        return convert(event.cost)
+    return event.cost
+
+
+def check_claims(events, plan, report):
+    """Compare a recording with the plan and the report of the same fit.
+
+    Parameters
+    ----------
+    events : list of Event
+    plan : PrivacyPlan
+    report : PrivacyReport
+
+    Returns
+    -------
+    problems : list of str
+        Noise smaller than the cost allows, releases beside the report, overspending.
+    """
+    events = paid(events)
+    return [*_scales(events), *_report(events, report), *_spending(events, plan)]
+
+
+def _scales(events):
+    """The noise scale that a sensitivity and a cost ask for."""
+    for event in events:
+        if event.kind in ("gaussian", "sparse", "stability"):
+            enough = np.asarray(event.scale) * math.sqrt(2 * event.cost)
+        elif event.kind == "laplace" or "threshold" in event.public and event.kind == "choice":
+            enough = np.asarray(event.scale) * event.cost / (1 if event.kind == "laplace" else 2)
+        elif event.kind == "choice":
+            enough = event.cost / (2 * np.asarray(event.scale))
+        else:
+            continue
+        if not np.all(enough >= np.asarray(event.sensitivity) * _SLACK):
+            yield f"{event.entry}: too little noise for its sensitivity and cost"
+
+
+def _report(events, report):
+    """The report tells every release, at its cost."""
+    told = [(row["release"], row["rho"]) for row in report.releases]
+    made = [(event.entry, rho_of(event)) for event in events]
+    if report.noise == "planned" and not made:
+        return
+    if told != made:
+        yield "the report does not tell the releases that were made"
+    if not math.isclose(report.spent_rho, math.fsum(rho for _, rho in made), rel_tol=1e-9):
+        yield "the report's total is not the sum over the releases"
+
+
+def _spending(events, plan):
+    """Exact sums against the caps."""
+    spent, uses = defaultdict(Fraction), defaultdict(int)
+    for event in events:
+        spent[event.entry] += Fraction(rho_of(event))
+        uses[event.entry] += 1
+    planned = {entry.name: entry for entry in plan.entries}
+    for name in spent:
+        entry = planned.get(name)
+        if entry is None:
+            yield f"{name}: not in the plan"
+        elif spent[name] > Fraction(entry.cap) or uses[name] > (entry.uses or math.inf):
+            yield f"{name}: spends more than the plan allows"
+    if sum(spent.values(), Fraction(0)) > plan.exact_rho:
+        yield "the releases spend more than the whole plan"

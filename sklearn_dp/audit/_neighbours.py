@@ -1,0 +1,111 @@
+"""Neighbouring data sets: one unit more, or one unit less."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+__all__ = ["KINDS", "Neighbour", "neighbouring_pairs"]
+
+KINDS = (
+    "random", "duplicate", "far", "farthest", "zero", "tiny", "released", "first", "last",
+    "remove", "remove_first", "remove_last",
+)  # fmt: skip
+"""What a neighbour may have more or less than the data set; see `neighbouring_pairs`."""
+
+_MOST_ROWS = 5  # of an added group
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A data set that differs from another one by a unit.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    X : ndarray of shape (n_samples, n_features)
+    groups : ndarray of shape (n_samples,), or None
+    units : ndarray of int
+        For each unit its index in the other data set, or -1 for the one that was added. Units are
+        rows, or the sorted distinct groups.
+    """
+
+    kind: str
+    X: np.ndarray
+    groups: np.ndarray | None
+    units: np.ndarray
+
+
+def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, repeats=1):
+    """Neighbours of a data set, random and adversarial.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        May be empty.
+    rng : int or Generator, optional
+    kinds : sequence of str, default=KINDS
+        Added unit: ``"random"`` (near the others), ``"duplicate"`` (of an existing row), ``"far"``
+        (1e6 times the scale of the data), ``"farthest"`` (1e300), ``"zero"``, ``"tiny"``
+        (subnormal numbers), ``"released"`` (equal to one of `points`), ``"first"`` and ``"last"``
+        (at that end, where the others are anywhere). Removed unit: ``"remove"``,
+        ``"remove_first"``, ``"remove_last"``.
+    groups : ndarray of shape (n_samples,), optional
+        The unit of each row. An added group has up to five rows, at any places.
+    points : ndarray of shape (n_points, n_features), optional
+        Released points, such as centres: the most delicate places for a row.
+    repeats : int, default=1
+        How often to go through `kinds`.
+
+    Yields
+    ------
+    neighbour : Neighbour
+    """
+    rng = np.random.default_rng(rng)
+    X = np.asarray(X, dtype=np.float64)
+    # Even numbers for the groups there are, odd ones for a new group: it may come anywhere.
+    labels = None if groups is None else 2 * np.unique(groups, return_inverse=True)[1]
+    for kind in [kind for _ in range(repeats) for kind in kinds]:
+        if not kind.startswith("remove"):
+            yield _with_unit(kind, X, labels, rng, points)
+        elif len(X):
+            yield _without_unit(kind, X, labels, rng)
+
+
+def _without_unit(kind, X, labels, rng):
+    names = np.arange(len(X)) if labels is None else np.unique(labels)
+    gone = {"remove": int(rng.integers(len(names))), "remove_first": 0,
+            "remove_last": len(names) - 1}[kind]
+    stay = (np.arange(len(X)) if labels is None else labels) != names[gone]
+    return Neighbour(kind, X[stay], None if labels is None else labels[stay],
+                     np.delete(np.arange(len(names)), gone))
+
+
+def _with_unit(kind, X, labels, rng, points):
+    size = 1 if labels is None else int(rng.integers(1, _MOST_ROWS + 1))
+    rows = np.array([_row(kind, X, rng, points) for _ in range(size)])
+    places = {"first": np.zeros(size, int), "last": np.full(size, len(X))}.get(
+        kind, rng.integers(0, len(X) + 1, size))
+    wider = np.insert(X, places, rows, axis=0)
+    if labels is None:
+        return Neighbour(kind, wider, None, np.insert(np.arange(len(X)), places, -1))
+    known = np.unique(labels)
+    new = 2 * int(rng.integers(-1, len(known))) + 1
+    wider_labels = np.insert(labels, places, new)
+    units = np.insert(np.arange(len(known)), np.searchsorted(known, new), -1)
+    return Neighbour(kind, wider, wider_labels, units)
+
+
+def _row(kind, X, rng, points):
+    """One row of an added unit."""
+    d = X.shape[1]
+    direction = ndtri(rng.random(d))
+    scale = float(np.abs(X).max(initial=1.0))
+    near = X[rng.integers(len(X))] if len(X) else np.zeros(d)
+    if kind == "released" and points is not None and len(points):
+        return np.asarray(points[rng.integers(len(points))], dtype=np.float64)
+    signs = np.where(direction > 0, 1.0, -1.0)
+    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": 1e300 * signs,
+             "zero": np.zeros(d), "tiny": 5e-324 * signs}
+    return fixed.get(kind, near + scale * 10.0 ** rng.integers(-3, 1) * direction)

@@ -1,0 +1,216 @@
+"""The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._privacy._tape import Replay, Tape
+from ._claims import check_claims
+from ._neighbours import neighbouring_pairs
+from ._observe import n_features_of, prepared, run_fit
+
+__all__ = ["Recording", "ReplayResult", "record", "replay_audit"]
+
+_RHO_KINDS = {"gaussian", "sparse", "stability", "filter"}  # whose realised loss is a rho
+_SHOWN = 5  # violations in a repr
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A fit with all its releases.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    events : list of Event
+    plan : PrivacyPlan
+    problems : list of str
+        What is wrong with this fit alone.
+    """
+
+    outcome: object
+    events: list
+    plan: object
+    problems: list
+
+
+def record(estimator, X, *, groups=None, random_state=0, internal=False):
+    """Fit a clone under a tape and check what it released against what it says.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_samples, n_features)
+    groups : ndarray of shape (n_samples,), optional
+    random_state : int or None, default=0
+    internal : bool, default=False
+        Leave out scikit-learn's validation, for an empty `X`.
+
+    Returns
+    -------
+    recording : Recording
+    """
+    recorder = Tape()
+    copy = prepared(estimator, random_state=random_state)
+    plan = copy.privacy_plan(n_features_of(X), unit="row" if groups is None else "group")
+    outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)
+    if outcome.error is not None:
+        problems = [f"the fit raises {type(outcome.error).__name__}: {outcome.error}"]
+    else:
+        problems = check_claims(recorder.events, plan, copy.privacy_report_)
+    return Recording(outcome, recorder.events, plan, problems)
+
+
+@dataclass
+class ReplayResult:
+    """What a replay audit found.
+
+    Attributes
+    ----------
+    estimator : str
+    n_pairs : int
+        Pairs of neighbours that were compared.
+    n_voided : int
+        Pairs that prove nothing, since the recording is an event of the failure probability
+        delta (never with Gaussian releases only).
+    violations : list of str
+        Empty if all is well.
+    ratios : dict
+        For each plan entry, the largest distance between neighbours over the claimed sensitivity.
+        One is tight; more is a violation.
+    loss, cap : dict
+        For each plan entry, the largest realised cost, and what the plan allows.
+    worst_loss, rho : float
+        Largest realised cost of a whole fit, and the plan's.
+    """
+
+    estimator: str
+    n_pairs: int = 0
+    n_voided: int = 0
+    violations: list = field(default_factory=list)
+    ratios: dict = field(default_factory=dict)
+    loss: dict = field(default_factory=dict)
+    cap: dict = field(default_factory=dict)
+    worst_loss: float = 0.0
+    rho: float = 0.0
+
+    @property
+    def passed(self):
+        """Whether there are pairs and no violations."""
+        return self.n_pairs > self.n_voided and not self.violations
+
+    def __add__(self, other):
+        """The findings of both audits."""
+        return ReplayResult(
+            self.estimator, self.n_pairs + other.n_pairs, self.n_voided + other.n_voided,
+            self.violations + other.violations, _largest(self.ratios, other.ratios),
+            _largest(self.loss, other.loss), _largest(self.cap, other.cap),
+            max(self.worst_loss, other.worst_loss), max(self.rho, other.rho))
+
+    def __repr__(self):
+        lines = [f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
+                 f"{len(self.violations)} violations",
+                 f"realised cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
+                 f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}"]
+        lines += [f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}{self.cap[name]:>12.4g}"
+                  for name, ratio in self.ratios.items()]
+        return "\n".join(lines + [f"violation: {text}" for text in self.violations[:_SHOWN]])
+
+
+def _largest(a, b):
+    return {name: max(a.get(name, 0.0), b.get(name, 0.0)) for name in [*a, *(b.keys() - a.keys())]}
+
+
+def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, recordings=1,
+                 repeats=1, html=False):
+    """Fit, then fit neighbours with the recorded outputs, and compare everything.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+        A clone is fitted; a ledger is not charged.
+    X : ndarray of shape (n_samples, n_features)
+        May be empty.
+    neighbours : iterable of Neighbour, optional
+        All kinds of :func:`neighbouring_pairs` by default, released points among them.
+    groups : ndarray of shape (n_samples,), optional
+        The unit of each row.
+    random_state : int, default=0
+    recordings : int, default=1
+        Fits of `X`, each with fresh noise; each meets all neighbours.
+    repeats : int, default=1
+        How often to go through the default kinds.
+    html : bool, default=False
+        Compare HTML displays too (slow).
+
+    Returns
+    -------
+    result : ReplayResult
+
+    Notes
+    -----
+    For each pair the two fits must make the same releases with the same noise scales; the exact
+    statistics must lie within the claimed sensitivity of each other; the realised cost must be
+    within the plan; and pickle, repr, report, warnings and errors must be equal byte by byte,
+    since all of them may depend on releases only. Exact: no false alarms.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    given = None if neighbours is None else list(neighbours)
+    result = ReplayResult(type(estimator).__name__)
+    for number in range(recordings):
+        seed = random_state + number
+        result += _audit_recording(estimator, X, groups, given, seed, repeats, html)
+    return result
+
+
+def _audit_recording(estimator, X, groups, given, seed, repeats, html):
+    # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
+    internal = len(X if groups is None else np.unique(groups)) <= 1
+    original = record(estimator, X, groups=groups, random_state=seed, internal=internal)
+    result = ReplayResult(type(estimator).__name__, rho=original.plan.rho)
+    result.cap = {entry.name: entry.cap for entry in original.plan.entries}
+    result.violations += original.problems
+    pairs = given if given is not None else neighbouring_pairs(
+        X, seed, groups=groups, points=_released_points(original.outcome, X.shape[1]),
+        repeats=repeats)
+    face = original.outcome.face(html)
+    for pair in pairs:
+        _compare(estimator, original, face, pair, seed, internal, html, result)
+    return result
+
+
+def _released_points(outcome, n_features):
+    """Fitted attributes that are points in the space of the data."""
+    arrays = [value for name, value in vars(outcome.estimator).items()
+              if name.endswith("_") and isinstance(value, np.ndarray)
+              and value.ndim and value.shape[-1] == n_features and value.dtype.kind == "f"]
+    return np.concatenate([a.reshape(-1, n_features) for a in arrays]) if arrays else None
+
+
+def _compare(estimator, original, face, pair, seed, internal, html, result):
+    """Replay one neighbour and enter what comes out of it into the result."""
+    replay = Replay(original.events, pair.units)
+    outcome = run_fit(prepared(estimator, random_state=seed), pair.X, pair.groups,
+                      internal=internal, recorder=replay)
+    result.n_pairs += 1
+    found = [*replay.finish(), *_different(face, outcome.face(html))]
+    total = _realised(original.events, replay.loss)
+    if total > original.plan.rho * (1 + 1e-9):
+        found.append(f"realised cost {total:.6g} of rho = {original.plan.rho:.6g}")
+    if replay.voided:
+        result.n_voided += 1
+        return
+    result.violations += [f"{pair.kind}: {text}" for text in found]
+    result.ratios = _largest(result.ratios, replay.ratios)
+    result.loss = _largest(result.loss, replay.loss)
+    result.worst_loss = max(result.worst_loss, total)
+
+
+def _realised(events, loss):
+    entries = {event.entry for event in events if event.kind in _RHO_KINDS}
+    return sum(cost for name, cost in loss.items() if name in entries)
+
+
+def _different(face, other):
+    return [f"{name} differs between neighbours" for name in {*face, *other}
+            if face.get(name) != other.get(name)]
