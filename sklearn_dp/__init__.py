@@ -1,8 +1,8 @@
 """Differentially private clustering and aggregation for scikit-learn."""
 
 from ._privacy._budget import PrivacyBudget
+from ._privacy._ledger import PrivacyLedger
 from .cluster import DPKMeans, DPKTupleKMeans
-from .ledger import PrivacyLedger
 
 __all__ = ["DPKMeans", "DPKTupleKMeans", "PrivacyBudget", "PrivacyLedger"]
 __version__ = "0.1.0.dev0"

@@ -180,7 +180,8 @@ def kernel_is_self_contained(module):
 def noise_comes_from_the_kernel(module):
     """Only `_noise.py` makes randomness; only the kernel asks it to; the rest ask a session.
 
-    The audit makes test data at random, which is not noise, so it may use generators.
+    The audit makes test data at random, which is not noise, so it may use generators; its mutants
+    stand in for parts of the kernel, so they may ask the kernel's noise source.
     """
     if module.name == NOISE_MODULE:
         return
@@ -216,7 +217,7 @@ def _random_draws(module):
 
 def _may_draw(module, receiver):
     last = receiver.split(".")[-1]
-    if module.component == "_privacy" and re.search(r"noise|session|^self$|^super\(\)$", last):
+    if module.component in {"_privacy", "audit"} and re.search(r"noise|session|^self$|^super\(\)$", last):
         return True
     return re.search(r"session(\(\))?$", last) is not None
 
@@ -368,6 +369,7 @@ LOOK_ALIKES = [
     ("cluster._dp_kmeans", "if TYPE_CHECKING:\n    import pandas"),
     ("_privacy._report", "def to_frame():\n    import pandas"),
     ("audit._replay", "import numpy as np\nr = np.random.default_rng(0).permutation(3)"),
+    ("audit._mutants", "def cells(noise):\n    return noise.rounded_gaussian(2.0, 3)"),
     ("inspection._plot", "def plot():\n    import matplotlib.pyplot as plt"),
     ("__init__", "from .cluster import DPKMeans\nfrom . import exceptions"),
     ("_base", "def f():\n    '''Doc.\n" + "\n" * 70 + "    '''\n" + "    x = 1\n" * 60),
