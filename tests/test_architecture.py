@@ -217,7 +217,8 @@ def _random_draws(module):
 
 def _may_draw(module, receiver):
     last = receiver.split(".")[-1]
-    if module.component in {"_privacy", "audit"} and re.search(r"noise|session|^self$|^super\(\)$", last):
+    inside = module.component in {"_privacy", "audit"}
+    if inside and re.search(r"noise|^self$|^super\(\)$", last):
         return True
     return re.search(r"session(\(\))?$", last) is not None
 
