@@ -52,6 +52,8 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.labels_ = self._nearest(X)
 
     def _nearest(self, X):
+        if not len(X):  # scikit-learn's function refuses what a private fit must not
+            return np.empty(0, dtype=np.int32)
         labels = pairwise_distances_argmin(X, self.cluster_centers_.astype(X.dtype, copy=False))
         return labels.astype(np.int32)
 
