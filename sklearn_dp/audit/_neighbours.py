@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-__all__ = ["KINDS", "Neighbour", "neighbouring_pairs"]
+__all__ = ["KINDS", "Neighbour", "neighbouring_pairs", "unrelated"]
 
 KINDS = (
     "random", "duplicate", "far", "farthest", "zero", "tiny", "released", "first", "last",
@@ -26,7 +26,7 @@ class Neighbour:
         One of `KINDS`.
     X : ndarray of shape (n_samples, n_features)
     groups : ndarray of shape (n_samples,), or None
-    units : ndarray of int
+    units : ndarray of int of shape (n_units,)
         For each unit its index in the other data set, or -1 for the one that was added. Units are
         rows, or the sorted distinct groups.
     """
@@ -71,6 +71,22 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
             yield _with_unit(kind, X, labels, rng, points)
         elif len(X):
             yield _without_unit(kind, X, labels, rng)
+
+
+def unrelated(X, rng, *, groups=None):
+    """Data sets that have nothing in common with `X` but the number of features.
+
+    Yields
+    ------
+    other : Neighbour
+        All its units are new ones.
+    """
+    n, d = X.shape
+    base = ndtri(rng.random((2 * n + 3, d)))
+    for other in (1e3 * base, np.zeros((n, d)), np.full((n // 2 + 1, d), 7.0), 1e-9 * base + 5):
+        names = None if groups is None else rng.integers(0, len(other), len(other))
+        size = len(other) if names is None else len(np.unique(names))
+        yield Neighbour("unrelated data", other, names, np.full(size, -1))
 
 
 def _without_unit(kind, X, labels, rng):

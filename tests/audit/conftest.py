@@ -1,0 +1,70 @@
+"""A small private estimator, right by inspection: what the audit tools are tested on."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._privacy._session import PlanEntry
+from sklearn_dp._sklearn_compat import with_callbacks
+
+
+class ToyMean(BaseDPEstimator):
+    """Noisy sum of clipped rows over a noisy count, with an extra histogram of signs."""
+
+    _SHARES = {"radius": 0.2, "count": 0.1, "sum": 0.4, "signs": 0.2}
+
+    def __init__(self, *, epsilon=None, delta=1e-6, rho=None, bounds=None, ledger=None,
+                 n_jobs=None, random_state=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        return self._fit_validated(X, groups)
+
+    def _plan_entries(self, target, n_features):
+        rho = target.to_rho()
+        names = [name for name in self._SHARES if name != "radius" or self.bounds is None]
+        return tuple(PlanEntry(name, "gaussian", rho * self._SHARES[name]) for name in names)
+
+    def _fit(self, X, units, session, progress):
+        domain = self._domain(X.shape[1])
+        if domain is None:
+            radius = _mechanisms.private_radius(session, "radius", X, units)
+            domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
+        grid = Grid.for_radius(domain.radius)
+        rows = grid.quantise(domain.center_rows(X), domain.radius)
+        size = _mechanisms.count(session, "count", units)
+        total = _mechanisms.vector_sum(session, "sum", rows, grid.steps(domain.radius), units,
+                                       unit=grid.unit)
+        signs = np.where(rows[:, 0] > 0, 1, 0)
+        self.signs_ = _mechanisms.histogram(session, "signs", signs, 2, units)
+        self.mean_ = total[0] / max(size, 1.0) + domain.center
+        self.status_ = "ok" if size > 5 else "too few units for a good mean"
+        self.labels_ = signs
+
+    def predict(self, X):
+        return np.repeat(self.mean_[None], len(self._validate_predict(X)), axis=0)
+
+
+@pytest.fixture
+def toy():
+    return ToyMean()
+
+
+@pytest.fixture
+def make_toy():
+    return ToyMean
+
+
+@pytest.fixture
+def points():
+    return np.random.default_rng(0).uniform(-2, 2, size=(30, 3))
