@@ -176,6 +176,7 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
     keep = core_fixed_size(session, prefix + "core", friends, len(tuples),
                            rho=session.remaining(prefix + "core"),
                            delta=plan[prefix + "core"].delta)
+    keep &= np.isfinite(tuples).all(axis=(1, 2))  # a null tuple survives only within delta
     core = _aligned(tuples[keep], session.rng("tuple order"))
     k, d = tuples.shape[1:]
     found = friendly_average(session, prefix + "size", prefix + "average",

@@ -215,6 +215,8 @@ class Replay:
         An element that may be bad has a score of at most `bad` in both data sets, and survives
         only within delta. All others must have close scores.
         """
+        if event.public["fixed"]:
+            return self._fixed_filter(known, event)
         common = self.units >= 0
         before = known.value[self.units[common]]
         bad = np.array(event.value <= event.public["bad"])
@@ -246,7 +248,7 @@ class Replay:
         dropped = known.output & (event.value <= bad)
         if np.any(known.output & (known.value <= bad)) or np.count_nonzero(dropped) > 1:
             self.voided.append(event.entry)
-        shift = (event.value - known.value)[(event.value > bad) & (known.value > bad)]
+        shift = event.value - known.value
         shift = np.sort(np.abs(shift.astype(np.float64)))[:-1]
         largest = float(shift.max(initial=0.0))
         self._account(event, largest / event.sensitivity,

@@ -13,6 +13,7 @@ from .._aggregate._engine import engine_entries, fit_engine
 from .._aggregate._lloyd import lloyd, lloyd_entries
 from .._aggregate._rows import Rows
 from .._aggregate._tuples import aggregate_tuples, tuple_entries, tuples_needed
+from .._aggregate._weighted_kmeans import weighted_kmeans
 from .._base import check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
@@ -26,6 +27,7 @@ __all__ = ["DPKTupleKMeans"]
 _MOST_TUPLES = 1000  # beyond it the core costs more than blocks can give back
 _ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.65
+_BLOCK_STARTS = 4
 _DELTA_SHARE = 0.5  # of delta, for the failure of the friendly core
 
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
@@ -50,8 +52,8 @@ class DPKTupleKMeans(BaseDPCenters):
     aggregator : {"friendly_core"}, default="friendly_core"
     inner : estimator, optional
         Any clusterer with ``cluster_centers_`` of shape (n_clusters, n_features) after `fit`.
-        ``KMeans(n_clusters, n_init=4)`` by default. It must be a function of its rows and its
-        ``random_state`` alone.
+        By default scikit-learn's ``KMeans`` from the best of a few greedy k-means++ starts. It
+        must be a function of its rows and its ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
         centres refined by Lloyd steps.
@@ -220,7 +222,9 @@ class DPKTupleKMeans(BaseDPCenters):
         """The k-tuples of the blocks: one for each, whatever happens in it."""
         blocks = units.spread(session.blocks(units.size, self.n_tuples_))
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
-        inner = KMeans(self.n_clusters, n_init=4) if self.inner is None else self.inner
+        inner = self.inner
+        if inner is None:
+            inner = KMeans(self.n_clusters, init=_start_block, n_init=1)
         return fit_blocks(inner, X, blocks, seeds, _centers_of, (self.n_clusters, X.shape[1]),
                           min_rows=self.n_clusters, prepare=partial(_clip, domain),
                           n_jobs=self.n_jobs)
@@ -232,6 +236,12 @@ def _on_path(entries, *paths):
 
 def _centers_of(estimator):
     return estimator.cluster_centers_
+
+
+def _start_block(rows, n_clusters, random_state):
+    """The best of a few greedy k-means++ starts, run side by side: blocks are many and small."""
+    rng = np.random.default_rng(random_state.randint(2**31 - 1))
+    return weighted_kmeans(rows, np.ones(len(rows)), n_clusters, rng, n_starts=_BLOCK_STARTS)
 
 
 def _clip(domain, rows):
