@@ -248,7 +248,7 @@ def _diameter(session, points, radii, size):
 
 def _most_pairs(d):
     """Number of points whose pairs are compared exactly: a few seconds' work."""
-    return int(min(4096, max(1024, math.sqrt(4e9 / d))))
+    return int(min(4096, max(1024, math.sqrt(2e9 / d))))
 
 
 def _budget_left(session):
@@ -404,17 +404,21 @@ def _basic_routes(facts):
     """A friendly core by the basic filter, for several epsilons of the whole."""
     if facts.size > _most_pairs(facts.d):
         return [_Route("basic", 0.5 * facts.rho, math.inf, (math.sqrt(facts.rho), 0.5))]
-    routes = []
-    for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
-        epsilon = math.sqrt(2 * share * facts.rho)
-        inner, delta, cost = basic_average_budget(epsilon, facts.delta)
-        for part in (0.2, 0.4, 0.6):
-            # A lower bound of the size that holds with a margin of two standard deviations.
-            size = facts.size - 1.5 - (2 - float(ndtri(delta))) / math.sqrt(2 * part * inner)
-            miss = math.inf if size < 1 else facts.spread * 2 * facts.diameter / (
-                size * math.sqrt(2 * (1 - part) * inner))
-            routes.append(_Route("basic", cost + inner, facts.diameter + miss, (epsilon, part)))
-    return routes
+    return [_basic_route(facts, math.sqrt(2 * share * facts.rho))
+            for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)]
+
+
+def _basic_route(facts, epsilon):
+    """The best split of what the friendly average may spend between size and mean."""
+    inner, delta, cost = basic_average_budget(epsilon, facts.delta)
+    part = np.linspace(0.1, 0.9, 17)
+    # A lower bound of the size that holds with a margin of two standard deviations.
+    size = facts.size - 1.5 - (2 - float(ndtri(delta))) / np.sqrt(2 * part * inner)
+    miss = np.where(size < 1, math.inf, facts.spread * 2 * facts.diameter / (
+        np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)))
+    best = int(miss.argmin())
+    return _Route("basic", cost + inner, facts.diameter + float(miss[best]),
+                  (epsilon, float(part[best])))
 
 
 def _locate_basic(session, points, facts, route):
@@ -545,8 +549,9 @@ def _clip_radius(session, points, here, facts):
     sd = 1 / math.sqrt(2 * rho)
     if sd > facts.size / 40:
         return here.clip
+    # Fine bins up to the radius that few points should exceed, one bin from there to the ball.
     exponents = np.arange(-_BINS_PER_OCTAVE * _OCTAVES, 1) / _BINS_PER_OCTAVE
-    edges = np.append(0.0, here.ball * 2.0**exponents)
+    edges = np.concatenate([[0.0], here.clip * 2.0**exponents, [here.ball]])
     grid = Grid.for_radius(2 * here.ball)
     squares = np.square(grid.steps(edges[1:]))
     # Points outside the ball are not counted, as in the mean.
@@ -556,5 +561,6 @@ def _clip_radius(session, points, here, facts):
                        len(squares), Units(len(points)), rho)
     # Where the bias of clipping one more point is about the noise that clipping saves.
     target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))
-    found = quantile_from_histogram(counts, edges, sd, target)
-    return here.clip if found is None else min(found, here.ball)
+    # Twice the sd: a bin of noise alone passes for points once in a thousand times.
+    found = quantile_from_histogram(counts, edges, 2 * sd, target)
+    return here.clip if found is None else found
