@@ -142,15 +142,22 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     start = _start(session, coreset, axes, n_clusters)
     final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
                   coreset=coreset, prefix=prefix, callback=callback)
-    if status == "ok" and coreset.n_leaves == 0:
-        status = "no structure found"
+    if status == "ok":
+        status = _status(size, coreset)
     return _result(final, rows, radius, domain, status)
+
+
+def _status(size, coreset):
+    """In words, what the releases say about the use of the answer."""
+    if size.signal < 30:  # three standard deviations of the released number of rows
+        return "too few rows for this budget: the centres are mostly noise"
+    return "ok" if coreset.n_leaves else "no structure found: no cell stands out of the noise"
 
 
 def _private_domain(session, prefix, X, units):
     """A ball about the origin whose radius is paid for; the unit ball when nothing is seen."""
     radius = private_radius(session, prefix + _BOUND, X, units)
-    status = "ok" if radius is not None else "no bound found"
+    status = "ok" if radius is not None else "no bound found: the unit ball is used"
     return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
 
