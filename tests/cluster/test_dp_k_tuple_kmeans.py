@@ -1,0 +1,242 @@
+"""DPKTupleKMeans: its paths, its blocks, and oracles that try to give n away."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.metrics import adjusted_rand_score
+
+from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
+
+
+def blobs(n=6000, seed=0, scale=0.03):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=n)
+    return CORNERS[labels] + scale * rng.normal(size=(n, 2)), labels
+
+
+def model(**parameters):
+    defaults = dict(n_clusters=3, rho=3.0, bounds=1.0, n_tuples=100, random_state=0)
+    return DPKTupleKMeans(**{**defaults, **parameters})
+
+
+def error(found):
+    return max(np.linalg.norm(found - corner, axis=1).min() for corner in CORNERS)
+
+
+# -- paths ----------------------------------------------------------------------------------------
+
+
+def test_enough_rows_and_budget_lead_to_the_tuples():
+    X, labels = blobs()
+    fitted = model().fit(X)
+    assert fitted.path_ == "tuples" and fitted.n_tuples_ == 100 and fitted.status_ == "ok"
+    assert error(fitted.cluster_centers_) < 0.01
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
+    assert fitted.cluster_weights_.sum() == pytest.approx(6000, abs=60)
+
+
+def test_few_rows_lead_to_the_coreset_by_a_released_count():
+    X, labels = blobs(2000)
+    fitted = model().fit(X)
+    assert fitted.path_ == "coreset"
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
+    entries = {row["release"] for row in fitted.privacy_report_.releases}
+    assert "count" in entries and not any(name.startswith("tuples/") for name in entries)
+
+
+class Disagreeing(ClusterMixin, BaseEstimator):
+    """Centres at random: no two blocks agree."""
+
+    def __init__(self, n_clusters=3, random_state=None):
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        rng = np.random.default_rng(self.random_state)
+        self.cluster_centers_ = rng.uniform(-0.7, 0.7, size=(self.n_clusters, X.shape[1]))
+        return self
+
+
+def test_without_a_core_the_coreset_answers():
+    X, labels = blobs()
+    fitted = model(inner=Disagreeing()).fit(X)
+    assert fitted.path_ == "tuples, then coreset"
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
+    fitted = model(inner=Disagreeing(), fallback="public").fit(X)
+    assert fitted.path_ == "tuples, then public"
+    assert np.isfinite(fitted.cluster_centers_).all()
+    assert np.linalg.norm(fitted.cluster_centers_, axis=1).max() <= 1 + 1e-9
+
+
+def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():
+    small, same = DPKTupleKMeans(3, epsilon=1.0), DPKMeans(3, epsilon=1.0)
+    assert small.privacy_plan(2).gaussian
+    assert small.privacy_plan(2).rows() == same.privacy_plan(2).rows()
+    large = DPKTupleKMeans(3, epsilon=8.0).privacy_plan(2)
+    assert not large.gaussian and large.delta_failure <= 0.5e-6
+    assert large.epsilon <= 8.0
+    X, _ = blobs(500)
+    assert DPKTupleKMeans(3, random_state=0).fit(X).n_tuples_ == 0
+
+
+@pytest.mark.parametrize("parameters", [
+    {}, {"rho": 0.1}, {"epsilon": 8.0, "rho": None}, {"bounds": None}, {"n_tuples": 2},
+    {"fallback": "public"}, {"n_clusters": 1}])
+def test_no_path_spends_more_than_the_plan(parameters):
+    for n in (1, 2, 30, 6000):
+        X, _ = blobs(n)
+        estimator = model(**parameters)
+        fitted = estimator.fit(X)
+        report = fitted.privacy_report_
+        assert report.spent_rho <= report.rho * (1 + 1e-12)
+        assert fitted.cluster_centers_.shape == (estimator.n_clusters, 2)
+        assert np.isfinite(fitted.cluster_centers_).all()
+
+
+# -- the inner clusterer --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", [
+    KMeans(3, n_init=2), MiniBatchKMeans(3, n_init=3), BisectingKMeans(3, n_init=2)])
+def test_any_clusterer_with_centres(inner):
+    X, _ = blobs(9000)
+    fitted = model(inner=inner).fit(X)
+    assert fitted.path_ == "tuples" and error(fitted.cluster_centers_) < 0.01
+    assert not hasattr(inner, "cluster_centers_")
+
+
+class Failing(ClusterMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        raise RuntimeError("never")
+
+
+@pytest.mark.parametrize("inner", [Failing(), KMeans(4, n_init=1)])
+def test_an_inner_fit_that_always_fails_is_no_error(inner, recwarn):
+    X, labels = blobs()
+    fitted = model(inner=inner).fit(X)
+    assert fitted.path_ == "tuples, then coreset"
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.9
+
+
+def test_backends_and_jobs_give_the_same_bits():
+    X, _ = blobs()
+    alone = model().fit(X)
+    both = model(n_jobs=2).fit(X)
+    assert np.array_equal(alone.cluster_centers_, both.cluster_centers_)
+
+
+# -- the number of rows must not show -------------------------------------------------------------
+
+
+class Parity(ClusterMixin, BaseEstimator):
+    """Answers P on blocks of even size and Q on odd ones: equal blocks would give n away."""
+
+    def __init__(self, n_clusters=3, random_state=None):
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        turn = 0.0 if len(X) % 2 else 0.7
+        turn = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+        self.cluster_centers_ = CORNERS @ turn
+        return self
+
+
+def test_a_parity_oracle_learns_nothing():
+    """n = t m - 1 against n = t m rows, 40 fits each; the published blocks differ surely.
+
+    Fisher's exact test on how often each kind of answer comes out; false alarm 1e-6. With blocks
+    of floor(n / t) rows one side would answer P and the other Q every time, which the test sees
+    with certainty.
+    """
+    outcomes = []
+    for n in (100 * 31 - 1, 100 * 31):
+        X = np.zeros((n, 2))
+        found = [model(inner=Parity(), random_state=seed).fit(X) for seed in range(40)]
+        outcomes.append([sum(f.path_ == "tuples" for f in found),
+                         sum(f.path_ != "tuples" for f in found)])
+    assert stats.fisher_exact(np.array(outcomes)).pvalue > 1e-6
+
+
+def neighbours(rng, X):
+    position = int(rng.integers(len(X) + 1))
+    row = rng.choice([0.0, 1e6, -0.5]) + rng.normal(size=(1, 2))
+    added = np.insert(X, position, row, axis=0)
+    units = np.insert(np.arange(len(X)), position, -1)
+    return added, units, np.delete(np.arange(len(X) + 1), position)
+
+
+def audit(n_pairs, seed=0, **parameters):
+    """Replay violations over pairs, both ways round; pairs that met a failure event are left out."""
+    rng, violations, paths = np.random.default_rng(seed), [], set()
+    for i in range(n_pairs):
+        X, _ = blobs(int(rng.integers(1500, 3000)), seed=i)
+        estimator = model(n_tuples=30, rho=12.0, random_state=i, **parameters)
+        added, units, back = neighbours(rng, X)
+        first, second, mapping = (X, added, units) if i % 2 else (added, X, back)
+        with tape(Tape()) as recording:
+            fitted = clone(estimator).fit(first)
+        with tape(Replay(recording.events, mapping, keep_added=bool(i % 3))) as replay:
+            try:
+                other = clone(estimator).fit(second)
+            except ValueError:  # shapes that no longer agree
+                violations.append("a fit fails on one of two neighbours")
+                continue
+        paths.add(fitted.path_)
+        if not replay.voided:
+            violations += replay.finish()
+            if pickle.dumps(fitted) != pickle.dumps(other):
+                violations.append("the pickles differ")
+    return violations, paths
+
+
+def test_replay_of_the_tuple_path():
+    violations, paths = audit(25)
+    assert violations == [] and paths == {"tuples"}
+
+
+def test_replay_of_the_fallback():
+    violations, paths = audit(10, inner=Disagreeing())
+    assert violations == [] and paths == {"tuples, then coreset"}
+
+
+@pytest.mark.parametrize("mutant", ["block size from n", "number of blocks from n",
+                                    "un-noised count", "tuples left out"])
+def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
+    session, estimator = module.fit_blocks, DPKTupleKMeans
+    if mutant == "block size from n":
+        def contiguous(self, n_units, n_blocks):
+            return np.minimum(np.arange(n_units) // (n_units // n_blocks), n_blocks - 1)
+
+        monkeypatch.setattr("sklearn_dp._privacy._session.PrivacySession.blocks", contiguous)
+    if mutant == "number of blocks from n":
+        known = estimator._inner_fits
+
+        def fits(self, X, units, session, domain):
+            self.n_tuples_ = 20 + len(X) % 7
+            return known(self, X, units, session, domain)
+
+        monkeypatch.setattr(estimator, "_inner_fits", fits)
+    if mutant == "un-noised count":
+        monkeypatch.setattr(module, "count", lambda session, entry, units: float(units.size))
+    if mutant == "tuples left out":
+        def dropping(*arguments, **options):
+            results = session(*arguments, **options)
+            return results[np.isfinite(results).all(axis=(1, 2))][: len(results) - len(
+                arguments[1]) % 2]
+
+        monkeypatch.setattr(module, "fit_blocks", dropping)
+    violations, _ = audit(6)
+    assert violations
