@@ -305,9 +305,6 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     b = _log_root(slope, low, math.expm1(log_inverse))
     terms = epsilon, math.log1p(1 / b), -log_inverse / b, math.log1p(b) / b
     rho = sum_down([*terms, -ROUNDING * sum(map(abs, terms))]) / (1 + b)
-    if rho <= 0:
-        return 0.0
-    rho = _move_until(rho, -1, lambda rho: zcdp_epsilon(rho, delta) <= epsilon)
     return max(0.0, rho * (1 - SLACK))
 
 

@@ -172,23 +172,33 @@ def test_rho_mu_and_sigma_conversions_round_to_their_side():
             assert value * (1 - mp.mpf(1e-13)) <= scale <= value
 
 
-# the budget allows rho; whatever is spent inside it has to compute to at most the target
-@given(
-    st.floats(-4, 6), st.floats(-300, -0.31), st.floats(0, 1), st.sampled_from(["gaussian", "zcdp"])
-)
+@pytest.mark.parametrize("shift", [-1e-6, 1e-6])
+def test_safety_does_not_rest_on_the_root_search(monkeypatch, shift):
+    exact_search = accounting.brentq
+    monkeypatch.setattr(accounting, "brentq", lambda *a, **k: exact_search(*a, **k) + shift)
+    for size in log_uniform(10, 1e-3, 1e2, 10):
+        assert exact_delta(size, gaussian_epsilon(size, 1e-6)) <= 1e-6
+        assert exact_delta(gaussian_mu(size, 1e-6), size) <= 1e-6
+        assert exact_zcdp_epsilon(size, 1e-6) <= zcdp_epsilon(size, 1e-6)
+        assert exact_zcdp_epsilon(zcdp_rho(size, 1e-6), 1e-6) <= size
+
+
+ACCOUNTANTS = {
+    "gaussian": (gaussian_rho, lambda rho, delta: gaussian_epsilon(mu_from_rho(rho), delta)),
+    "zcdp": (zcdp_rho, zcdp_epsilon),
+}
+
+
+@pytest.mark.parametrize("name", ACCOUNTANTS)
+@given(st.floats(-8, 6), st.floats(-300, -1e-12), st.floats(1e-300, 1))
 def test_spending_inside_a_converted_budget_computes_to_at_most_the_target(
-    log_epsilon, log_delta, log_less, accountant
+    name, log_epsilon, log_delta, share
 ):
     epsilon, delta = 10**log_epsilon, 10**log_delta
-    if accountant == "gaussian":
-        rho = gaussian_rho(epsilon, delta)
-        spent = [rho, math.nextafter(rho, 0), rho * (1 - 1e-12 * log_less), rho * log_less]
-        costs = [gaussian_epsilon(mu_from_rho(r), delta) for r in spent if r > 0]
-    else:
-        rho = zcdp_rho(epsilon, delta)
-        spent = [rho, math.nextafter(rho, 0), rho * (1 - 1e-12 * log_less), rho * log_less]
-        costs = [zcdp_epsilon(r, delta) for r in spent]
-    assert max(costs) <= epsilon
+    to_rho, cost = ACCOUNTANTS[name]
+    rho = to_rho(epsilon, delta)
+    for spent in (rho, math.nextafter(rho, 0), rho * (1 - 1e-12 * share), rho * share):
+        assert spent == 0 or cost(spent, delta) <= epsilon
 
 
 # ---------------------------------------------------------------------------------------- zCDP
@@ -507,18 +517,17 @@ def dp_accounting():
     return pytest.importorskip("dp_accounting", reason="the `test` extra installs dp-accounting")
 
 
-def pld_of(dp_accounting, sigma, *, pessimistic=True, extra=()):
+def pld_of(sigma, *, pessimistic=True, laplace_scales=()):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    result = pld.from_gaussian_mechanism(
-        sigma, pessimistic_estimate=pessimistic, value_discretization_interval=1e-4
-    )
-    for scale in extra:
-        result = result.compose(
-            pld.from_laplace_mechanism(
-                scale, pessimistic_estimate=pessimistic, value_discretization_interval=1e-4
-            )
-        )
+    options = {
+        "pessimistic_estimate": pessimistic,
+        "use_connect_dots": pessimistic,  # exists for the pessimistic estimate only
+        "value_discretization_interval": 1e-4,
+    }
+    result = pld.from_gaussian_mechanism(sigma, **options)
+    for scale in laplace_scales:
+        result = result.compose(pld.from_laplace_mechanism(scale, **options))
     return result
 
 
@@ -527,9 +536,9 @@ def test_sigma_is_within_a_thousandth_of_the_pld_optimum_and_never_below(
     dp_accounting, epsilon, delta
 ):
     sigma = gaussian_sigma(epsilon, delta)
-    assert pld_of(dp_accounting, sigma).get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-4)
+    assert pld_of(sigma).get_delta_for_epsilon(epsilon) <= delta * (1 + 1e-4)
     # a lower bound of the true delta: no smaller noise than sigma / 1.001 can be private enough
-    smaller = pld_of(dp_accounting, sigma / 1.001, pessimistic=False)
+    smaller = pld_of(sigma / 1.001, pessimistic=False)
     assert smaller.get_delta_for_epsilon(epsilon) > delta
     reference = dp_accounting.get_sigma_gaussian(epsilon, delta, tol=1e-12)
     assert sigma == pytest.approx(reference, rel=1e-8)
@@ -540,7 +549,7 @@ def test_totals_of_gaussians_agree_with_pld(dp_accounting, rho, count):
     epsilon = total([Gaussian(rho / count)] * count, 1e-6)
     sigma = math.sqrt(count / (2 * rho))
     for pessimistic in (True, False):
-        single = pld_of(dp_accounting, sigma, pessimistic=pessimistic)
+        single = pld_of(sigma, pessimistic=pessimistic)
         reference = single.self_compose(count).get_epsilon_for_delta(1e-6)
         assert epsilon == pytest.approx(reference, rel=2e-3)
 
@@ -549,7 +558,7 @@ def test_mixed_totals_lie_between_the_optimum_and_the_rdp_accountant(dp_accounti
     scales, sigma = [2.0, 4.0, 10.0], 2.0
     events = [Gaussian(1 / (2 * sigma**2)), *(Laplace(1 / scale) for scale in scales)]
     epsilon = total(events, 1e-6)
-    best = pld_of(dp_accounting, sigma, pessimistic=False, extra=scales)
+    best = pld_of(sigma, pessimistic=False, laplace_scales=scales)
     assert best.get_epsilon_for_delta(1e-6) < epsilon
     accountant = dp_accounting.rdp.RdpAccountant(orders=np.linspace(1.5, 60, 300))
     accountant.compose(dp_accounting.GaussianDpEvent(sigma))
