@@ -458,9 +458,11 @@ def test_the_kalman_update_earns_its_keep(monkeypatch):
     ours = cost(X, case.fit().centers) / best - 1
     update = _lloyd._update
 
-    def plain(state, *args, **options):
-        state.variance = np.full(len(state.centers), 1e30)
-        return update(state, *args, **options)
+    def plain(state, sums, sums_sd, radius, gain, **options):
+        centers = state.centers
+        answer = update(state, sums, sums_sd, radius, gain, **options)
+        state.centers = centers + sums / (gain * np.maximum(state.count, 1.0))[:, None]
+        return answer
 
     monkeypatch.setattr(_lloyd, "_update", plain)
     assert 1.5 * ours < cost(X, case.fit().centers) / best - 1
