@@ -60,9 +60,9 @@ def check_dp_estimator(estimator, *, generate_only=False):
 
 def check_replay(estimator):
     """Neighbours differ only by noise that is paid for; small data and the empty set too."""
-    for n, recordings in ((40, 2), (20, 1), (2, 1), (1, 1), (0, 1)):
-        X = _data(n, seed=n)
-        _assert_none(_replayed(estimator, X, recordings=recordings, html=n == 40))
+    for n, d, recordings in ((20, 3, 1), (40, 3, 2), (30, 12, 1), (2, 5, 1), (1, 3, 1), (0, 3, 1)):
+        X = _data(n, n, d)
+        _assert_none(_replayed(estimator, X, recordings=recordings, html=n == 20))
         if accepts_groups(estimator) and n > 1:
             _assert_none(_replayed(estimator, X, groups=_groups(n), recordings=recordings))
 
@@ -287,11 +287,11 @@ CHECKS = (
 # -- helpers ---------------------------------------------------------------------------------------
 
 
-def _data(n, seed=0):
+def _data(n, seed=0, d=_N_FEATURES):
     """Three groups of points, with values of many digits."""
     rng = np.random.default_rng(seed)
     places = np.array([[-3.0, 0.5, 0.1], [2.0, 2.0, -1.0], [0.3, -2.5, 1.5]])
-    return places[np.arange(n) % 3] + 0.3 * ndtri(rng.random((n, _N_FEATURES)))
+    return np.resize(places, (3, d))[np.arange(n) % 3] + 0.3 * ndtri(rng.random((n, d)))
 
 
 def _groups(n):

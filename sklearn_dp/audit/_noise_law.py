@@ -144,14 +144,18 @@ def _laplace(event):
 
 
 def _published(event):
-    """Occupied cells: the noisy count where it was published, else only that it is below `low`."""
+    """Occupied cells: the noisy count where it was published, else only that it is below `low`.
+
+    A count below `low` may not be published: its chance is zero.
+    """
     codes, counts = event.value
     cells, values = event.output
     place = np.searchsorted(cells, codes)
     seen = np.isin(codes, cells)
     noise = np.where(seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts
                      if len(cells) else 0, 0).astype(np.float64)
-    low, high = _around(noise, event.scale, ndtr)
+    low, high = _around(np.where(noise + counts < event.public["low"], -np.inf, noise),
+                        event.scale, ndtr)
     hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
     return np.where(seen, low, 0.0), np.where(seen, high, hidden)
 
