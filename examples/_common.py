@@ -1,0 +1,63 @@
+"""What the examples share: arguments, a stopwatch, and the look of the pictures."""
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+INK, MUTED, ACCENT, OTHER = "#1d2433", "#6b7280", "#c2410c", "#2563eb"
+STYLE = {
+    "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK, "axes.labelcolor": INK,
+    "axes.edgecolor": "#c7cbd3", "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.titlepad": 9, "xtick.color": MUTED, "ytick.color": MUTED, "grid.color": "#e8eaee",
+    "legend.frameon": False, "savefig.facecolor": "white",
+}  # fmt: skip
+
+
+def parse_arguments(description, name, argv=None):
+    """The two options of every example."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    default = Path(__file__).resolve().parent / "output" / name
+    parser.add_argument("--output", type=Path, default=default, help="the PNG (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="less data, in a few seconds")
+    return parser.parse_args(argv)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of one call: of the processor (all threads) and of the clock on the wall."""
+
+    cpu: float
+    wall: float
+
+
+def timed(function, *args, **kwargs):
+    """The result of a call, and how long it took."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = function(*args, **kwargs)
+    return result, Timing(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def print_table(headings, rows):
+    """Columns of text, the first to the left and the others to the right."""
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    for row in (headings, *rows):
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  " + "   ".join(cells).rstrip())
+
+
+def save(draw, path, size, *, dpi=110):
+    """Let `draw` fill a figure and write it; no window and no display is needed for this."""
+    with rc_context(STYLE):
+        figure = Figure(figsize=size)
+        draw(figure)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=dpi, pil_kwargs={"optimize": True})
+    print(f"\nPicture: {path}")
