@@ -174,7 +174,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit_session(self, X, units, session):
         progress = Progress(self)
-        self._fit(np.ascontiguousarray(X, dtype=np.float64), units, session, progress)
+        self._fit(X, units, session, progress)
         self.privacy_report_ = session.report()
         if self.status_ != "ok":
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=5)

@@ -30,7 +30,7 @@ __all__ = [
 
 _WEIGHT_STEPS = 2**20
 _GRAM_LIMIT = 2**15  # norm of a row in a second moment: n * 2**30 fits into 63 bits
-_CHUNK = 2**18  # rows; float64 sums of a chunk stay below 2**53
+_CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 
 
 class Units:
@@ -315,17 +315,24 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
     A noisy histogram of the norms over disjoint public bins; the end bins take everything beyond.
     """
     low, high = exponents
-    half_octaves = 2 * (high - low)
-    edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(half_octaves + 1) / 2)])
-    # The largest entry scales the row first, so that no square overflows; a function of the row.
-    largest = np.abs(X).max(axis=1, initial=0.0)
-    safe = np.where(largest > 0, largest, 1.0)
-    columns = (X[:, j] / safe for j in range(X.shape[1]))
-    norms = largest * np.sqrt(sum(np.square(column) for column in columns))
-    bins = np.clip(np.searchsorted(edges, norms, side="right") - 1, 0, len(edges) - 2)
+    edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(2 * (high - low) + 1) / 2)])
+    bins = np.empty(len(X), dtype=np.int32)
+    for start in range(0, len(X), _CHUNK):
+        norms = _safe_norms(X[start:start + _CHUNK])
+        bins[start:start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
     noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
     return _radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
+
+
+def _safe_norms(X):
+    """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
+    largest = np.abs(X).max(axis=1, initial=0.0).astype(np.float64)
+    safe = np.where(largest > 0, largest, 1.0)  # scaled first, so that no square overflows
+    total = np.zeros(len(X))
+    for column in X.T:
+        total += np.square(column / safe)
+    return largest * np.sqrt(total)
 
 
 def _radius_from_bins(noisy, edges, noise_sd, fraction):
