@@ -478,7 +478,7 @@ def test_the_database_itself_refuses_refunds(path):
 
 
 def copies_of(value):
-    yield clone(value, safe=False)
+    yield clone(value)
     yield copy.copy(value)
     yield copy.deepcopy(value)
     yield copy.deepcopy({"nested": [value]})["nested"][0]
@@ -564,24 +564,25 @@ def test_links_and_relative_paths_name_the_same_ledger(path, tmp_path, monkeypat
     assert count(path) == 2
 
 
-def test_threads_racing_do_not_overspend(ledger):
-    """Eight threads, more than enough attempts; unlocked, the sums are read before others add."""
+def test_threads_racing_do_not_overspend(ledger, monkeypatch):
+    """Eight threads that dawdle between the decision and its record."""
     charge = LedgerCharge(1 / 50, 0.0)
+    admit = LedgerTerms.admit
     done = []
+
+    def dawdle(*args):
+        admit(*args)
+        time.sleep(0.001)
 
     def work():
         done.append(fill(ledger, charge))
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
+    monkeypatch.setattr(LedgerTerms, "admit", dawdle)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert sum(done) == len(ledger.entries) == 50
 
 
