@@ -704,7 +704,7 @@ _ledger.PrivacyLedger(path=path).charge(_ledger.LedgerCharge(0.25, 1e-6))
 )  # fmt: skip
 def test_kill_9_at_each_step_of_a_charge(path, moment, when, charged):
     process = python(KILLED_AT, path, moment, when)
-    assert process.wait(timeout=60) == -signal.SIGKILL
+    assert process.wait(timeout=300) == -signal.SIGKILL
     assert count(path) == len(PrivacyLedger(path=path).entries) == charged
     assert fill(PrivacyLedger(path=path)) == 4 - charged
 
@@ -880,6 +880,6 @@ def test_create_never_replaces_a_ledger(path, capsys):
 def test_the_module_runs_as_a_command(path):
     command = [sys.executable, "-W", "error", "-m", "sklearn_dp.ledger", "show", path]
     environment = {**os.environ, "PYTHONPATH": ROOT}
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "remaining" in shown.stdout
