@@ -17,18 +17,19 @@
 VENV ?= .venv
 PYTHON ?=
 PYTEST_ARGS ?=
+PARALLEL := -n auto --maxprocesses=4 --dist=worksteal
 
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 
 test: $(VENV)/.has-test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 demo: $(VENV)/.has-plot
 	$(BIN)/python examples/run_demo.py
 
 audit: $(VENV)/.has-test
-	$(BIN)/python -m pytest -m slow --timeout=3600 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) -m slow --timeout=3600 $(PYTEST_ARGS)
 
 bench: $(VENV)/.has-bench
 	@set -e; for script in benchmarks/*.py; do \
