@@ -14,7 +14,7 @@ from ._privacy._session import PrivacyPlan, PrivacySession
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from .exceptions import UtilityWarning
 
-__all__ = ["BaseDPEstimator", "check_integer", "check_real"]
+__all__ = ["BaseDPEstimator", "budget_of", "check_integer", "check_real"]
 
 
 def check_integer(value, name, *, low=None, high=None):
@@ -71,6 +71,19 @@ def _without_data(message):
     return "X must be a dense, finite, numeric array of shape (n_samples, n_features)."
 
 
+def budget_of(epsilon, delta, rho):
+    """The budget that the parameters ask for: epsilon=1 when neither is set."""
+    if rho is not None and epsilon is not None:
+        raise ValueError("epsilon and rho: set at most one of them.")
+    if rho is None:
+        budget = PrivacyBudget(epsilon=1.0 if epsilon is None else epsilon, delta=delta)
+    else:
+        budget = PrivacyBudget(rho=rho, delta=delta)
+    if budget.delta <= 0:
+        raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+    return budget
+
+
 class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
@@ -91,23 +104,14 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     # -- parameters -----------------------------------------------------------------------------
 
     def _target(self):
-        """The budget that the parameters ask for: epsilon=1 when neither is set."""
-        if self.rho is not None and self.epsilon is not None:
-            raise ValueError("epsilon and rho: set at most one of them.")
-        if self.rho is not None:
-            return PrivacyBudget(rho=self.rho, delta=self.delta)
-        return PrivacyBudget(epsilon=1.0 if self.epsilon is None else self.epsilon,
-                             delta=self.delta)
+        return budget_of(self.epsilon, self.delta, self.rho)
 
     def _check_shared(self):
         if self.n_jobs is not None:
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
                 raise ValueError("n_jobs must not be 0.")
-        target = self._target()
-        if target.delta <= 0:
-            raise ValueError("delta must be greater than 0: the noise is Gaussian.")
-        return target
+        return self._target()
 
     def _check_parameters(self, n_features):
         """Raise for bad values of the parameters of a subclass."""

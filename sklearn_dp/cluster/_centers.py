@@ -5,7 +5,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 
-from .._base import BaseDPEstimator, check_integer
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate._rows import Rows, nearest, square_sums
+from .._base import BaseDPEstimator, budget_of, check_integer, check_real
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["BaseDPCenters"]
@@ -107,7 +113,58 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         _, distances = pairwise_distances_argmin_min(X, centers)
         return -float(np.square(distances, dtype=np.float64).sum())
 
+    def private_score(self, X, *, epsilon=None, delta=1e-6, rho=None, max_distance=None,
+                      groups=None, ledger=None, random_state=None):
+        """:meth:`score` with noise, for private rows; it costs what it is given.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        epsilon, delta, rho, ledger, random_state : as for the estimator
+            The cost of this one number.
+        max_distance : float, optional
+            Public: longer distances count as this one. `radius_` by default.
+        groups : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        score : float
+            Minus the noisy sum over units of the mean squared distance of their rows.
+
+        Notes
+        -----
+        One Gaussian release: (epsilon, delta)-differentially private for adding or removing one
+        row (with `groups`: one group), by exact Gaussian-DP accounting.
+        """
+        check_is_fitted(self)
+        cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
+        budget = budget_of(epsilon, delta, rho)
+        unit = "row" if groups is None else "group"
+        plan = PrivacyPlan(budget, (PlanEntry("score", GAUSSIAN, budget.to_rho(),
+                                              sensitivity="squared largest distance"),), unit)
+        session = PrivacySession(plan, random_state=random_state, ledger=ledger,
+                                 label=f"{type(self).__name__}.private_score")
+        X = self._validate_predict(X)
+        return -_noisy_cost(session, X, self._units(X, groups), self.cluster_centers_, cap)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _noisy_cost(session, X, units, centers, cap):
+    """Noisy sum of squared distances to the nearest centre, each at most cap squared."""
+    middle = centers.mean(axis=0)
+    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
+    # Farther rows are moved to the sphere of that radius: there, too, no centre is nearer than
+    # cap, so what they count does not change.
+    rows = Rows.quantise(X, Domain(middle, reach))
+    unit = Grid.for_radius(reach).unit
+    _, squared = nearest(rows, np.rint((centers - middle) / unit))
+    labels = np.zeros(len(squared), dtype=np.int64)
+    steps, scale = square_sums(labels, squared, (cap / unit) ** 2, 1, units)
+    # A row counts between 0 and `scale` steps, and so does a unit.
+    noisy = session.gaussian("score", steps, sensitivity=scale, unit=cap**2 / scale)
+    return float(noisy[0])

@@ -1,0 +1,185 @@
+"""DPKMeans as a drop-in for KMeans."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_dp import DPKMeans, PrivacyLedger
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.default_rng(0)
+    centers = np.array([[-0.6, 0.0], [0.1, 0.5], [0.6, -0.3], [0.0, -0.6]])
+    labels = rng.choice(4, size=8000, p=[0.4, 0.3, 0.2, 0.1])
+    return centers[labels] + 0.05 * rng.normal(size=(8000, 2)), labels
+
+
+def test_it_finds_what_kmeans_finds(blobs):
+    X, labels = blobs
+    private = DPKMeans(4, epsilon=1.0, bounds=1.0, random_state=0).fit(X)
+    public = KMeans(4, n_init=5, random_state=0).fit(X)
+    assert private.score(X) >= -1.01 * public.inertia_
+    assert adjusted_rand_score(private.labels_, public.labels_) > 0.99
+    assert private.status_ == "ok"
+    assert np.array_equal(private.labels_, private.predict(X))
+    assert private.transform(X).shape == (8000, 4)
+
+
+def test_clusters_are_ordered_by_released_weight(blobs):
+    X, labels = blobs
+    fitted = DPKMeans(4, bounds=1.0, random_state=1).fit(X)
+    assert (np.diff(fitted.cluster_weights_) <= 0).all()
+    sizes = np.bincount(fitted.labels_, minlength=4)
+    assert np.abs(fitted.cluster_weights_ - sizes).max() < 150
+    assert not np.array_equal(fitted.cluster_weights_, sizes)
+
+
+def test_far_away_data_need_no_bounds(blobs):
+    X, labels = blobs
+    fitted = DPKMeans(4, epsilon=1.0, random_state=0).fit(1e5 * X + [3e5, -2e5])
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
+
+
+def test_a_box_may_be_anywhere_and_rows_outside_are_clipped(blobs):
+    X, labels = blobs
+    X = np.vstack([X * 10 + 500, [[1e12, -1e12]]])
+    fitted = DPKMeans(4, bounds=([490, 490], 510), random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_[:-1]) > 0.99
+    assert (fitted.cluster_centers_ >= 490).all() and (fitted.cluster_centers_ <= 510).all()
+
+
+def test_one_person_with_many_rows_moves_a_group_fit_little(blobs):
+    """Weights of a group sum to one: 4,000 copies of a far row weigh as much as one."""
+    X, labels = blobs
+    X = np.vstack([X, np.full((4000, 2), 0.7)])
+    groups = np.append(np.arange(8000), np.full(4000, -1))
+    fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(X, groups=groups)
+    assert adjusted_rand_score(labels, fitted.labels_[:8000]) > 0.99
+    assert fitted.privacy_report_.unit == "group"
+    assert fitted.cluster_weights_.sum() == pytest.approx(8001, rel=0.05)
+    by_row = DPKMeans(4, bounds=1.0, random_state=0).fit(X)
+    assert by_row.cluster_weights_.sum() == pytest.approx(12000, rel=0.05)
+
+
+def test_pipeline_search_and_frames(blobs):
+    X, labels = blobs
+    X = pd.DataFrame(X, columns=["east", "north"])
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=40.0, delta=1e-4))
+    pipeline = make_pipeline(FunctionTransformer(lambda frame: frame / 2,
+                                                 feature_names_out="one-to-one"),
+                             DPKMeans(4, bounds=1.0, ledger=ledger))
+    search = GridSearchCV(pipeline, {"dpkmeans__epsilon": [0.5, 2.0]}, cv=2).fit(X)
+    assert search.best_params_["dpkmeans__epsilon"] in (0.5, 2.0)
+    assert len(ledger.entries) == 5  # two folds of two budgets, and the refit
+    best = search.best_estimator_[-1].set_output(transform="pandas")
+    assert list(best.transform(X / 2).columns) == [f"dpkmeans{i}" for i in range(4)]
+    assert list(best.feature_names_in_) == ["east", "north"]
+
+
+def test_digits_beat_a_single_centre():
+    X = load_digits().data
+    fitted = DPKMeans(10, epsilon=2.0, bounds=(0, 16), random_state=0).fit(X)
+    single = np.square(X - X.mean(axis=0)).sum()
+    best = KMeans(10, n_init=3, random_state=0).fit(X).inertia_
+    assert -fitted.score(X) < best + 0.5 * (single - best)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 20])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 1000.0])
+def test_too_few_rows_still_get_an_answer(n, epsilon):
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    fitted = DPKMeans(8, epsilon=epsilon, random_state=0).fit(X)
+    assert fitted.cluster_centers_.shape == (8, 3)
+    assert np.isfinite(fitted.cluster_centers_).all()
+    assert fitted.privacy_report_.spent_rho <= fitted.privacy_report_.rho * (1 + 1e-12)
+
+
+def test_the_warning_about_poor_answers_tells_releases_only():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    with pytest.warns(UtilityWarning) as caught:
+        fitted = DPKMeans(3, epsilon=0.1).fit(X)
+    assert any(fitted.status_ in str(warning.message) for warning in caught)
+    assert "5" not in fitted.status_
+
+
+@pytest.mark.parametrize("X", [
+    np.zeros((500, 2)), np.full((500, 3), 1e9), np.repeat([[0.0, 1.0], [1.0, 0.0]], 300, axis=0),
+    np.arange(1200).reshape(600, 2), np.random.default_rng(0).normal(size=(400, 5)).astype("f4")])
+def test_unusual_data(X):
+    fitted = DPKMeans(3, random_state=0).fit(X)
+    assert fitted.cluster_centers_.shape == (3, X.shape[1])
+    assert np.isfinite(fitted.cluster_centers_).all()
+
+
+def test_labels_stay_in_memory(blobs):
+    fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(blobs[0])
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert hasattr(fitted, "labels_") and not hasattr(copy, "labels_")
+    assert np.array_equal(copy.predict(blobs[0]), fitted.labels_)
+    assert len(pickle.dumps(fitted)) < 10_000
+
+
+def test_callbacks_see_the_steps():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9")
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context, **data):
+            assert not data or all(value is None for value in data.values())
+
+        def on_fit_task_end(self, estimator, context, **data):
+            seen.append(context.task_name)
+
+    assert isinstance(Watch(), callback.FitCallback)
+    X = np.random.default_rng(0).uniform(-1, 1, size=(2000, 2))
+    DPKMeans(3, random_state=0).set_callbacks(Watch()).fit(X)
+    assert seen[0] == "setup" and seen[-1] == "teardown" and len(seen) >= 5
+
+
+# -- private_score --------------------------------------------------------------------------------
+
+
+def test_private_score_is_near_the_score_and_is_charged(blobs):
+    X, labels = blobs
+    fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(X)
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    noisy = fitted.private_score(X, epsilon=0.9, ledger=ledger)
+    # One unit counts at most radius^2 <= 1; the noise is 4.7 standard deviations wide per unit.
+    assert noisy != fitted.score(X) and noisy == pytest.approx(fitted.score(X), abs=30)
+    with pytest.raises(BudgetExceededError):
+        fitted.private_score(X, epsilon=0.9, ledger=ledger)
+    grouped = fitted.private_score(X, epsilon=1e6, groups=np.arange(8000) % 2)
+    assert grouped == pytest.approx(2 * fitted.score(X) / 8000, rel=0.02)
+
+
+def test_private_score_is_exact_but_for_noise():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
+    fitted = DPKMeans(5, bounds=1.5, random_state=0).fit(X)
+    assert fitted.private_score(X, epsilon=1e6, max_distance=3.0) == pytest.approx(
+        fitted.score(X), rel=1e-4)
+    far = np.vstack([X, [[1e9, 0.0]]])
+    assert fitted.private_score(far, epsilon=1e6, max_distance=3.0) == pytest.approx(
+        fitted.score(X) - 9.0, rel=1e-4)
+    with pytest.raises(ValueError, match="max_distance"):
+        fitted.private_score(X, max_distance=0.0)
