@@ -177,7 +177,7 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
                            rho=session.remaining(prefix + "core"),
                            delta=plan[prefix + "core"].delta)
     keep &= np.isfinite(tuples).all(axis=(1, 2))  # a null tuple survives only within delta
-    core = _aligned(tuples[keep], session.rng("tuple order"))
+    core = _aligned(tuples[keep], session)
     k, d = tuples.shape[1:]
     found = friendly_average(session, prefix + "size", prefix + "average",
                              core.reshape(len(core), k * d), reach,
@@ -187,16 +187,20 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
     return None if found is None else found.mean.reshape(k, d)
 
 
-def _aligned(core, rng):
+def _aligned(core, session):
     """Every tuple in the order of the first one, then all in one random order.
 
-    A core that cannot be aligned happens only within delta; it is replaced by an empty one, so
-    that the failure shows through the released size alone.
+    Another first tuple reorders all of them alike, which the random order absorbs. A core that
+    cannot be aligned happens only within delta; it is replaced by an empty one, so that the
+    failure shows through the released size alone.
     """
-    if not len(core):
-        return core
-    places = np.array([match_gamma(core[:1], each[None], MATCH_LIMIT)[1][0, 0] for each in core])
-    if (np.sort(places, axis=1) != np.arange(core.shape[1])).any():
-        return core[:0]
-    aligned = np.take_along_axis(core, places[:, :, None], axis=1)
-    return aligned[:, rng.permutation(core.shape[1])]
+    k = core.shape[1]
+    aligned = core
+    if len(core):
+        places = np.array([match_gamma(core[:1], each[None], MATCH_LIMIT)[1][0, 0]
+                           for each in core])
+        aligned = np.take_along_axis(core, places[:, :, None], axis=1)
+        if (np.sort(places, axis=1) != np.arange(k)).any():
+            aligned = core[:0]
+    middle = aligned.mean(axis=0) if len(aligned) else np.zeros(core.shape[1:])
+    return aligned[:, session.random_order(middle)]

@@ -498,6 +498,26 @@ class PrivacySession:
         high = self.unit_draws(n_units) >> np.uint64(32)
         return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
 
+    def random_order(self, points):
+        """A uniformly random order of the k points of an arrangement, as indices.
+
+        Parameters
+        ----------
+        points : ndarray of shape (k, d)
+            In an order of no meaning, which may be another one for a neighbour.
+
+        Notes
+        -----
+        If a permutation that depends on the two data sets only takes the one arrangement to the
+        other, a uniform order absorbs it: both then have the same law. (A divergence is jointly
+        convex, so what holds for each pair of orders coupled this way holds for the mixtures.)
+        """
+        order = np.arange(len(points))
+        for last in range(len(order) - 1, 0, -1):
+            other = int(self._noise.uniform_integers(last + 1))
+            order[[last, other]] = order[[other, last]]
+        return self._play("order", "", points, None, None, 0.0, {}, order)
+
     def rng(self, tag):
         """A generator for restarts and inner fits; the same for neighbours by construction."""
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
 __all__ = ["Event", "Replay", "Tape", "active_tape", "tape"]
 
@@ -40,7 +42,8 @@ class Event:
     Attributes
     ----------
     kind : str
-        "gaussian", "laplace", "sparse", "stability", "choice", "filter", "bernoulli", "draws" or "seed".
+        "gaussian", "laplace", "sparse", "stability", "choice", "filter", "bernoulli",
+        "draws", "order" or "seed".
     entry : str
         Name of the plan entry that pays.
     value : object
@@ -140,6 +143,9 @@ class Replay:
             return known.output
         if event.kind == "draws":
             return self._couple(known.output, event.output)
+        if event.kind == "order":
+            # The points go where their partners went: a bijection of the orders.
+            return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
         for what in ("sensitivity", "scale", "cost", "public"):
             if not _same(getattr(known, what), getattr(event, what)):
                 self._blame(event, f"{what} differs between neighbours")

@@ -15,7 +15,7 @@ _SLACK = 1 - 1e-12  # of a floating-point comparison; scales are rounded up, so 
 
 def paid(events):
     """The events that cost something: all but randomness that is no noise."""
-    return [event for event in events if event.kind not in ("seed", "draws")]
+    return [event for event in events if event.kind not in ("seed", "draws", "order")]
 
 
 def rho_of(event):
