@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from .._privacy._mechanisms import weighted_bincount
 from ._centering import noise_sd
-from ._rows import clipped_sums
+from ._rows import WEIGHT_BITS, clipped_sums, to_centers
 
 __all__ = ["Coreset", "build_coreset"]
 
@@ -102,11 +102,12 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters):
     """
     depths = _depths(len(axes.spread), size, n_clusters, session.remaining(cells))
     grid = _Grid(axes.half_widths, depths[-1])
+    rows = rows.map(axes.project, len(axes.spread))
     noise = noise_sd(session.remaining(cells) / len(depths))
-    leaves = _grow(session, cells, grid, depths, _codes(rows, axes, grid), units, size)
+    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size)
     points = leaves.centers
     if len(points):
-        points = _leaf_means(session, means, rows, units, axes, leaves)
+        points = _leaf_means(session, means, rows, units, leaves)
     guesses = _public_guesses(session, axes, n_clusters)
     faint = (3.0 if size.small else 0.3) * noise / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
@@ -128,10 +129,10 @@ def _depths(q, size, n_clusters, rho):
     return [min(int(depths[0]), _MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 
 
-def _codes(rows, axes, grid):
+def _codes(rows, grid):
     codes = np.empty(rows.n_rows, dtype=np.int64)
     for part, x in rows.chunks():
-        codes[part] = grid.codes(axes.project(axes.clip(x, rows.squares[part])))
+        codes[part] = grid.codes(x)
     return codes
 
 
@@ -217,34 +218,21 @@ def _grow(session, entry, grid, depths, codes, units, size):
     return tree.leaves(grid)
 
 
-def _leaf_means(session, entry, rows, units, axes, leaves):
+def _leaf_means(session, entry, rows, units, leaves):
     """Noisy means of the leaves, each shrunk to the middle of its box."""
     reach = 0.7 * np.linalg.norm(leaves.widths, axis=1) / 2
-    squared = _squared_residuals(rows, axes, leaves)
-    rho = session.remaining(entry)
-    bits = 10
-    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, units, bits,
-                        project=lambda part, x: axes.project(axes.clip(x, rows.squares[part])))
+    squared = to_centers(rows, leaves.centers, leaves.of_row)
+    rho, unit = session.remaining(entry), rows.unit * 2.0**-WEIGHT_BITS
+    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, units)
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
-    sensitivity = np.broadcast_to(np.nextafter(reach * 2.0**bits, np.inf)[:, None], sums.shape)
-    noisy = session.gaussian(entry, sums, sensitivity=sensitivity, unit=2.0**-bits * rows.unit,
-                             rho=rho) / rows.unit
+    claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
+    noisy = session.gaussian(entry, sums, sensitivity=np.broadcast_to(claim, sums.shape),
+                             unit=unit, rho=rho) / rows.unit
     counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12
     return leaves.centers + noisy / counts * prior / (prior + error)
-
-
-def _squared_residuals(rows, axes, leaves):
-    """Squared distance of each row to the centre of its leaf, along the axes; exact."""
-    squared = np.zeros(rows.n_rows)
-    for part, x in rows.chunks():
-        inside = np.flatnonzero(leaves.of_row[part] >= 0)
-        z = axes.project(axes.clip(x, rows.squares[part]))[inside]
-        z = z - leaves.centers[leaves.of_row[part][inside]]
-        squared[part.start + inside] = np.einsum("ij,ij->i", z, z)
-    return squared
 
 
 def _public_guesses(session, axes, n_clusters):

@@ -133,7 +133,7 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     rows = Rows.quantise(X, domain)
     origin, count, variance = center_and_count(
         session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER))
-    rows = rows.about(origin)
+    rows.recenter(origin)
     radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
                                session.remaining(prefix + _RADIUS))
     axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters)

@@ -9,7 +9,7 @@ from .._privacy._mechanisms import histogram, quantile_from_histogram
 from .._privacy._session import PlanEntry
 from ._centering import bins_of, geometric_edges, noise_sd
 from ._moves import merge_and_split, split_direction
-from ._rows import clipped_sums, nearest, square_sums
+from ._rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from ._weighted_kmeans import weighted_kmeans
 
 __all__ = ["LloydResult", "lloyd", "lloyd_entries"]
@@ -19,7 +19,6 @@ _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 _DISTANCE_SHARE, _ERROR_SHARE, _COUNT_SHARE = 0.04, 0.10, 0.10
 _ERROR_CAP = 1.7  # times the clip radius
 _ERROR_STEPS = (1, 2, 3)
-_BITS = 10
 
 
 def lloyd_entries(rho, cap, prefix=""):
@@ -250,12 +249,12 @@ def _errors(walk, labels, squared, radius, rho):
 def _residual_sums(walk, centers, labels, squared, radius, rho):
     """Noisy sums of the clipped residuals, in steps."""
     limits = np.full(len(centers), radius)
-    sums = clipped_sums(walk.rows, centers, labels, squared, limits, walk.units, _BITS)
+    sums = clipped_sums(walk.rows, centers, labels, squared, limits, walk.units)
     # A row is in one cluster with a residual of at most `radius`, hence a unit moves the stacked
     # sums by at most that: radius 2**bits in steps of 2**-bits.
     noisy = walk.session.gaussian(walk.name(_SUMS), sums, rho=rho,
-                                  sensitivity=math.nextafter(radius * 2.0**_BITS, math.inf),
-                                  unit=2.0**-_BITS * walk.rows.unit)
+                                  sensitivity=math.nextafter(radius * 2.0**WEIGHT_BITS, math.inf),
+                                  unit=2.0**-WEIGHT_BITS * walk.rows.unit)
     return noisy / walk.rows.unit
 
 

@@ -36,12 +36,9 @@ class Axes:
     half_widths: np.ndarray
     limit: float
 
-    def clip(self, rows, squares):
-        """Integer rows of norm at most the limit."""
-        return clip_integer_rows(rows, self.limit, squares)
-
-    def project(self, rows):
-        """Clipped integer rows to integer coordinates along the axes."""
+    def project(self, rows, squares):
+        """Integer rows, clipped by their squared norms, to integer coordinates on the axes."""
+        rows = clip_integer_rows(rows, self.limit, squares)
         if self.basis is None:
             return rows
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.

@@ -13,13 +13,13 @@ from scipy.sparse import csc_array
 
 from .._privacy._grid import Grid
 
-__all__ = ["Rows", "clipped_sums", "nearest", "square_sums"]
+__all__ = ["Rows", "clipped_sums", "nearest", "square_sums", "to_centers"]
 
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _STORED_ENTRIES = 2**24  # beyond this size rows are made anew in each pass
-_WEIGHT_BITS = 10
-_ERROR_STEPS = 2.0**20
+WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
+_ERROR_STEPS = 2.0**26
 
 
 class Rows:
@@ -60,26 +60,39 @@ class Rows:
 
         rows = cls(read, *X.shape, grid.steps(domain.radius), grid.unit)
         if X.size <= _STORED_ENTRIES:
-            rows._stored = np.empty(X.shape)
-            for part in rows.parts():
-                rows._stored[part] = read(part)
+            rows.store()
         return rows
 
     @classmethod
     def of(cls, array, ball, unit=1.0):
-        """Rows that are integers already, of norm at most `ball`."""
+        """Rows that are integers already, of norm at most `ball`; not copied."""
         rows = cls(None, *array.shape, ball, unit)
         rows._stored = array
         return rows
 
-    def about(self, origin):
-        """The same rows about a released integer origin."""
-        moved = Rows(self._read, self.n_rows, self.n_features, self.ball, self.unit)
-        moved.origin = self.origin + origin
-        moved.limit = self.ball + float(np.linalg.norm(moved.origin))
+    def recenter(self, origin):
+        """Serve the rows about a released integer origin from now on."""
+        self.origin = origin
+        self.limit = self.ball + float(np.linalg.norm(origin))
         if self._stored is not None:
-            moved._stored = self._stored - origin
-        return moved
+            self._stored -= origin
+
+    def map(self, function, n_features):
+        """Rows made of these by a function of (rows, squared norms), each row on its own."""
+        def read(part):
+            return function(self._rows(part), self.squares[part])
+
+        mapped = Rows(read, self.n_rows, n_features, self.limit, self.unit)
+        if self._stored is not None:
+            mapped.store()
+        return mapped
+
+    def store(self):
+        """Keep the rows in memory."""
+        stored = np.empty((self.n_rows, self.n_features))
+        for part, rows in self.chunks():
+            stored[part] = rows
+        self._stored = stored
 
     def parts(self, width=1):
         """Slices of so few rows that a row may have `width` entries."""
@@ -91,10 +104,13 @@ class Rows:
     def chunks(self, width=1):
         """Yield (slice, rows)."""
         for part in self.parts(width):
-            if self._stored is not None:
-                yield part, self._stored[part]
-            else:
-                yield part, self._read(part) - self.origin
+            yield part, self._rows(part)
+
+    def _rows(self, part):
+        if self._stored is not None:
+            return self._stored[part]
+        rows = self._read(part)
+        return rows - self.origin if self.origin.any() else rows
 
     @cached_property
     def squares(self):
@@ -129,26 +145,33 @@ def nearest(rows, centers):
     return labels, squared
 
 
-def clipped_sums(rows, centers, labels, squared, limits, units, bits=_WEIGHT_BITS, project=None):
+def to_centers(rows, centers, labels):
+    """Squared distance of each row to the centre of its label, exactly; 0 for a negative label."""
+    squared = np.zeros(rows.n_rows)
+    for part, x in rows.chunks():
+        residual = x - centers[labels[part]]
+        squared[part] = np.where(labels[part] < 0, 0.0,
+                                 np.einsum("ij,ij->i", residual, residual))
+    return squared
+
+
+def clipped_sums(rows, centers, labels, squared, limits, units):
     """Exact sums, for each label, of the rows' residuals clipped to a norm.
 
     Parameters
     ----------
     rows : Rows
-    centers : ndarray of shape (k, q), integer-valued
+    centers : ndarray of shape (k, d), integer-valued
     labels : ndarray of int of shape (n,); negative ones are left out
     squared : ndarray of shape (n,), squared lengths of the residuals
     limits : ndarray of shape (k,), in steps
     units : Units
-    bits : int
-        The sums are in steps of 2**-bits of the grid.
-    project : callable, optional
-        Maps the slice and the rows of a chunk to the rows that are summed.
 
     Returns
     -------
-    sums : ndarray of int64 of shape (k, q)
-        A unit adds to it residuals of total length, each over its limit, of at most 2**bits.
+    sums : ndarray of int64 of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
+        A unit adds to it residuals of total length, each over its limit, of at most
+        2**WEIGHT_BITS.
     """
     sums = np.zeros(centers.shape, dtype=np.int64)
     mass = np.zeros(len(centers), dtype=np.int64)
@@ -157,18 +180,18 @@ def clipped_sums(rows, centers, labels, squared, limits, units, bits=_WEIGHT_BIT
         whole = len(inside) == len(x)
         label = labels[part] if whole else labels[part][inside]
         square = squared[part] if whole else squared[part][inside]
-        x = x if project is None else project(part, x)
         x = x if whole else x[inside]
         # Rounded down by more than the errors of the square root and the division: the factor
-        # times the length of the residual is at most limit 2**bits.
+        # times the length of the residual is at most limit 2**WEIGHT_BITS.
         shrink = np.minimum(1.0, limits[label] * (1 - 2.0**-48) / np.sqrt(np.maximum(square, 1.0)))
-        factor = np.floor(shrink * 2.0**bits)
+        factor = np.floor(shrink * 2.0**WEIGHT_BITS)
         if units.weights is None:
             # sum f (x - c) = sum f x - c sum f; integers of at most 2**36, 2**16 of them.
             mass += np.bincount(label, factor, minlength=len(centers)).astype(np.int64)
         else:
             weight = units.weights[part] if whole else units.weights[part][inside]
-            x = np.trunc((x - centers[label]) * (shrink * 2.0**bits * units.step * weight)[:, None])
+            shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
+            x = np.trunc((x - centers[label]) * shrink[:, None])
             factor = np.ones(len(x))
         pick = csc_array((factor, label, np.arange(len(x) + 1)), shape=(len(centers), len(x)))
         sums += (pick @ x).astype(np.int64)
@@ -176,9 +199,13 @@ def clipped_sums(rows, centers, labels, squared, limits, units, bits=_WEIGHT_BIT
 
 
 def square_sums(labels, squared, cap, n_labels, units):
-    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-20; a unit adds 1."""
-    steps = np.floor(np.minimum(squared, cap) * (_ERROR_STEPS / cap * (1 - 2.0**-50)))
-    if units.weights is not None:
-        steps = np.floor(steps * (units.weights * units.step))
-    # Integers of at most 2**20: exact sums.
-    return np.bincount(labels, steps, minlength=n_labels).astype(np.int64), _ERROR_STEPS
+    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1."""
+    sums = np.zeros(n_labels, dtype=np.int64)
+    for start in range(0, len(labels), _MOST_ROWS):
+        part = slice(start, start + _MOST_ROWS)
+        steps = np.minimum(squared[part], cap) * (_ERROR_STEPS / cap * (1 - 2.0**-50))
+        if units.weights is not None:
+            steps *= units.weights[part] * units.step
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        sums += np.bincount(labels[part], np.floor(steps), minlength=n_labels).astype(np.int64)
+    return sums, _ERROR_STEPS

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate._centering import bins_of, geometric_edges
-from sklearn_dp._aggregate._rows import Rows, clipped_sums, nearest, square_sums
+from sklearn_dp._aggregate._rows import (
+    WEIGHT_BITS,
+    Rows,
+    clipped_sums,
+    nearest,
+    square_sums,
+)
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
-
-BITS = 10
 
 
 def integer_rows(rng, n, d, limit=2**25):
@@ -60,14 +64,18 @@ def test_decisions_about_a_row_ignore_the_other_rows():
 def test_rows_made_on_the_fly_are_the_stored_ones(monkeypatch):
     rng = np.random.default_rng(2)
     X, domain = 3 * rng.normal(size=(70_000, 5)), Domain.from_bounds((-1.0, 2.0), 5)
-    stored = Rows.quantise(X, domain).about(np.full(5, 12345.0))
+    stored = Rows.quantise(X, domain)
     monkeypatch.setattr("sklearn_dp._aggregate._rows._STORED_ENTRIES", 0)
-    lazy = Rows.quantise(X, domain).about(np.full(5, 12345.0))
+    lazy = Rows.quantise(X, domain)
+    for rows in (stored, lazy):
+        rows.recenter(np.full(5, 12345.0))
     assert lazy._stored is None and stored._stored is not None
     assert len(lazy.parts()) > 1
     assert np.array_equal(np.concatenate([x for _, x in lazy.chunks()]), stored._stored)
     assert np.array_equal(lazy.squares, stored.squares)
     assert (np.sqrt(stored.squares) <= stored.limit).all()
+    halves = [rows.map(lambda x, squares: np.floor(x[:, :2] / 2), 2) for rows in (stored, lazy)]
+    assert np.array_equal(*(np.concatenate([x for _, x in rows.chunks()]) for rows in halves))
 
 
 def residual_cases(rng):
@@ -84,13 +92,13 @@ def test_no_row_adds_more_than_its_limit():
             one = Rows.of(row[None], 2**25)
             labels, squared = nearest(one, centers)
             limits = np.full(len(centers), limit)
-            sums = clipped_sums(one, centers, labels, squared, limits, Units(1), BITS)
+            sums = clipped_sums(one, centers, labels, squared, limits, Units(1))
             added = [int(v) for v in sums[labels[0]]]
-            assert sum(v * v for v in added) <= (limit * 2**BITS) ** 2
+            assert sum(v * v for v in added) <= (limit * 2**WEIGHT_BITS) ** 2
             assert np.count_nonzero(np.delete(sums, labels[0], axis=0)) == 0
             # The factor of the residual is a multiple of 2**-10, the largest that fits.
-            factor = min(1.0, limit / math.sqrt(max(squared[0], 1.0)))
-            assert np.allclose(added, (row - centers[labels[0]]) * math.floor(factor * 2**BITS))
+            factor = min(1.0, limit / math.sqrt(max(squared[0], 1.0))) * 2**WEIGHT_BITS
+            assert np.allclose(added, (row - centers[labels[0]]) * math.floor(factor))
 
 
 def test_sums_are_the_sums_of_the_rows():
@@ -100,9 +108,9 @@ def test_sums_are_the_sums_of_the_rows():
     labels, squared = nearest(everything, centers)
     labels = np.where(rng.random(500) < 0.2, -1, labels)
     limits = np.array([2.0**21, 2.0**23, 2.0**26])
-    whole = clipped_sums(everything, centers, labels, squared, limits, Units(500), BITS)
+    whole = clipped_sums(everything, centers, labels, squared, limits, Units(500))
     parts = sum(clipped_sums(Rows.of(rows[i:i + 1], 2**25), centers, labels[i:i + 1],
-                             squared[i:i + 1], limits, Units(1), BITS) for i in range(500))
+                             squared[i:i + 1], limits, Units(1)) for i in range(500))
     assert np.array_equal(whole, parts)
 
 
@@ -110,8 +118,8 @@ def test_sums_of_the_largest_rows_are_exact():
     n = 2**16
     rows = np.full((n, 1), 2.0**25 - 1)
     sums = clipped_sums(Rows.of(rows, 2**25), np.full((1, 1), -(2.0**25)), np.zeros(n, int),
-                        np.full(n, (2.0**26 - 1) ** 2), np.array([2.0**27]), Units(n), BITS)
-    assert int(sums[0, 0]) == n * 2**BITS * (2**26 - 1)
+                        np.full(n, (2.0**26 - 1) ** 2), np.array([2.0**27]), Units(n))
+    assert int(sums[0, 0]) == n * 2**WEIGHT_BITS * (2**26 - 1)
 
 
 def test_a_group_adds_no_more_than_a_row():
@@ -124,8 +132,8 @@ def test_a_group_adds_no_more_than_a_row():
             part = Rows.of(rows[mine], 2**25)
             labels, squared = nearest(part, centers)
             limits = np.full(len(centers), limit)
-            sums = clipped_sums(part, centers, labels, squared, limits, units.take(mine), BITS)
-            assert sum(int(v) ** 2 for v in sums.ravel()) <= (limit * 2**BITS) ** 2
+            sums = clipped_sums(part, centers, labels, squared, limits, units.take(mine))
+            assert sum(int(v) ** 2 for v in sums.ravel()) <= (limit * 2**WEIGHT_BITS) ** 2
             errors, scale = square_sums(labels, squared, limit**2, len(centers), units.take(mine))
             assert 0 <= errors.sum() <= scale
 
