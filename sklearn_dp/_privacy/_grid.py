@@ -26,6 +26,10 @@ _MAX_FEATURES = 2**14  # LIMIT**2 * _MAX_FEATURES < 2**63: exact int64 norms bef
 
 def row_norms_squared(rows):
     """Exact squared norms of integer rows, as int64."""
+    largest = float(np.abs(rows).max(initial=0))
+    # Float64 is twice as fast, and just as exact while no sum can exceed 2**53.
+    if rows.shape[1] * largest * largest < 2.0**53:
+        return np.einsum("ij,ij->i", rows, rows).astype(np.int64)
     rows = rows.astype(np.int64, copy=False)
     return np.einsum("ij,ij->i", rows, rows)
 
