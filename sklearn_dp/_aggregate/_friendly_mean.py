@@ -45,7 +45,7 @@ _SLACK = 0.2  # share of far pairs that the diameter may leave
 _CHUNK_ENTRIES = 2**22
 _BINS_PER_OCTAVE, _OCTAVES = 16, 4
 _MOST_STEPS = 12
-_CELL_WIDTH = 4.0  # in diameters times sqrt(d): two points are separated with probability <= 1/4
+_CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,7 @@ class FriendlyMeanResult:
 # -- plan -------------------------------------------------------------------------------------
 
 
-def location_delta(budget):
-    """Probability of failure events that a fit without bounds plans for."""
-    # All of it for a target in zCDP; of an (epsilon, delta) target the conversion wants the rest.
-    return budget.delta if budget.rho is not None else 0.2 * budget.delta
-
-
-def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True):
+def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, locate="auto"):
     """The plan of :func:`fit_friendly_mean`.
 
     Parameters
@@ -96,34 +90,51 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True):
         Whether there are public bounds: all releases are plain Gaussian then.
     refine : bool
         False: the published algorithm, a friendly core and its average.
+    locate : {"auto", "zcdp", "basic", "cells"}
 
     Returns
     -------
     entries : tuple of PlanEntry
     """
-    gaussian = bounded and refine
-    delta = 0.0 if gaussian else location_delta(budget)
-    rho = budget.to_rho(gaussian=gaussian, delta_failure=delta)
-    entries, spent = [], []
+    located = refine and not bounded
+    core = not refine or (located and _resolve(budget, locate) != "cells")
+    delta = _failure(budget, core) if core or located else 0.0
+    rho = budget.to_rho(gaussian=not core, delta_failure=delta)
+    entries = []
     if diameter is None:
         share = (0.06 if refine else 0.1) * rho
         entries.append(PlanEntry("diameter", "gaussian", share, uses=None,
                                  sensitivity="2 pairs for each point"))
-        spent.append(-share)
-    left = accounting.sum_down([rho, *spent])
-    rest = _refine_entries(left, delta) if refine else fc_average_entries(left, delta)
+    left = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
+    rest = _refine_entries(left, delta, core) if refine else fc_average_entries(left, delta)
     # The size comes first: the search for the diameter reads it.
     return (rest[0], *entries, *rest[1:])
 
 
-def _refine_entries(rho, delta):
+def _resolve(budget, locate):
+    """What "auto" is known to mean before any release.
+
+    Cells are Gaussian counts with a failure event, so a plan with cells only converts by the
+    exact Gaussian curve. In an epsilon budget that is worth more than the choice.
+    """
+    return "cells" if locate == "auto" and budget.rho is None else locate
+
+
+def _failure(budget, core):
+    """Probability of failure events that a fit without bounds plans for."""
+    # All of it for a target in zCDP; of an (epsilon, delta) target the conversion wants the rest.
+    return budget.delta * (1.0 if budget.rho is not None else 0.2 if core else 0.1)
+
+
+def _refine_entries(rho, delta, core):
     """Location only where there are no bounds; the mean may spend whatever others leave."""
     shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.01 * rho]
     size, location, approach, distances = shares
     entries = [PlanEntry("size", "gaussian", size, sensitivity="1 unit")]
     if delta:
-        entries.append(PlanEntry("location", "friendly core", location, delta, uses=None,
-                                 max_rho=0.8 * rho, sensitivity="conditional"))
+        entries.append(PlanEntry(
+            "location", "friendly core" if core else "gaussian", location, delta, uses=None,
+            max_rho=0.8 * rho, sensitivity="friends or cells" if core else "1 unit"))
     entries += [
         PlanEntry("approach", "gaussian", approach, uses=None, max_rho=0.5 * rho,
                   sensitivity="radius of the ball"),
@@ -224,7 +235,7 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
     facts = _Facts(max(size, 2.0), 1 / math.sqrt(2 * rho), points.shape[1], diameter,
                    _budget_left(session), _location_failure(session),
                    None if domain is None else domain.radius)
-    route = _choose(facts, locate)
+    route = _choose(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
         return FriendlyMeanResult(default, math.inf, size, diameter, "no location found",
@@ -278,8 +289,8 @@ class _Facts:
 
     @property
     def spread(self):
-        """A bound of the norm of a standard normal vector."""
-        return math.sqrt(self.d) + 2
+        """What the norm of a standard normal vector seldom exceeds."""
+        return math.sqrt(self.d) + 1
 
 
 @dataclass(frozen=True)
@@ -299,8 +310,8 @@ class _Here:
     def within(cls, center, miss, variance, facts):
         """A centre that is `miss` away from the mean of the data."""
         # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung).
-        return cls(center, facts.diameter + miss, math.hypot(facts.diameter / math.sqrt(2), miss),
-                   variance)
+        return cls(center, facts.diameter + 1.5 * miss,
+                   math.hypot(facts.diameter / math.sqrt(2), miss), variance)
 
 
 @dataclass(frozen=True)
@@ -403,8 +414,8 @@ def _core_mean(session, core, facts, rho_size, rho_mean, delta):
 def _basic_routes(facts):
     """A friendly core by the basic filter, for several epsilons of the whole."""
     if facts.size > _most_pairs(facts.d):
-        return [_Route("basic", 0.5 * facts.rho, math.inf, (math.sqrt(facts.rho), 0.5))]
-    return [_basic_route(facts, math.sqrt(2 * share * facts.rho))
+        return [_Route("basic", 0.5 * facts.rho, math.inf, (min(math.sqrt(facts.rho), 30.0), 0.5))]
+    return [_basic_route(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
             for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)]
 
 
@@ -435,9 +446,13 @@ def _cell_width(facts):
 
 
 def _cells_routes(facts):
-    """The heaviest cell of a cubic grid; a threshold at a fifth of the points if it can be."""
+    """The heaviest cell of a cubic grid, for 3 % of the budget.
+
+    Or for what it takes to see a third of the points, or a tenth, where that is more, or less.
+    """
     level = 2 - float(ndtri(facts.delta))
-    rho = min((5 * level / facts.size) ** 2 / 2, 0.4 * facts.rho)
+    least, most = ((part * level / facts.size) ** 2 / 2 for part in (3, 10))
+    rho = min(max(0.03 * facts.rho, least), most, 0.4 * facts.rho)
     # A centre uniform in the cell: squared distances d/12 +- sqrt(d/180), at most d/4.
     d = facts.d
     share = min(d / 4, d / 12 + 3 * math.sqrt(d / 180))

@@ -1,0 +1,5 @@
+"""Private means."""
+
+from ._friendly_mean import FriendlyMean
+
+__all__ = ["FriendlyMean"]
