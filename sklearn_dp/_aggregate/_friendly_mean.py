@@ -187,7 +187,7 @@ def fit_friendly_mean(session, X, units, *, domain=None, diameter=None, radii=No
     """
     points = unit_points(X, units)
     if domain is not None:
-        points = domain.center_rows(points)
+        points = domain.clip_points(points) - domain.center
     fit = _fit_refined if refine else _fit_published
     result = fit(session, points, domain, diameter, radii, locate)
     if domain is None:

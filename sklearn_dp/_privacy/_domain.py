@@ -98,5 +98,7 @@ class Domain:
         """
         if self.low is not None:
             return np.clip(points, self.low, self.high)
-        norms = np.linalg.norm(points, axis=-1, keepdims=True)
-        return points * np.minimum(1.0, self.radius / np.maximum(norms, 1e-300))
+        # In units of the largest entry of a far point, so that nothing overflows.
+        largest = np.maximum(np.abs(points).max(axis=-1, keepdims=True), self.radius)
+        norms = np.linalg.norm(points / largest, axis=-1, keepdims=True)
+        return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))
