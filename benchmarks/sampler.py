@@ -57,7 +57,7 @@ def samplers():
 def rate(draw, size):
     """Million samples per second of CPU time: median over rounds, one if a single draw is slow."""
     first = seconds(draw, size, 1)
-    repeats = max(1, int(SECONDS_PER_ROUND / first))
+    repeats = max(1, int(SECONDS_PER_ROUND / max(first, 1e-4)))
     n_rounds = N_ROUNDS if first < 1 else 1
     rounds = [seconds(draw, size, repeats) for _ in range(n_rounds)]
     return repeats * size / float(np.median(rounds)) / 1e6

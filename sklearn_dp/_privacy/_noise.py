@@ -228,8 +228,7 @@ class NoiseSource:
         sigma : float
             Standard deviation in grid steps.
         low : int
-            At most `MAX_TRUNCATION` standard deviations; where it is not positive, the draws are
-            those of :meth:`rounded_gaussian` that are not refused.
+            At most `MAX_TRUNCATION` standard deviations, unless `size` is 0.
         size : int
 
         Returns
@@ -237,6 +236,8 @@ class NoiseSource:
         noise : ndarray of int64, of shape (size,)
         """
         sigma, low = float(_checked_scale(sigma, "sigma")), operator.index(low)
+        if not size:
+            return np.empty(0, dtype=np.int64)
         if low > MAX_TRUNCATION * sigma:
             raise ValueError(f"low must be at most {MAX_TRUNCATION} sigma.")
         if low <= 0:

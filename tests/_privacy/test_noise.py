@@ -475,6 +475,7 @@ def test_truncation_has_a_limit():
     with pytest.raises(ValueError, match="low"):
         NoiseSource(0).truncated_rounded_gaussian(1.0, 37, 1)
     assert NoiseSource(0).truncated_rounded_gaussian(1.0, 36, 5).min() >= 36
+    assert NoiseSource(0).truncated_rounded_gaussian(1.0, 10**6, 0).shape == (0,)
 
 
 @given(st.integers(1, 60), st.fractions(Fraction(1, 1000), Fraction(999, 1000)))
