@@ -26,14 +26,11 @@ class Coreset:
     weights : ndarray of shape (m,)
     n_leaves : int
         How many of them, in front, stand for data; the others are faint public guesses.
-    noise : float
-        Standard deviation of the counts.
     """
 
     points: np.ndarray
     weights: np.ndarray
     n_leaves: int
-    noise: float
 
 
 class _Grid:
@@ -82,7 +79,7 @@ class _Leaves:
     of_row: np.ndarray
 
 
-def build_coreset(session, cells, means, rows, units, axes, size, n_clusters):
+def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho):
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
     Parameters
@@ -95,24 +92,26 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters):
     axes : Axes
     size : Size
     n_clusters : int
+    rho : float
+        For the cells.
 
     Returns
     -------
     coreset : Coreset
     """
-    depths = _depths(len(axes.spread), size, n_clusters, session.remaining(cells))
+    depths = _depths(len(axes.spread), size, n_clusters, rho)
     grid = _Grid(axes.half_widths, depths[-1])
     rows = rows.map(axes.project, len(axes.spread))
-    noise = noise_sd(session.remaining(cells) / len(depths))
-    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size)
+    rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
+    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size, rho)
     points = leaves.centers
     if len(points):
         points = _leaf_means(session, means, rows, units, leaves)
     guesses = _public_guesses(session, axes, n_clusters)
-    faint = (3.0 if size.small else 0.3) * noise / len(guesses)
+    faint = (3.0 if size.small else 0.3) * noise_sd(rho) / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
                    np.concatenate([leaves.counts, np.full(len(guesses), faint)]),
-                   len(points), noise)
+                   len(points))
 
 
 def _depths(q, size, n_clusters, rho):
@@ -192,16 +191,15 @@ class _Tree:
         return _Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
 
 
-def _grow(session, entry, grid, depths, codes, units, size):
-    """The noisy cell tree. Levels without parents are not released and not charged."""
+def _grow(session, entry, grid, depths, codes, units, size, rho):
+    """The noisy cell tree, each level for rho. Those without parents are not charged."""
     tree, parents = _Tree(len(codes)), np.zeros(1, dtype=np.int64)
-    for number, depth in enumerate(depths):
+    for depth in depths:
         if len(parents) == 0:
             break
         bits = min(depth - tree.depth, _MOST_BITS_A_LEVEL - (len(parents) - 1).bit_length())
         if bits < 1:
             break
-        rho = session.remaining(entry) / (len(depths) - number)
         n_cells = len(parents) << bits
         threshold = _threshold(n_cells, size) * noise_sd(rho)
         of_rows = tree.cells(parents, codes, grid.depth, bits)

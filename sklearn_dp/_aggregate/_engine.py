@@ -51,15 +51,9 @@ class EngineResult:
 
 def _shares(n_features):
     """Nominal and largest shares of the releases before Lloyd's steps."""
-    if n_features > 10:
-        moment, cells = (0.10, 0.15), 0.20
-    elif n_features > 3:
-        moment, cells = (0.06, 0.08), 0.20
-    else:
-        moment, cells = None, 0.30
-    shares = {_CENTER: (0.05, 0.05), _RADIUS: (0.02, 0.02), _MOMENT: moment,
-              _CELLS: (cells, cells), _MEANS: (0.10, 0.10)}
-    return {name: share for name, share in shares.items() if share is not None}
+    moment = {_MOMENT: (0.10, 0.15) if n_features > 10 else (0.06, 0.08)}
+    return {_CENTER: (0.05, 0.05), _RADIUS: (0.02, 0.02), **(moment if n_features > 3 else {}),
+            _CELLS: (0.20, 0.30), _MEANS: (0.10, 0.10)}
 
 
 _WORDS = {
@@ -137,8 +131,9 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
                                session.remaining(prefix + _RADIUS))
     axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters)
+    flat = len(axes.spread) <= 3
     coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
-                            n_clusters)
+                            n_clusters, _share(session, prefix + _CELLS, flat))
     start = _start(session, coreset, axes, n_clusters)
     final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
                   coreset=coreset, prefix=prefix, callback=callback)
@@ -165,9 +160,13 @@ def _axes(session, entry, rows, radius, units, size, n_clusters):
     d = rows.n_features
     if d <= 3:
         return plain_axes(d, radius)
-    nominal = session.plan[entry].rho
-    rho = session.plan[entry].cap if size.small else nominal
-    return principal_axes(session, entry, rows, radius, units, size, n_clusters, rho)
+    return principal_axes(session, entry, rows, radius, units, size, n_clusters,
+                          _share(session, entry, size.small))
+
+
+def _share(session, entry, most):
+    """What to spend on an entry: its share, or the most that it may take from Lloyd's steps."""
+    return session.plan[entry].cap if most else session.plan[entry].rho
 
 
 def _start(session, coreset, axes, n_clusters):

@@ -72,12 +72,12 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     size, units = Size(6000.0, 1.0), Units(6000)
     grid = _Grid(np.full(2, LIMIT), 12)
     codes = grid.codes(rows)
-    leaves = _grow(session(1e9), "cells", grid, [4, 8, 12], codes, units, size)
+    leaves = _grow(session(1e9), "cells", grid, [4, 8, 12], codes, units, size, 1e8)
     members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
     assert members.sum() == 6000
     coreset = build_coreset(session(1e9, 1e9), "cells", "means", everything, units,
-                            plain_axes(2, LIMIT), size, 3)
+                            plain_axes(2, LIMIT), size, 3, 1e9)
     assert coreset.weights[:coreset.n_leaves].sum() == 6000
     mean = coreset.weights[:coreset.n_leaves] @ coreset.points[:coreset.n_leaves] / 6000
     assert np.allclose(mean, rows.mean(axis=0), atol=1e-3 * LIMIT)
@@ -86,15 +86,15 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
 def test_noise_alone_rarely_makes_a_leaf():
     """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
     grid = _Grid(np.full(2, LIMIT), 16)
-    found = [len(_grow(session(0.01 + i * 1e-9), "cells", grid, [8, 12, 16], np.zeros(0, np.int64),
-                       Units(0), Size(10.0, 0.2)).counts) for i in range(5)]
+    found = [len(_grow(session(0.01 + i), "cells", grid, [8, 12, 16], np.zeros(0, np.int64),
+                       Units(0), Size(10.0, 0.2), 0.003).counts) for i in range(5)]
     assert max(found) <= 8
 
 
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
     _grow(money, "cells", _Grid(np.full(2, LIMIT), 16), [8, 12, 16], np.zeros(0, np.int64),
-          Units(0), Size(10.0, 0.001))
+          Units(0), Size(10.0, 0.001), 0.01)
     assert money.spent <= 0.021
 
 
