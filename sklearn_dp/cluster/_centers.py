@@ -4,7 +4,6 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
-
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate._rows import Rows, nearest, square_sums

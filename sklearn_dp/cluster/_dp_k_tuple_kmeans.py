@@ -215,7 +215,8 @@ class DPKTupleKMeans(BaseDPCenters):
                               callback=progress)
         self.path_ = _TUPLES if center is not None else "tuples, then public"
         if center is None:
-            center = _public_centers(self.n_clusters, domain, X.shape[1])
+            center = _public_centers(session.rng("public centres"), domain,
+                                     (self.n_clusters, X.shape[1]))
         return _refine(session, X, units, domain, center, size, progress)
 
     def _inner_fits(self, X, units, session, domain):
@@ -240,19 +241,18 @@ def _centers_of(estimator):
 
 def _start_block(rows, n_clusters, random_state):
     """The best of a few greedy k-means++ starts, run side by side: blocks are many and small."""
-    rng = np.random.default_rng(random_state.randint(2**31 - 1))
-    return weighted_kmeans(rows, np.ones(len(rows)), n_clusters, rng, n_starts=_BLOCK_STARTS)
+    return weighted_kmeans(rows, np.ones(len(rows)), n_clusters, random_state,
+                           n_starts=_BLOCK_STARTS)
 
 
 def _clip(domain, rows):
     return domain.clip_points(rows)
 
 
-def _public_centers(n_clusters, domain, n_features):
-    """Centres that know nothing of the data, spread over the ball; relative to its centre."""
-    points = np.random.default_rng(0).normal(size=(n_clusters, n_features))
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    return points / np.maximum(lengths, 1e-300) * domain.radius / 2
+def _public_centers(rng, domain, shape):
+    """Centres that know nothing of the data: on a sphere, relative to its centre."""
+    points = rng.random(shape) - 0.5
+    return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
 
 
 @dataclasses.dataclass(frozen=True)

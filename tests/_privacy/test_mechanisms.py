@@ -60,7 +60,7 @@ def test_neighbours_stay_within_the_claimed_sensitivity(name, grouped):
         groups = rng.integers(0, 12, len(rows)) if grouped else np.arange(len(rows))
         keep = groups != groups[0]
 
-        def run(rows, groups):
+        def run(rows, groups, grid=grid):
             units = Units(len(rows), groups if grouped else None)
             release(session(), rows, units, grid.steps(1.0))
 

@@ -160,9 +160,9 @@ def test_seeded_sessions_repeat_and_warn_and_others_differ():
     assert not np.array_equal(first, run(8)[0])
     assert np.array_equal(run(np.random.RandomState(3))[0], run(np.random.RandomState(3))[0])
     assert np.array_equal(run(np.random.default_rng(3))[0], run(np.random.default_rng(3))[0])
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - it must have no effect
     unseeded, session = run(None)
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - it must have no effect
     assert not np.array_equal(unseeded, run(None)[0])
     assert session.report().noise == "system"
 
