@@ -53,7 +53,8 @@ class Domain:
             return cls._ball(float(bounds), n_features)
         if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
             raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
-        return cls._box(*bounds, n_features)
+        low, high = bounds
+        return cls._box(low, high, n_features)
 
     @classmethod
     def _ball(cls, radius, n_features):

@@ -179,7 +179,7 @@ def neighbours(rng, X):
 
 
 def audit(n_pairs, seed=0, **parameters):
-    """Replay violations over pairs, both ways round; pairs that met a failure event do not count."""
+    """Replay violations over pairs, both ways round; pairs with a failure event do not count."""
     rng, violations, paths = np.random.default_rng(seed), [], set()
     for i in range(n_pairs):
         X, _ = blobs(int(rng.integers(1500, 3000)), seed=i)
