@@ -178,7 +178,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit_session(self, X, units, session):
         progress = Progress(self)
-        self._fit(X, units, session, progress)
+        # Whatever numpy has been told to raise: that a row underflows must not show.
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            self._fit(X, units, session, progress)
         self.privacy_report_ = session.report()
         if self.status_ != "ok":
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=5)

@@ -235,6 +235,18 @@ def check_small_data(estimator):
             assert warned == (copy.status_ != "ok"), "UtilityWarning, unless status_ is 'ok'"
 
 
+def check_numpy_error_state_has_no_effect(estimator):
+    """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row."""
+    X = np.concatenate([_data(30), 5e-324 * np.sign(_data(2)), 1e300 * np.sign(_data(2))])
+    faces = []
+    for treatment in ("raise", "warn"):
+        with np.errstate(all=treatment):
+            outcome = run_fit(prepared(estimator), X)
+        _succeed(outcome, f"numpy errors set to {treatment!r}: ")
+        faces.append(outcome.face())
+    assert faces[0] == faces[1], "numpy's error state changes the result"
+
+
 def _check_finite(estimator):
     for name, value in vars(estimator).items():
         # A number may be nan or inf where there is nothing to tell; an answer may not.
@@ -280,6 +292,7 @@ CHECKS = (
     check_parameters_are_kept,
     check_prediction_is_free,
     check_small_data,
+    check_numpy_error_state_has_no_effect,
     check_rows_out_of_bounds_are_clipped,
     check_n_jobs_has_no_effect,
 )
