@@ -250,7 +250,7 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=1, sensitivity=1.0, rho=rho, delta=delta)
+                               bad=1, sensitivity=1.0, rho=rho, delta=delta, most=upper)
 
 
 def core_fixed_size(session, entry, friends, size, *, rho, delta):
@@ -284,7 +284,7 @@ def core_hybrid(session, entry, friends, size, noisy_size, sd, *, rho, delta):
     sigma = round_up(math.sqrt(2 * upper / rho))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=1, sensitivity=2.0, rho=rho, delta=delta)
+                               bad=1, sensitivity=2.0, rho=rho, delta=delta, most=upper)
 
 
 def basic_gamma(*, replace=False, symmetric=True):

@@ -439,7 +439,7 @@ class PrivacySession:
     # -- decisions about single units, released only through what is computed from the survivors
 
     def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
-                    fixed=False):
+                    most=math.inf, fixed=False):
         """Keep the units whose noisy score reaches a threshold.
 
         Parameters
@@ -451,6 +451,8 @@ class PrivacySession:
             No common unit's score moves by more than this.
         rho, delta : float
             Cost as proved by the caller.
+        most : float, optional
+            Number of common units that rho pays for; there are more only within delta.
         fixed : bool, default=False
             The elements are not units but results of blocks, of which one is replaced.
 
@@ -462,7 +464,7 @@ class PrivacySession:
         scores = np.asarray(scores, dtype=np.int64)
         self._charge(entry, rho, delta)
         noisy = scores + self._noise.rounded_gaussian(float(sigma), scores.shape)
-        public = {"threshold": threshold, "bad": bad, "fixed": fixed}
+        public = {"threshold": threshold, "bad": bad, "most": most, "fixed": fixed}
         keep = self._play("filter", entry, scores, sensitivity, sigma, rho, public,
                           noisy >= threshold)
         self._note(entry, "friendly core", sensitivity, sigma, 1.0, rho, delta)

@@ -236,6 +236,9 @@ class Replay:
         ):
             self.voided.append(event.entry)
         kept[~common] = self.keep_added & ~bad[~common]
+        if np.count_nonzero(common) > event.public["most"]:
+            self.voided.append(event.entry)
+            return kept
         shift = (event.value[common] - before).astype(np.float64)
         largest = float(np.abs(shift).max(initial=0.0))
         self._account(event, largest / event.sensitivity,
