@@ -186,7 +186,7 @@ def main(argv=None):
     arguments = parse_arguments(__doc__, "private_palette.png", argv)
     photo = load_sample_image(PHOTO)
     if arguments.quick:
-        photo = photo[::4, ::4]
+        photo = photo[::6, ::6]
     pixels = photo.reshape(-1, 3).astype(float)
     print(f"{N_COLORS} colors for the {len(pixels):,} pixels of {PHOTO}")
     fitted = fit_all(pixels)

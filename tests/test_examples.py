@@ -1,0 +1,98 @@
+"""Every example runs from a checkout, draws its picture and tells what a fit cost."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+# What each one has to say beyond its privacy report.
+SAYS = {
+    "plot_private_palette": ["cost / KMeans", "ARI to KMeans", "DPKTupleKMeans took the path"],
+    "plot_digits_pipeline": ["cost / KMeans", "accuracy", "One more fit is refused: ledger"],
+    "plot_far_mean": ["median error", "FriendlyMean"],
+}
+GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP for add or remove one row;.*noise: system"
+
+
+def run(script, *options):
+    """Run an example without a display, as `make demo` would."""
+    env = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    env |= {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / script), "--quick", *map(str, options)],
+        env=env, capture_output=True, text=True, encoding="utf-8", timeout=300,
+    )  # fmt: skip
+
+
+def check_picture(path):
+    """A picture of some size that is not blank."""
+    image = imread(path)
+    assert min(image.shape[:2]) >= 500
+    assert len(np.unique(image[..., 0])) > 50
+
+
+def check_text(text, name):
+    assert re.search(GUARANTEE, text), "no privacy report at epsilon = 1"
+    assert re.search(r"release +mechanism +sensitivity +sigma +rho", text)
+    assert [words for words in SAYS[name] if words not in text] == []
+
+
+def test_every_example_is_known():
+    assert {path.stem for path in EXAMPLES.glob("plot_*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_example(name, tmp_path):
+    picture = tmp_path / "new" / "folder" / "picture.png"
+    done = run(f"{name}.py", "--output", picture)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    check_text(done.stdout, name)
+    check_picture(picture)
+
+
+@pytest.fixture
+def demo(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    return importlib.import_module("run_demo")
+
+
+class Part:
+    """Stands for an example."""
+
+    def __init__(self, name, error=None):
+        self.__name__ = name
+        self.error = error
+        self.options = None
+
+    def main(self, options):
+        self.options = options
+        if self.error is not None:
+            raise self.error
+
+
+def test_demo_runs_all_parts(demo, monkeypatch, tmp_path):
+    assert {part.__name__ for _, part in demo.PARTS} == set(SAYS)
+    parts = [Part("plot_one"), Part("plot_two")]
+    monkeypatch.setattr(demo, "PARTS", [(part.__name__, part) for part in parts])
+    assert demo.main(["--output", str(tmp_path), "--quick"]) == 0
+    assert parts[1].options == ["--output", str(tmp_path / "two.png"), "--quick"]
+    assert demo.main(["--output", str(tmp_path)]) == 0
+    assert parts[0].options == ["--output", str(tmp_path / "one.png")]
+
+
+def test_demo_fails_when_a_part_fails_and_runs_the_others(demo, monkeypatch, tmp_path, capsys):
+    parts = [Part("plot_bad", RuntimeError("broken part")), Part("plot_good")]
+    monkeypatch.setattr(demo, "PARTS", [(part.__name__, part) for part in parts])
+    assert demo.main(["--output", str(tmp_path)]) == 1
+    assert parts[1].options is not None
+    errors = capsys.readouterr().err
+    assert "broken part" in errors and "FAILED: plot_bad" in errors
