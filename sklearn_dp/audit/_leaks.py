@@ -1,13 +1,15 @@
 """Search everything that an estimator shows for values of its training data."""
 
 import pickle
+import re
 import warnings
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ._observe import accepts_groups, prepared, run_fit
 
-__all__ = ["needles", "scan_for_leaks", "search"]
+__all__ = ["Needles", "needles", "scan_for_leaks", "search"]
 
 _DIGITS = (6, 7, 8, 10, 12, 15, 17)
 _FEWEST_DIGITS = 6  # of a value, to be told from chance: 1.5 occurs in any text
@@ -49,37 +51,57 @@ def scan_for_leaks(estimator, X, *, groups=None):
 def search(sought, text):
     """Which of the needles a text or some bytes hold, in words."""
     data = text if isinstance(text, bytes) else text.encode()
-    return sorted({what for needle, what in sought.items() if needle in data})
+    found = {sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)}
+    return sorted(found | {what for needle, what in sought.binary.items() if needle in data})
+
+
+_NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
+
+
+@dataclass
+class Needles:
+    """What would betray a value, each with what it betrays: whole numbers in a text, and bytes."""
+
+    numbers: dict = field(default_factory=dict)
+    binary: dict = field(default_factory=dict)
 
 
 def needles(X):
-    """Byte strings that would betray a value of `X`, each with what it betrays."""
-    found = {}
+    """Everything that would betray a value of `X`."""
+    found = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
-        for needle in _forms(float(X[i, j])):
-            found[needle] = f"row {i}, column {j}"
-    # Four bytes alone occur by chance: two neighbours of a row or of a column.
-    for matrix, name in ((X, "row {0}"), (X.T, "column {0}")):
-        for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
+        value, what = abs(float(X[i, j])), f"row {i}, column {j}"
+        if _n_digits(repr(value)) >= _FEWEST_DIGITS:
             for order in "<>":
-                pair = matrix[i, j:j + 2].astype(order + "f4")
-                if np.count_nonzero(pair) == 2 and len(set(pair)) == 2:
-                    found[pair.tobytes()] = f"float32 bytes of {name.format(i)}"
+                found.binary[np.array(X[i, j], dtype=order + "f8").tobytes()] = what
+            found.numbers |= dict.fromkeys(_decimals(value), what)
+    with np.errstate(over="ignore"):
+        for matrix, name in ((X, "row"), (X.T, "column")):
+            _add_float32(found.binary, matrix, name)
     return found
 
 
-def _forms(value):
-    """Eight bytes and decimals of a number, unless it is too simple to be told from chance."""
-    digits = f"{abs(value):.16e}".split("e")[0].replace(".", "").strip("0")
-    if len(digits) < _FEWEST_DIGITS:
-        return
-    yield from (np.array(value, dtype=order + "f8").tobytes() for order in "<>")
-    texts = {repr(abs(value)), str(abs(np.float32(value)))}
-    texts |= {f"{abs(value):.{p}{kind}}" for p in _DIGITS for kind in "gfe"}
-    for text in texts:
-        if len(text.split("e")[0].replace(".", "").strip("0")) >= _FEWEST_DIGITS:
-            yield text.encode()
+def _add_float32(binary, matrix, name):
+    """Four bytes alone occur by chance: two neighbours of a row or of a column."""
+    for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
+        pair = matrix[i, j:j + 2].astype(np.float32)
+        if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
+            for order in "<>":
+                binary[pair.astype(order + "f4").tobytes()] = f"float32 bytes of {name} {i}"
+
+
+def _decimals(value):
+    """Texts of a number that have enough digits to be told from chance."""
+    texts = {repr(value), *(f"{value:.{p}{kind}}" for p in _DIGITS for kind in "gfe")}
+    with np.errstate(over="ignore"):
+        texts.add(str(np.float32(value)))
+    return [text.encode() for text in texts if _n_digits(text) >= _FEWEST_DIGITS]
+
+
+def _n_digits(text):
+    """Significant digits of a number in a text; none of inf and nan."""
+    return len(re.sub(r"[^0-9]", "", text.split("e")[0]).strip("0"))
 
 
 # -- everything that is shown ----------------------------------------------------------------------

@@ -320,6 +320,16 @@ def _(original):
     return dense_cells
 
 
+@mutant("cells without noise", "check_replay", PrivacySession, "sparse_histogram")
+def _(original):
+    def sparse_histogram(self, entry, codes, counts, *, unit=1.0, **options):
+        original(self, entry, codes, counts, unit=unit, **options)
+        order = np.argsort(codes)
+        return codes[order], counts[order] * float(unit)
+
+    return sparse_histogram
+
+
 @mutant("number of blocks from n", "check_replay", PrivacySession, "blocks")
 def _(original):
     return lambda self, n_units, n_blocks: original(self, n_units, 1 + n_units % n_blocks)

@@ -9,7 +9,7 @@ in the independence then shows in three kinds of exact test.
 from collections import defaultdict
 
 import numpy as np
-from scipy.special import bdtr, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
+from scipy.special import betaincc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 
 from ._claims import paid
 from ._replay import record
@@ -20,7 +20,7 @@ FALSE_ALARM = 1e-6
 """Chance that all the tests together blame a correct estimator."""
 
 _LAGS = (1, 2, 3, 4)
-_COARSE = 16.0  # noise below this many steps says too little about its bits
+_COARSE = 2.0  # noise below this many steps says too little about its bits
 
 
 def noise_audit(estimator, X, *, groups=None, fits=20, random_state=0):
@@ -167,11 +167,18 @@ def _sparse(event):
     empty = ~np.isin(cells, event.value[0])
     chance = ndtr(-(event.public["low"] - 0.5) / event.scale)
     size, found = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
-    below = bdtr(found - 1, size, chance) if found else 0.0
     # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
     tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
-    return (np.concatenate([low, [below], np.maximum(tail[0], 0.0)]),
-            np.concatenate([high, [bdtr(found, size, chance)], tail[1]]))
+    number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
+    return (np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
+            np.concatenate([high, number[1:], tail[1]]))
+
+
+def _binomial_cdf(k, n, p):
+    """P[at most k of n]; n may be 2^50."""
+    if 0 <= k < n:
+        return betaincc(k + 1.0, float(n - k), p)
+    return float(k >= n)
 
 
 def _choice(event):

@@ -66,5 +66,20 @@ def make_toy():
 
 
 @pytest.fixture
+def after_fit(monkeypatch):
+    """Let the toy do something at the end of its fits."""
+    original = ToyMean._fit
+
+    def plant(change):
+        def fit(self, X, units, session, progress):
+            original(self, X, units, session, progress)
+            change(self, X, session)
+
+        monkeypatch.setattr(ToyMean, "_fit", fit)
+
+    return plant
+
+
+@pytest.fixture
 def points():
     return np.random.default_rng(0).uniform(-2, 2, size=(30, 3))

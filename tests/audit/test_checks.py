@@ -1,0 +1,47 @@
+"""check_dp_estimator as a function; what its checks catch is tested with the mutants."""
+
+import pytest
+
+from sklearn_dp.audit import all_estimators, check_dp_estimator
+from sklearn_dp.audit._checks import CHECKS
+
+
+def test_checks_can_be_generated(toy):
+    pairs = list(check_dp_estimator(toy, generate_only=True))
+    assert [check for _, check in pairs] == list(CHECKS)
+    assert all(check.__name__.startswith("check_") and check.__doc__ for check in CHECKS)
+    assert all(estimator is not toy for estimator, _ in pairs)
+
+
+def test_the_first_failure_is_raised(make_toy, after_fit):
+    def spoil(self, X, session):
+        self.mean_ = self.mean_ * float("nan")
+
+    after_fit(spoil)
+    with pytest.raises(AssertionError, match="mean_ is not finite"):
+        check_dp_estimator(make_toy())
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("bounds", 1.0, "changes parameters"),
+    ("status_", "", "must be words"),
+    ("labels_", None, "not finite"),
+    ("_not_released", ("mean_",), "only labels_"),
+])
+def test_what_breaks_the_contract_is_told(make_toy, after_fit, name, value, message):
+    value = pytest.importorskip("numpy").array([float("nan")]) if value is None else value
+    after_fit(lambda self, X, session: setattr(self, name, value))
+    messages = []
+    for estimator, check in check_dp_estimator(make_toy(), generate_only=True):
+        try:
+            check(estimator)
+        except AssertionError as error:
+            messages.append(str(error))
+    assert any(message in text for text in messages), messages
+
+
+def test_the_public_estimators_are_found():
+    found = all_estimators()
+    names = [name for name, _ in found]
+    assert names == sorted(names) and {"DPKMeans", "DPKTupleKMeans", "FriendlyMean"} <= set(names)
+    assert all(not name.startswith(("Base", "_")) and cls.__name__ == name for name, cls in found)

@@ -1,0 +1,59 @@
+"""Every seeded bug is caught by the checks that it names, for every estimator that it reaches."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._privacy import _grid, _mechanisms
+from sklearn_dp.audit import MUTANTS, check_dp_estimator, killer
+from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit._mutants import Mutant
+
+NOT_FOR_THE_TOY = {
+    "Laplace noise halved", "selection too sharp", "cells: sensitivity too small by 1.25",
+    "cells published by their true count", "cells without noise", "number of blocks from n",
+    "blocks of consecutive units", "friendly core without noise",
+    "friendly core: sensitivity too small",
+}
+
+
+def test_the_registry_is_in_order():
+    names = [bug.name for bug in MUTANTS]
+    assert len(names) == len(set(names)) >= 20
+    assert {check for bug in MUTANTS for check in bug.killed_by} <= {c.__name__ for c in CHECKS}
+
+
+@pytest.mark.parametrize("bug", MUTANTS, ids=lambda bug: bug.name)
+def test_every_mutant_of_the_toy_is_killed(bug, toy):
+    found = killer(bug, toy)
+    assert found == "not reached" if bug.name in NOT_FOR_THE_TOY else found in bug.killed_by
+
+
+def test_without_a_mutant_the_toy_passes(toy):
+    check_dp_estimator(toy)
+
+
+def test_a_harmless_change_survives(toy):
+    same = Mutant("none", ("check_replay",),
+                  ((_mechanisms, "count", lambda original: original),))
+    assert killer(same, toy) is None
+
+
+def test_a_mutant_is_everywhere_and_leaves_no_trace():
+    originals = _grid.clip_integer_rows, _mechanisms.clip_integer_rows
+    (bug,) = [bug for bug in MUTANTS if bug.name == "clip skipped"]
+    with bug.planted() as reached:
+        rows = np.full((1, 2), 100.0)
+        for module in (_grid, _mechanisms):
+            assert module.clip_integer_rows(rows, 1.0) is rows
+        assert len(reached) == 2
+    assert (_grid.clip_integer_rows, _mechanisms.clip_integer_rows) == originals
+
+
+def test_a_mutant_is_taken_out_after_an_error():
+    bug = MUTANTS[0]
+    owner, attribute, _ = bug.changes[0]
+    original = getattr(owner, attribute)
+    with pytest.raises(ZeroDivisionError), bug.planted():
+        assert getattr(owner, attribute) is not original
+        raise ZeroDivisionError
+    assert getattr(owner, attribute) is original

@@ -1,0 +1,57 @@
+"""Neighbours differ by one unit, and say which."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp.audit import neighbouring_pairs
+from sklearn_dp.audit._neighbours import KINDS, unrelated
+
+
+def as_units(X, groups):
+    """The rows of each unit, in the order of the units."""
+    names = np.arange(len(X)) if groups is None else np.asarray(groups)
+    return [X[names == name] for name in np.unique(names)]
+
+
+@pytest.mark.parametrize("groups", [None, [4, 4, -1, 9, 9, 9, 0, 4], list("bbadddcb")])
+def test_the_units_of_both_data_sets_are_matched(groups):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(8, 2))
+    before = as_units(X, groups)
+    seen = set()
+    for pair in neighbouring_pairs(X, 1, groups=groups, points=X[:2] / 3, repeats=20):
+        after = as_units(pair.X, pair.groups)
+        assert len(after) == len(pair.units)
+        for rows, origin in zip(after, pair.units, strict=True):
+            assert origin < 0 or np.array_equal(rows, before[origin])
+        common = pair.units[pair.units >= 0]
+        assert np.array_equal(common, np.unique(common))
+        assert abs(len(after) - len(before)) == 1 and len(common) == min(len(after), len(before))
+        seen.add(pair.kind)
+    assert seen == set(KINDS)
+
+
+def test_first_last_and_removals_are_where_they_say():
+    X = np.random.default_rng(0).uniform(size=(5, 2))
+    pairs = {pair.kind: pair.units.tolist() for pair in neighbouring_pairs(X, 0)}
+    assert pairs["first"] == [-1, 0, 1, 2, 3, 4]
+    assert pairs["last"] == [0, 1, 2, 3, 4, -1]
+    assert pairs["remove_first"] == [1, 2, 3, 4]
+    assert pairs["remove_last"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("groups", [None, []])
+def test_an_empty_data_set_has_neighbours_with_one_unit(groups):
+    pairs = list(neighbouring_pairs(np.empty((0, 3)), 0, groups=groups))
+    assert [pair.kind for pair in pairs] == [k for k in KINDS if not k.startswith("remove")]
+    assert all(pair.units.tolist() == [-1] and np.isfinite(pair.X).all() for pair in pairs)
+
+
+def test_a_data_set_of_one_unit_has_an_empty_neighbour():
+    (pair,) = neighbouring_pairs(np.ones((3, 2)), 0, kinds=["remove"], groups=[1, 1, 1])
+    assert pair.X.shape == (0, 2) and len(pair.units) == 0
+
+
+def test_unrelated_data_share_no_unit():
+    others = list(unrelated(np.ones((4, 2)), np.random.default_rng(0), groups=np.arange(4)))
+    assert others and all((other.units == -1).all() for other in others)
+    assert all(len(other.units) == len(np.unique(other.groups)) for other in others)
