@@ -43,7 +43,8 @@ RADII = (1e-6, 1e12)
 _LARGEST = 1e150  # larger entries are cut to this, so that no square overflows
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _CHUNK_ENTRIES = 2**22
-_BINS_PER_OCTAVE, _OCTAVES = 16, 4
+_BINS = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
+"""Binary logarithms of the edges of the bins of distances, fine at the top."""
 _MOST_STEPS = 12
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 
@@ -138,7 +139,7 @@ def _refine_entries(rho, delta, core):
     entries += [
         PlanEntry("approach", "gaussian", approach, uses=None, max_rho=0.5 * rho,
                   sensitivity="radius of the ball"),
-        PlanEntry("distances", "gaussian", distances, max_rho=0.02 * rho, sensitivity="1 unit"),
+        PlanEntry("distances", "gaussian", distances, sensitivity="1 unit"),
         PlanEntry("mean", "gaussian", accounting.sum_down([rho, *(-s for s in shares)]),
                   max_rho=rho, sensitivity="clipping radius"),
     ]
@@ -232,15 +233,16 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
         diameter = _diameter(session, points, radii, size)
         if diameter is None:
             return FriendlyMeanResult(default, math.inf, size, math.nan, "no diameter found", "")
+    # What the mean could still spend is for location, approach and mean together.
+    failure = sum(entry.delta for entry in session.plan.entries)
     facts = _Facts(max(size, 2.0), 1 / math.sqrt(2 * rho), points.shape[1], diameter,
-                   _budget_left(session), _location_failure(session),
-                   None if domain is None else domain.radius)
+                   session.remaining("mean"), failure, None if domain is None else domain.radius)
     route = _choose(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
         return FriendlyMeanResult(default, math.inf, size, diameter, "no location found",
                                   route.name)
-    for _ in range(route.steps):
+    for _ in range(route.steps - route.first):
         here = _approach(session, points, here, facts, route.share)
     mean, radius = _refine(session, points, here, facts)
     return FriendlyMeanResult(mean, radius, size, diameter, "ok", route.name)
@@ -260,16 +262,6 @@ def _diameter(session, points, radii, size):
 def _most_pairs(d):
     """Number of points whose pairs are compared exactly: a few seconds' work."""
     return int(min(4096, max(1024, math.sqrt(2e9 / d))))
-
-
-def _budget_left(session):
-    """rho for everything after the size and the diameter but the distances."""
-    names = [entry.name for entry in session.plan.entries]
-    return 0.98 * min(session.remaining(), session.remaining("mean")) if "mean" in names else 0.0
-
-
-def _location_failure(session):
-    return sum(entry.delta for entry in session.plan.entries)
 
 
 # -- routes -----------------------------------------------------------------------------------
@@ -326,6 +318,11 @@ class _Route:
     share: float = 0.0
     steps: int = 0
 
+    @property
+    def first(self):
+        """How many of the steps the location takes itself."""
+        return int(self.name == "zcdp")
+
     def locate(self, session, points, facts):
         """A :class:`_Here`, or None."""
         return _LOCATE[self.name](session, points, facts, self)
@@ -349,12 +346,11 @@ def _predict(facts, route):
     """
     left = facts.rho - route.fixed
     noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.size**2)
-    first = 1 if route.name == "zcdp" else 0
-    best = _with(route, math.inf, 0.05 * left, max(first, 1))
+    best = _with(route, math.inf, 0.05 * left, 1)
     if not math.isfinite(route.start):
         return best
     spends = 0.5 * left * np.geomspace(1e-3, 1, 40)
-    for steps in range(first, _MOST_STEPS + 1):
+    for steps in range(route.first, _MOST_STEPS + 1):
         clip = np.full(len(spends), float(route.start))
         for _ in range(steps):
             miss = facts.spread * clip * np.sqrt(noise * steps / spends)
@@ -560,13 +556,12 @@ def _offsets(points, here, grid):
 
 def _clip_radius(session, points, here, facts):
     """Radius that few points exceed; a default where the counts would be too noisy to help."""
-    rho = min((100 / facts.size) ** 2 / 2, session.remaining("distances"))
+    rho = session.remaining("distances")
     sd = 1 / math.sqrt(2 * rho)
     if sd > facts.size / 40:
         return here.clip
-    # Fine bins up to the radius that few points should exceed, one bin from there to the ball.
-    exponents = np.arange(-_BINS_PER_OCTAVE * _OCTAVES, 1) / _BINS_PER_OCTAVE
-    edges = np.concatenate([[0.0], here.clip * 2.0**exponents, [here.ball]])
+    # Bins up to the radius that few points should exceed, one more from there to the ball.
+    edges = np.concatenate([[0.0], here.clip * 2.0**_BINS, [here.ball]])
     grid = Grid.for_radius(2 * here.ball)
     squares = np.square(grid.steps(edges[1:]))
     # Points outside the ball are not counted, as in the mean.
