@@ -61,7 +61,7 @@ def tuple_entries(rho, delta, shares=None):
     )
 
 
-def tuples_needed(rho, delta, *, friends=0.9, kept=0.9, most=2**20):
+def tuples_needed(rho, delta, *, friends=0.95, kept=0.9, most=2**20):
     """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
 
     Parameters

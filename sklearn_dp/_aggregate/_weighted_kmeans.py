@@ -6,9 +6,10 @@ has to come to the same bits. All starts run side by side as one array operation
 
 import numpy as np
 
-__all__ = ["weighted_kmeans"]
+__all__ = ["best_start", "weighted_kmeans"]
 
 _TRIALS = 4  # candidates for each next centre of a start
+_FEW_POINTS = 512  # up to here all distances of two points are computed at once
 _SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
 
 
@@ -29,10 +30,16 @@ def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
-    centers = _starts(points, weights, n_clusters, rng, n_starts)
+    centers, _ = _starts(points, weights, n_clusters, rng, n_starts)
     centers, cost = _iterate(points, weights, centers, _SHORT)
     lead = np.argsort(cost, kind="stable")[: max(1, n_starts // 5)]
     centers, cost = _iterate(points, weights, centers[lead], _LONG)
+    return centers[np.argmin(cost)]
+
+
+def best_start(points, n_clusters, rng, n_starts):
+    """The best of a few greedy k-means++ starts for points of equal weight."""
+    centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
 
 
@@ -53,17 +60,22 @@ def _draw(mass, shape, rng):
 
 
 def _starts(points, weights, n_clusters, rng, n_starts):
-    """Greedy k-means++, all starts at once: (n_starts, n_clusters, q)."""
+    """Greedy k-means++, all starts at once: (n_starts, n_clusters, q). Returns costs too."""
+    known = _squared(points, points) if len(points) <= _FEW_POINTS else None
+
+    def squared(which):
+        return _squared(points, points[which]) if known is None else known[which]
+
     start = np.arange(n_starts)
     chosen = [_draw(np.broadcast_to(weights, (n_starts, len(points))), 1, rng)[:, 0]]
-    closest = _squared(points, points[chosen[0]])
+    closest = squared(chosen[0])
     for _ in range(n_clusters - 1):
         trial = _draw(closest * weights, _TRIALS, rng)
-        after = np.minimum(closest[:, None], _squared(points, points[trial]))
+        after = np.minimum(closest[:, None], squared(trial))
         best = np.argmin(after @ weights, axis=1)
         chosen.append(trial[start, best])
         closest = after[start, best]
-    return points[np.stack(chosen, axis=1)]
+    return points[np.stack(chosen, axis=1)], closest @ weights
 
 
 def _iterate(points, weights, centers, n_iterations):

@@ -13,7 +13,7 @@ from .._aggregate._engine import engine_entries, fit_engine
 from .._aggregate._lloyd import lloyd, lloyd_entries
 from .._aggregate._rows import Rows
 from .._aggregate._tuples import aggregate_tuples, tuple_entries, tuples_needed
-from .._aggregate._weighted_kmeans import weighted_kmeans
+from .._aggregate._weighted_kmeans import best_start
 from .._base import check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
@@ -26,7 +26,7 @@ __all__ = ["DPKTupleKMeans"]
 
 _MOST_TUPLES = 1000  # beyond it the core costs more than blocks can give back
 _ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
-_BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.65
+_BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
 _BLOCK_STARTS = 4
 _DELTA_SHARE = 0.5  # of delta, for the failure of the friendly core
 
@@ -241,8 +241,7 @@ def _centers_of(estimator):
 
 def _start_block(rows, n_clusters, random_state):
     """The best of a few greedy k-means++ starts, run side by side: blocks are many and small."""
-    return weighted_kmeans(rows, np.ones(len(rows)), n_clusters, random_state,
-                           n_starts=_BLOCK_STARTS)
+    return best_start(rows, n_clusters, random_state, _BLOCK_STARTS)
 
 
 def _clip(domain, rows):

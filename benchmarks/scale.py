@@ -1,0 +1,141 @@
+"""Time and memory of private k-means as the number of rows grows; d = 10, k = 10.
+
+    python benchmarks/scale.py                 # n = 1e4, 1e5, 1e6
+    python benchmarks/scale.py --largest 7     # up to 1e7 (k-means itself takes minutes there)
+
+Each fit runs in a process of its own, on one thread, on rows that are read from a memory-mapped
+file of float64 made in chunks. "CPU s" is the process time of the fit (the fastest of a few for
+small n), "MB" is how much the fit raised the peak memory of its process beyond the mapped rows.
+Prints a table and writes doc/benchmarks/scale.md and .png.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+
+D = K = 10
+CHUNK = 2**16
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "scale"
+METHODS = {
+    "KMeans(n_init=10)": "KMeans(10, n_init=10, random_state=0)",
+    "DPKMeans, epsilon=1": "DPKMeans(10, epsilon=1, delta=1e-8, bounds=1.0)",
+    "DPKTupleKMeans, epsilon=1": "DPKTupleKMeans(10, epsilon=1, delta=1e-8, bounds=1.0)",
+    "DPKTupleKMeans, rho=1": "DPKTupleKMeans(10, rho=1, delta=1e-8, bounds=1.0)",
+    "DPKTupleKMeans, rho=2": "DPKTupleKMeans(10, rho=2, delta=1e-8, bounds=1.0)",
+}
+
+
+def make_rows(path, n):
+    """Separated Gaussians in the unit ball, chunk by chunk."""
+    rng = np.random.default_rng(0)
+    centers = 0.8 * rng.normal(size=(K, D)) / np.sqrt(D)
+    gaps = np.linalg.norm(centers[:, None] - centers, axis=2) + 9 * np.eye(K)
+    rows = np.memmap(path, dtype=np.float64, mode="w+", shape=(n, D))
+    for start in range(0, n, CHUNK):
+        size = min(CHUNK, n - start)
+        part = centers[rng.integers(K, size=size)] + gaps.min() / 10 * rng.normal(size=(size, D))
+        length = np.linalg.norm(part, axis=1, keepdims=True)
+        rows[start:start + size] = part / np.maximum(1.0, length)
+    rows.flush()
+
+
+def fit_once(path, n, method):
+    """In a child process: fit, and print what it took."""
+    import resource
+    import time
+
+    from sklearn.cluster import KMeans  # noqa: F401 - for eval
+
+    from sklearn_dp import DPKMeans, DPKTupleKMeans  # noqa: F401 - for eval
+
+    warnings.simplefilter("ignore")
+    rows = np.memmap(path, dtype=np.float64, mode="r", shape=(n, D))
+    best, before = np.inf, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(max(1, min(5, 200_000 // n))):
+        estimator = eval(METHODS[method])
+        start = time.process_time()
+        estimator.fit(rows)
+        best = min(best, time.process_time() - start)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(json.dumps({"cpu": best, "mb": grown / 1024 - rows.nbytes / 2**20,
+                      "score": estimator.score(rows), "path": getattr(estimator, "path_", "")}))
+
+
+def measure(largest, methods):
+    cells = []
+    for exponent in range(4, largest + 1):
+        n = 10**exponent
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows"
+            make_rows(path, n)
+            for method in methods:
+                out = subprocess.run([sys.executable, __file__, "--one", str(path), str(n), method],
+                                     capture_output=True, text=True, check=True).stdout
+                cells.append({"n": n, "method": method, **json.loads(out.splitlines()[-1])})
+                print(f"n=1e{exponent} {method}: {cells[-1]['cpu']:.3f} CPU s, "
+                      f"{cells[-1]['mb']:.0f} MB", flush=True)
+    return cells
+
+
+def table(cells):
+             "|--:|---|--:|--:|--:|--:|--:|---|"]
+             "|--:|---|--:|--:|--:|--:|--:|---|"]
+    reference = {cell["n"]: cell for cell in cells if cell["method"].startswith("KMeans")}
+    for cell in cells:
+        base = reference[cell["n"]]
+        lines.append(
+            f"| {cell['n']:,} | {cell['method']} | {cell['cpu']:.3f} "
+            f"| {cell['cpu'] / base['cpu']:.2f} | {cell['cpu'] / cell['n'] * 1e9:.0f} "
+            f"| {max(cell['mb'], 0):.0f} | {cell['score'] / base['score']:.4f} | {cell['path']} |")
+    return "\n".join(lines)
+
+
+def plot(cells, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for method in METHODS:
+        own = [cell for cell in cells if cell["method"] == method]
+        for axis, what in zip(axes, ("cpu", "mb"), strict=True):
+            axis.loglog([cell["n"] for cell in own], [max(cell[what], 1e-2) for cell in own],
+                        "o-", label=method)
+    axes[0].set(xlabel="rows", ylabel="CPU seconds of a fit", title="time")
+    axes[1].set(xlabel="rows", ylabel="MB beyond the rows", title="memory")
+    axes[0].legend(fontsize=8)
+    figure.savefig(path, dpi=120)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--largest", type=int, default=6, help="exponent of the largest n")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    parser.add_argument("--one", nargs=3, metavar=("PATH", "N", "METHOD"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return fit_once(options.one[0], int(options.one[1]), options.one[2])
+    cells = measure(options.largest, METHODS)
+    text = table(cells)
+    print(text)
+    options.output.with_suffix(".md").write_text(
+        "# Time and memory of private k-means\n\n" + "\n".join(__doc__.splitlines()[1:]).strip()
+        + f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
+          f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n")
+    plot(cells, options.output.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
