@@ -1,0 +1,122 @@
+"""FriendlyMean as an estimator."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.mean import FriendlyMean
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+GENEROUS = {"rho": 1e6, "delta": 0.1}
+
+
+@parametrize_with_checks([
+    FriendlyMean(), FriendlyMean(**GENEROUS), FriendlyMean(**GENEROUS, locate="zcdp"),
+    FriendlyMean(refine=False), FriendlyMean(bounds=10.0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(3000, 3)) + [1e6, 0.0, -50.0]
+
+
+def test_fit_predict_transform_score(X):
+    model = FriendlyMean(random_state=0).fit(X)
+    assert model.status_ == "ok" and np.linalg.norm(model.mean_ - X.mean(axis=0)) < 0.5
+    assert 2 < model.radius_ < 20 and model.size_ == pytest.approx(3000, abs=300)
+    assert np.array_equal(model.predict(X[:4]), np.tile(model.mean_, (4, 1)))
+    assert np.array_equal(model.transform(X), X - model.mean_)
+    expected = -np.mean(np.sum((X - model.mean_) ** 2, axis=1))
+    assert model.score(X) == pytest.approx(expected)
+    assert list(model.get_feature_names_out()) == ["x0", "x1", "x2"]
+
+
+def test_pipeline_clone_and_pickle(X):
+    model = make_pipeline(StandardScaler(), FriendlyMean(diameter=12.0, random_state=0)).fit(X)
+    assert np.linalg.norm(model[-1].mean_) < 1
+    copy = pickle.loads(pickle.dumps(model[-1]))
+    assert np.array_equal(copy.mean_, model[-1].mean_)
+    assert clone(model[-1]).get_params() == model[-1].get_params()
+    assert len(pickle.dumps(model[-1])) < 5000
+
+
+def test_groups_count_once():
+    """A unit with half of the rows is one point."""
+    rng = np.random.default_rng(0)
+    groups = np.concatenate([np.arange(1500), np.full(1500, 1500)])
+    X = rng.normal(size=(3000, 2)) + 100
+    X[groups == 1500] += 3
+    options = {"epsilon": 4.0, "diameter": 12.0, "random_state": 0}
+    grouped = FriendlyMean(**options).fit(X, groups=groups)
+    rows = FriendlyMean(**options).fit(X)
+    assert np.allclose(grouped.mean_, 100, atol=0.3) and np.allclose(rows.mean_, 101.5, atol=0.3)
+    assert grouped.privacy_report_.unit == "group"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_a_few_rows_still_get_an_answer(n):
+    with pytest.warns(UtilityWarning, match="found"):
+        model = FriendlyMean().fit(np.random.default_rng(n).normal(size=(n, 3)) + 7)
+    assert np.array_equal(model.mean_, np.zeros(3)) and model.radius_ == math.inf
+    inside = FriendlyMean(bounds=(0.0, 10.0)).fit(np.full((n, 3), 7.0))
+    assert np.all((inside.mean_ >= 0) & (inside.mean_ <= 10))
+
+
+def test_extreme_values_and_numpy_errors():
+    X = np.array([[1e308, -1e308], [5e-324, 0.0], [-1e308, 1e308]] * 300)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for options in ({}, {"diameter": 1.0}, {"bounds": 1e3}, {"refine": False}):
+            model = FriendlyMean(**options).fit(X)
+            assert np.isfinite(model.mean_).all()
+
+
+@pytest.mark.parametrize("options, error, match", [
+    ({"diameter": 0}, ValueError, "diameter"), ({"diameter": math.nan}, ValueError, "diameter"),
+    ({"diameter": "1"}, TypeError, "diameter"), ({"diameter": 1e200}, ValueError, "diameter"),
+    ({"diameter_range": (1.0, 0.5)}, ValueError, "diameter_range"),
+    ({"diameter_range": 3.0}, TypeError, "diameter_range"),
+    ({"diameter_range": (0.0, 1.0)}, ValueError, "diameter_range"),
+    ({"locate": "best"}, ValueError, "locate"), ({"refine": 1}, TypeError, "refine"),
+    ({"bounds": -1.0}, ValueError, "bounds"), ({"epsilon": 0.0}, ValueError, "epsilon"),
+    ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
+    ({"delta": 0.0}, ValueError, "delta"),
+])
+def test_bad_parameters(X, options, error, match):
+    with pytest.raises(error, match=match):
+        FriendlyMean(**options).fit(X)
+
+
+def test_the_plan_says_what_is_spent(X):
+    for options in ({}, {"rho": 0.5}, {"diameter": 9.0}, {"bounds": 1e7}, {"refine": False}):
+        model = FriendlyMean(random_state=0, **options)
+        plan = model.privacy_plan(n_features=3)
+        model.fit(X)
+        assert {row["release"] for row in model.privacy_report_.to_frame().to_dict("records")} <= {
+            entry.name for entry in plan.entries}
+        assert plan.gaussian == (options.keys() <= {"diameter", "bounds"})
+
+
+@pytest.mark.parametrize("options", [
+    {"rho": 3.0, "delta": 1e-4}, {"rho": 3.0, "delta": 1e-4, "locate": "zcdp"}, {},
+    {"rho": 8.0, "delta": 1e-4, "refine": False, "diameter": 6.0}])
+@pytest.mark.parametrize("groups", [None, np.arange(160) // 2])
+def test_replay_audit(options, groups):
+    X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3
+    result = replay_audit(FriendlyMean(**options), X, groups=groups)
+    assert result.passed, result
