@@ -226,7 +226,6 @@ def _search(session, points, radii, slack):
 
 
 def _fit_refined(session, points, domain, diameter, radii, locate):
-    rho = session.remaining("size")
     size = float(session.gaussian("size", len(points), sensitivity=1.0))
     default = np.zeros(points.shape[1])
     if diameter is None:
@@ -235,8 +234,8 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
             return FriendlyMeanResult(default, math.inf, size, math.nan, "no diameter found", "")
     # What the mean could still spend is for location, approach and mean together.
     failure = sum(entry.delta for entry in session.plan.entries)
-    facts = _Facts(max(size, 2.0), 1 / math.sqrt(2 * rho), points.shape[1], diameter,
-                   session.remaining("mean"), failure, None if domain is None else domain.radius)
+    facts = _Facts(max(size, 2.0), points.shape[1], diameter, session.remaining("mean"), failure,
+                   None if domain is None else domain.radius)
     route = _choose(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
@@ -250,18 +249,39 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
 
 def _diameter(session, points, radii, size):
     """Half as much again as the diameter of about 80 % of the pairs, or None."""
-    sample = points
-    most = _most_pairs(points.shape[1])
-    if size > most:
-        # A sample at a public rate: neighbours' samples are neighbours, or equal.
-        sample = points[anchor_sample(session, len(points), most / size)]
-    found = _search(session, sample, radii, _SLACK * min(max(size, 1.0), most))
+    sample = points[_sample(session, points, size)]
+    most = min(max(size, 1.0), _most_pairs(points.shape[1]))
+    found = _search(session, sample, radii, _SLACK * most)
     return None if found is None else 1.5 * found
 
 
 def _most_pairs(d):
     """Number of points whose pairs are compared exactly: a few seconds' work."""
     return int(min(4096, max(1024, math.sqrt(2e9 / d))))
+
+
+def _sample(session, points, size):
+    """Which points are compared: all, or about as many of them as can be.
+
+    A sample at a released rate, by coins of each unit's own: given the coins, the samples of
+    neighbours are neighbours, or equal.
+    """
+    most = _most_pairs(points.shape[1])
+    if size <= most:
+        return np.ones(len(points), dtype=bool)
+    return anchor_sample(session, len(points), most / size)
+
+
+def _sampled_friends(session, points, facts):
+    """Friends of each point of the sample within it, and the size of the sample.
+
+    Points outside have no chance: a number so low, and the same whatever the data, that no
+    filter keeps them.
+    """
+    sample = _sample(session, points, facts.size)
+    friends = np.full(len(points), -(2**40), dtype=np.int64)
+    friends[sample] = friend_counts(points[sample], facts.diameter)
+    return friends, int(np.count_nonzero(sample))
 
 
 # -- routes -----------------------------------------------------------------------------------
@@ -272,12 +292,16 @@ class _Facts:
     """What is public or released when the route is chosen."""
 
     size: float
-    size_sd: float
     d: int
     diameter: float
     rho: float
     delta: float
     reach: float | None  # radius of public bounds
+
+    @property
+    def sampled(self):
+        """About how many points are compared with each other."""
+        return min(self.size, _most_pairs(self.d))
 
     @property
     def spread(self):
@@ -368,18 +392,17 @@ def _with(route, error, share, steps):
 
 def _zcdp_routes(facts):
     """A friendly core by the zCDP filter; its average is the first approach step."""
-    n = facts.size
-    anchors = min(n, _most_pairs(facts.d))
-    # Noise of sd sqrt(n / (8 rho)) on centred counts of 0.47 anchors, a threshold at the quantile
-    # of delta / 4n, and 1.5 standard deviations above it: more than nine points in ten stay.
+    n = facts.sampled
+    # Noise of sd sqrt(n / (8 rho)) on centred counts of 0.47 n, a threshold at the quantile of
+    # delta / 4n, and 1.5 standard deviations above it: more than nine points in ten stay.
     level = 1.5 - float(ndtri(facts.delta / 4 / (n + 1)))
-    core = n / 8 * (level / (0.47 * anchors)) ** 2
+    core = (level / 0.47) ** 2 / (8 * n)
     size = _size_share(n, facts.delta / 2)
-    fixed = core + size
-    if fixed > 0.5 * facts.rho:
-        core, size = 0.4 * facts.rho, 0.1 * facts.rho
-        return [_Route("zcdp", core + size, math.inf, (core, size))]
-    return [_Route("zcdp", fixed, 2.3 * facts.diameter, (core, size))]
+    if core + 2 * size > 0.5 * facts.rho:
+        core, size = 0.4 * facts.rho, 0.05 * facts.rho
+        return [_Route("zcdp", core + 2 * size, math.inf, (core, size))]
+    start = 2.3 * facts.diameter * facts.size / n
+    return [_Route("zcdp", core + 2 * size, start, (core, size))]
 
 
 def _size_share(n, delta):
@@ -389,12 +412,10 @@ def _size_share(n, delta):
 
 def _locate_zcdp(session, points, facts, route):
     core, size = route.parts
-    anchors, among = None, len(points)
-    if facts.size > _most_pairs(facts.d):
-        anchors = anchor_sample(session, len(points), _most_pairs(facts.d) / facts.size)
-        among = int(anchors.sum())
-    friends = friend_counts(points, facts.diameter, anchors)
-    keep = core_add_remove(session, "location", friends, among, facts.size, facts.size_sd,
+    friends, among = _sampled_friends(session, points, facts)
+    # Adding a point changes the size of the sample by one or not at all.
+    noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=size))
+    keep = core_add_remove(session, "location", friends, among, noisy, 1 / math.sqrt(2 * size),
                            rho=core, delta=facts.delta / 2)
     return _core_mean(session, points[keep], facts, size, route.share, facts.delta / 2)
 
@@ -409,8 +430,6 @@ def _core_mean(session, core, facts, rho_size, rho_mean, delta):
 
 def _basic_routes(facts):
     """A friendly core by the basic filter, for several epsilons of the whole."""
-    if facts.size > _most_pairs(facts.d):
-        return [_Route("basic", 0.5 * facts.rho, math.inf, (min(math.sqrt(facts.rho), 30.0), 0.5))]
     return [_basic_route(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
             for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)]
 
@@ -420,7 +439,7 @@ def _basic_route(facts, epsilon):
     inner, delta, cost = basic_average_budget(epsilon, facts.delta)
     part = np.linspace(0.1, 0.9, 17)
     # A lower bound of the size that holds with a margin of two standard deviations.
-    size = facts.size - 1.5 - (2 - float(ndtri(delta))) / np.sqrt(2 * part * inner)
+    size = facts.sampled - 1.5 - (2 - float(ndtri(delta))) / np.sqrt(2 * part * inner)
     miss = np.where(size < 1, math.inf, facts.spread * 2 * facts.diameter / (
         np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)))
     best = int(miss.argmin())
@@ -431,8 +450,8 @@ def _basic_route(facts, epsilon):
 def _locate_basic(session, points, facts, route):
     epsilon, part = route.parts
     inner, delta, cost = basic_average_budget(epsilon, facts.delta)
-    friends = friend_counts(points, facts.diameter)
-    keep = core_basic(session, "location", friends, len(points), rho=cost, delta=facts.delta)
+    friends, among = _sampled_friends(session, points, facts)
+    keep = core_basic(session, "location", friends, among, rho=cost, delta=facts.delta)
     return _core_mean(session, points[keep], facts, part * inner, (1 - part) * inner * (1 - 1e-9),
                       delta)
 

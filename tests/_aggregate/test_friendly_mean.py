@@ -107,24 +107,25 @@ def test_too_few_points_have_a_public_answer(n, options):
         assert np.array_equal(found.mean, np.zeros(4)) and found.radius == math.inf
 
 
-def test_many_points_are_compared_with_anchors(monkeypatch):
-    """Beyond a few thousand points the number of distances grows linearly."""
-    monkeypatch.setattr(fm, "_most_pairs", lambda d: 400)
+@pytest.mark.parametrize("locate", ["zcdp", "basic"])
+def test_many_points_are_sampled(monkeypatch, locate):
+    """Beyond a few thousand points those that are compared are a random sample."""
     asked = []
+    monkeypatch.setattr(fm, "_most_pairs", lambda d: 400 if not asked else 100)
     count = fm.friend_counts
-    monkeypatch.setattr(fm, "friend_counts", lambda X, r, anchors: (
-        asked.append(anchors.sum()), count(X, r, anchors))[1])
+    monkeypatch.setattr(fm, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1])
     X = np.random.default_rng(0).normal(size=(6000, 2)) + 1e3
-    found = fit(X, PrivacyBudget(rho=20.0, delta=1e-6), locate="zcdp")
+    found = fit(X, PrivacyBudget(rho=4.0, delta=1e-6), locate=locate)
     assert found.status == "ok" and np.linalg.norm(found.mean - 1e3) < 0.1
     assert 250 < asked[0] < 550
+    assert not violations({"locate": locate}, 2)[0] and max(asked[1:]) < 140
 
 
 # -- the choice -------------------------------------------------------------------------------
 
 
 def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):
-    return fm._Facts(size, 5.0, d, 10.0, rho, delta, reach)
+    return fm._Facts(size, d, 10.0, rho, delta, reach)
 
 
 def test_routes_are_chosen_by_predicted_error():
@@ -144,7 +145,7 @@ def test_routes_are_chosen_by_predicted_error():
 @given(st.floats(2, 1e7), st.integers(1, 3000), st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
 def test_routes_stay_within_their_caps(size, d, rho, delta):
     """Whatever is released, location and approach cannot overdraw."""
-    known = fm._Facts(size, 1.0, d, 1.0, 0.98 * rho, delta, None)
+    known = fm._Facts(size, d, 1.0, 0.98 * rho, delta, None)
     for name in fm.LOCATORS:
         route = fm._choose(known, name)
         assert route.fixed + route.first * route.share <= 0.8 * rho
