@@ -37,8 +37,9 @@ def epsilon_of(
         Whether every release is plain Gaussian noise with a global sensitivity: the exact curve
         of Gaussian differential privacy. Otherwise the tight conversion of zCDP.
     delta_failure : float, default=0.0
-        Part of ``delta`` that failure events of the releases use up. With ``gaussian=True`` these
-        can only be total variation distances t of a sampler, entered as t (1 + exp(epsilon)).
+        Part of ``delta`` that failure events of the releases use up: each of the two laws is a
+        mixture in which a part of this weight may be anything and the rest obeys the curve. (A
+        total variation distance t of a sampler counts as t (1 + exp(epsilon)).)
 
     Returns
     -------
