@@ -149,6 +149,14 @@ def test_exp_bounds_hold_and_are_tight(x, precision):
     assert high - low <= 3
 
 
+@given(st.integers(0, 30), st.integers(-1, 1))
+def test_series_bounds_allow_for_the_error_of_the_first_term(x, direction):
+    error = 2**90
+    low, high = _noise._alternating_bounds(
+        lambda work: (1 << work) + direction * error, error, x, 1, 0, 64)
+    assert low <= mpmath.exp(-x) * 2**64 <= high
+
+
 @pytest.mark.parametrize("work", [64, 192, 1024, 5000])
 def test_constants(work):
     with mpmath.workprec(work + 64):
@@ -265,6 +273,7 @@ def test_fast_and_exact_path_agree(name, scale, size):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", LAWS)
 def test_fast_and_exact_path_agree_on_a_million_words(name):
     compare_paths(LAWS[name], NoiseSource(12).bits(10**6), 2.0**20 / 3)
@@ -395,10 +404,10 @@ def _cell_shares(high, cells):
 def test_uniform_integers_refuse_the_words_that_would_bias():
     source = NoiseSource(0)
     supply = iter([np.array([2**64 - 1, 2**64 - 2, 5], dtype=np.uint64),
-                   np.array([2**64 - 1], dtype=np.uint64), np.array([9], dtype=np.uint64)])
+                   np.array([2**64 - 1], dtype=np.uint64), np.array([10], dtype=np.uint64)])
     source.bits = lambda size: next(supply)
     # 2^64 = 1 mod 3: of all words, only the largest has to go.
-    assert source.uniform_integers(3, 3).tolist() == [0, (2**64 - 2) % 3, 2]
+    assert source.uniform_integers(3, 3).tolist() == [1, (2**64 - 2) % 3, 2]
     assert NoiseSource(0).uniform_integers(1, 4).tolist() == [0] * 4
 
 
@@ -560,18 +569,19 @@ def test_exponential_choice_returns_the_first_accepted():
     gaps = np.array([7, 9, 8, 8])
     for _ in range(20):
         assert source.exponential_choice(gaps, 1.3) == twin._accepted_trials(gaps - 7, 1.3)[0]
-    many = np.arange(1000)
+    many = np.arange(1000) // 100
     for _ in range(5):
-        chosen = source.exponential_choice(many, 5.0)
-        accepted = np.concatenate([twin._accepted_trials(many, 5.0) for _ in range(8)])
+        chosen = source.exponential_choice(many, 0.01)
+        accepted = np.concatenate([twin._accepted_trials(many, 0.01) for _ in range(8)])
         assert chosen == accepted[0]
 
 
 def test_exponential_choice_takes_the_same_number_of_words_whatever_the_scores():
     places = []
-    for gaps in (np.zeros(50), np.arange(50), np.arange(50) * 10**6, 10**6 - np.eye(50)[3]):
+    ramp = np.arange(500)
+    for gaps in (0 * ramp, ramp, 10**6 * ramp, 10**6 * (ramp != 3)):
         source = NoiseSource(3)
-        source.exponential_choice(gaps.astype(np.int64), 0.5)
+        source.exponential_choice(gaps, 0.5)
         places.append(source._stream.place())
     assert len(set(places)) == 1
 
