@@ -2,7 +2,7 @@
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
-from .cluster import DPKMeans, DPKTupleKMeans
+from .cluster import DPKMeans, DPKTupleKMeans, DPOneCluster
 
-__all__ = ["DPKMeans", "DPKTupleKMeans", "PrivacyBudget", "PrivacyLedger"]
+__all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster", "PrivacyBudget", "PrivacyLedger"]
 __version__ = "0.1.0.dev0"
