@@ -16,6 +16,8 @@ from .exceptions import UtilityWarning
 
 __all__ = ["BaseDPEstimator", "budget_of", "check_integer", "check_real"]
 
+_LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
+
 
 def check_integer(value, name, *, low=None, high=None):
     """An integer parameter within public limits, or an error that names it."""
@@ -81,6 +83,9 @@ def budget_of(epsilon, delta, rho):
         budget = PrivacyBudget(rho=rho, delta=delta)
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+    if budget.to_rho() < _LEAST_RHO:
+        name = "epsilon" if rho is None else "rho"
+        raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
     return budget
 
 
