@@ -123,8 +123,8 @@ def _resolve(budget, locate):
 
 def _failure(budget, core):
     """Probability of failure events that a fit without bounds plans for."""
-    # All of it for a target in zCDP; of an (epsilon, delta) target the conversion wants the rest.
-    return budget.delta * (1.0 if budget.rho is not None else 0.2 if core else 0.1)
+    # The conversion to epsilon wants the rest: now, or when a ledger asks for it.
+    return budget.delta * (0.5 if budget.rho is not None else 0.2 if core else 0.1)
 
 
 def _refine_entries(rho, delta, core):
