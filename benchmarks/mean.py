@@ -28,7 +28,7 @@ SIZES = {
 
 
 def diameter_of(n, d):
-    """A bound of all distances among n points of N(0, I_d) (section 6.1 of the paper's spec)."""
+    """A bound of all distances among n points of N(0, I_d), as in the paper's experiments."""
     return math.sqrt(2) * (math.sqrt(d) + math.sqrt(math.log(100 * n)))
 
 
@@ -167,8 +167,8 @@ Made by `{command}` (Python {platform.python_version()}, numpy {version("numpy")
 Data: N(mu, I_d), mu at distance R from the origin. Errors are Euclidean distances to mu, means of
 {runs} runs trimmed by a tenth at both ends. *Oracle*: knows mu, clips to the ball of radius
 diameter / sqrt(2) about it, spends the whole budget on a noisy sum and a noisy count (best split).
-It is told no diameter from data, chooses no radius and needs no location. *Published*: a friendly
-core and its average with exact quantiles. Nothing else is told R.
+*Published*: a friendly core and its average, with exact quantiles. Nobody else is told mu or R.
+FriendlyMean chooses its clipping radius from noisy counts, so it can be ahead of the oracle.
 """]
     parts.append(table(
         f"Known diameter: n = 800, rho = {RHO:g}, delta = {DELTA:g}",
