@@ -22,7 +22,7 @@ LAYERS = (
     {"ledger", "_sklearn_compat"},
     {"_aggregate"},
     {"_base"},
-    {"mean", "covariance", "cluster", "mixture"},
+    {"mean", "covariance", "decomposition", "cluster", "mixture"},
     {"federated", "model_selection", "inspection", "audit"},
     {"__init__"},
 )

@@ -9,7 +9,7 @@ from .._privacy._grid import clip_integer_rows
 from .._privacy._session import round_up
 from ._centering import noise_sd
 
-__all__ = ["Axes", "plain_axes", "principal_axes"]
+__all__ = ["Axes", "plain_axes", "principal_axes", "second_moment"]
 
 _BASIS_BITS = 20
 _MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
@@ -79,7 +79,7 @@ def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho):
     -------
     axes : Axes
     """
-    moment = _second_moment(session, entry, rows, limit, units, rho)
+    moment = second_moment(session, entry, rows, limit, units, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
@@ -91,7 +91,7 @@ def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho):
                 np.minimum(limit, 3 * spread), float(limit))
 
 
-def _second_moment(session, entry, rows, limit, units, rho):
+def second_moment(session, entry, rows, limit, units, rho):
     """Noisy sum of x x^T over rows clipped to a norm, with noise isometric in Frobenius norm."""
     coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
     upper = np.triu_indices(rows.n_features)

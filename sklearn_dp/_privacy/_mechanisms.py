@@ -23,6 +23,7 @@ __all__ = [
     "histogram",
     "private_radius",
     "quantile_from_histogram",
+    "safe_norms",
     "stability_histogram",
     "vector_sum",
     "weighted_bincount",
@@ -318,14 +319,14 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
     edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(2 * (high - low) + 1) / 2)])
     bins = np.empty(len(X), dtype=np.int32)
     for start in range(0, len(X), _CHUNK):
-        norms = _safe_norms(X[start:start + _CHUNK])
+        norms = safe_norms(X[start:start + _CHUNK])
         bins[start:start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
     noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
     return _radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
 
 
-def _safe_norms(X):
+def safe_norms(X):
     """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
     largest = np.abs(X).max(axis=1, initial=0.0).astype(np.float64)
     safe = np.where(largest > 0, largest, 1.0)  # scaled first, so that no square overflows

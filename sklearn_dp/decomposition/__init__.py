@@ -1,0 +1,5 @@
+"""Private principal components."""
+
+from ._dp_pca import DPPCA
+
+__all__ = ["DPPCA"]

@@ -1,0 +1,204 @@
+"""Differentially private principal component analysis."""
+
+import math
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate._centering import noise_sd
+from .._aggregate._location import locate, location_entries
+from .._aggregate._pca import second_moment
+from .._base import BaseDPEstimator, check_integer
+from .._privacy._accounting import sum_down
+from .._privacy._session import PlanEntry
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["DPPCA"]
+
+_MOMENT = "second moment"
+_LOCATION_SHARE = 0.1
+
+
+class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
+    """Principal component analysis with differential privacy.
+
+    The eigenvectors of a second moment with symmetric Gaussian noise that is isometric in the
+    Frobenius norm, about a released mean, of rows clipped to a released radius. To be put in
+    front of other private estimators when there are many features; the budgets add.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        None keeps all the components.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Orthonormal directions, by decreasing released variance; the largest entry of each is
+        positive.
+    explained_variance_ : ndarray of shape (n_components,)
+        Released variance along each of them, at least 0.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Its share of the released total.
+    mean_ : ndarray of shape (n_features,)
+        Released mean.
+    n_components_ : int
+    noise_level_ : float
+        Size of the eigenvalues that noise alone would show: do not trust smaller variances.
+    radius_ : float
+        Released radius about the mean that rows were clipped to.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    FriendlyCovariance : The covariance itself, accurate in all directions.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
+    not public. The noise has the spectral norm ``noise_level_ * n``, about the squared radius
+    times the root of n_features over rho: directions of a variance below `noise_level_` are not
+    told from noise.
+
+    References
+    ----------
+    Dwork, C., Talwar, K., Thakurta, A. and Zhang, L. (2014). Analyze Gauss: optimal bounds for
+    privacy-preserving principal component analysis. STOC.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.decomposition import DPPCA
+    >>> X = np.random.default_rng(0).normal(size=(5000, 4)) * [9.0, 0.1, 0.1, 0.1]
+    >>> DPPCA(n_components=1).fit(X).components_.round(1) + 0.0
+    array([[1., 0., 0., 0.]])
+    """
+
+    def __init__(self, n_components=None, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 ledger=None, n_jobs=None, random_state=None):
+        self.n_components = n_components
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        if self.n_components is not None:
+            check_integer(self.n_components, "n_components", low=1, high=n_features)
+
+    def _plan_entries(self, target, n_features):
+        rho = target.to_rho()
+        first = location_entries(rho, _LOCATION_SHARE, bounds_known=self.bounds is not None)
+        rest = sum_down([rho, *(-entry.rho for entry in first)])
+        return (*first, PlanEntry(_MOMENT, "gaussian", rest,
+                                  sensitivity="squared radius in Frobenius norm"))
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        """Release the principal components of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group, and each group has the same total weight.
+
+        Returns
+        -------
+        self : DPPCA
+        """
+        return self._fit_validated(X, groups)
+
+    def _fit(self, X, units, session, progress):
+        place = locate(session, X, units, self._domain(X.shape[1]))
+        progress("location")
+        rho = session.remaining(_MOMENT)
+        limit = place.rows.ball
+        moment = second_moment(session, _MOMENT, place.rows, limit, units, rho)
+        unit = place.rows.unit**2 / place.size
+        values, vectors = np.linalg.eigh(moment)
+        k = self.n_components_ = self.n_components or X.shape[1]
+        variance = np.maximum(values[::-1], 0.0) * unit
+        components = vectors[:, ::-1][:, :k].T
+        largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
+        self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
+        self.explained_variance_ = variance[:k]
+        self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
+        self.mean_, self.radius_ = place.domain.center, place.domain.radius
+        # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
+        self.noise_level_ = limit**2 * noise_sd(rho) * math.sqrt(2 * X.shape[1]) * unit
+        self.status_ = place.status
+        if self.status_ == "ok" and variance[0] < self.noise_level_:
+            self.status_ = "no direction stands out of the noise"
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    def transform(self, X):
+        """Coordinates of rows along the components.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components)
+        """
+        X = self._validate_predict(X)
+        return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
+
+    def inverse_transform(self, X):
+        """Points of the original space with given coordinates.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if X.shape[1] != self.n_components_:
+            raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
+        return X @ self.components_.astype(X.dtype) + self.mean_.astype(X.dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

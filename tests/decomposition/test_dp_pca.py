@@ -1,0 +1,141 @@
+"""DPPCA, and the location that it starts from."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+from sklearn.decomposition import PCA
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_dp._aggregate import _pca
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.decomposition import DPPCA, _dp_pca
+from sklearn_dp.exceptions import UtilityWarning
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+GENEROUS = {"rho": 1e6, "delta": 0.1}
+
+
+@parametrize_with_checks([DPPCA(), DPPCA(**GENEROUS), DPPCA(bounds=10.0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_private_checks():
+    check_dp_estimator(DPPCA())
+
+
+def table(n=20000, scale=1.0, shift=0.0):
+    X = np.random.default_rng(0).normal(size=(n, 6)) * [5.0, 3.0, 0.3, 0.3, 0.3, 0.3]
+    return scale * (X + shift)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 1e4])
+def test_components_at_any_scale_and_place(scale, shift):
+    X = table(scale=scale, shift=shift)
+    model, plain = DPPCA(2, epsilon=1.0, random_state=0).fit(X), PCA(2).fit(X)
+    assert model.status_ == "ok"
+    assert np.abs(np.sum(model.components_ * plain.components_, axis=1)).min() > 0.99
+    assert np.allclose(model.explained_variance_, plain.explained_variance_, rtol=0.1)
+    assert np.linalg.norm(model.mean_ - X.mean(axis=0)) < scale
+    assert np.allclose(model.components_ @ model.components_.T, np.eye(2))
+
+
+def test_without_noise_it_is_pca_of_the_clipped_rows():
+    X = table()
+    model, plain = DPPCA(bounds=100.0, **GENEROUS).fit(X), PCA().fit(X)
+    assert np.allclose(model.explained_variance_[:2], plain.explained_variance_[:2], rtol=0.03)
+    assert model.inverse_transform(model.transform(X)) == pytest.approx(X)
+    assert np.array_equal(model.transform(X.astype(np.float32)).dtype, np.float32)
+
+
+def test_the_noise_is_symmetric_and_isometric():
+    """All eigenvalues of constant data but noise: the squared Frobenius norm is chi-square.
+
+    False alarm 1e-6. The mean of 40 draws with 21 degrees of freedom has a relative standard
+    deviation of 0.05, so noise that is 30 % off in variance is caught.
+    """
+    X, norms = np.zeros((50, 6)), []
+    for seed in range(40):
+        model = DPPCA(bounds=1.0, rho=0.5, random_state=seed)
+        session_plan = model.privacy_plan(6)["second moment"]
+        recorder = Tape()
+        with tape(recorder):
+            model.fit(X)
+        event = recorder.events[-1]
+        shift = (event.output - event.value) / event.scale
+        norms.append(np.sum(np.square(shift)))
+        diagonal = np.triu_indices(6)[0] == np.triu_indices(6)[1]
+        assert event.cost <= session_plan.rho
+        assert np.ptp(event.scale[diagonal]) == 0
+        assert event.scale[diagonal][0] / event.scale[~diagonal][0] == pytest.approx(2**0.5)
+    low, high = chi2.ppf([5e-7, 1 - 5e-7], 21 * len(norms))
+    assert low < np.sum(norms) < high
+
+
+def test_too_little_data_warns_from_releases():
+    with pytest.warns(UtilityWarning):
+        model = DPPCA(1, epsilon=0.1).fit(table(30))
+    assert model.components_.shape == (1, 6) and np.isfinite(model.components_).all()
+    with pytest.raises(ValueError, match="n_components"):
+        DPPCA(9).fit(table(30))
+    with pytest.raises(ValueError, match="columns"):
+        DPPCA(1).fit(table(30)).inverse_transform(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("bounds", [None, 5.0, (-1.0, 2.0)])
+@pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
+def test_replay_audit(bounds, groups):
+    X = np.random.default_rng(3).normal(size=(120, 4)) + [0, 3.0, 0, 0]
+    result = replay_audit(DPPCA(bounds=bounds, epsilon=5.0), X, groups=groups, repeats=3)
+    assert result.passed and result.n_pairs >= 36, result
+    assert result.ratios["second moment"] > 0.6
+
+
+def _sizes_from_rows(original):
+    def mutant(session, X, *rest, **options):
+        return replace(original(session, X, *rest, **options), size=float(len(X)))
+    return mutant
+
+
+def _mean_from_rows(original):
+    def mutant(session, X, *rest, **options):
+        place = original(session, X, *rest, **options)
+        return replace(place, domain=replace(place.domain, center=X.mean(axis=0)))
+    return mutant
+
+
+def _status_from_rows(original):
+    def mutant(session, X, *rest, **options):
+        return replace(original(session, X, *rest, **options), status=f"{len(X) % 2}")
+    return mutant
+
+
+MUTATIONS = {"size from rows": ("locate", _sizes_from_rows),
+             "mean from rows": ("locate", _mean_from_rows),
+             "status from rows": ("locate", _status_from_rows)}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutants_are_killed(name, monkeypatch):
+    attribute, change = MUTATIONS[name]
+    monkeypatch.setattr(_dp_pca, attribute, change(getattr(_dp_pca, attribute)))
+    X = np.random.default_rng(3).normal(size=(120, 4))
+    assert replay_audit(DPPCA(epsilon=5.0), X).violations
+
+
+def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
+    monkeypatch.setattr(_pca, "clip_integer_rows", lambda rows, *_: rows)
+    halved = _dp_pca.second_moment
+    monkeypatch.setattr(_dp_pca, "second_moment",
+                        lambda s, e, rows, limit, *rest: halved(s, e, rows, limit / 1.5, *rest))
+    X = np.random.default_rng(3).normal(size=(120, 4))
+    result = replay_audit(DPPCA(epsilon=5.0), X)
+    assert any("second moment: distance" in text for text in result.violations)
