@@ -130,10 +130,11 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     rows.recenter(origin)
     radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
                                session.remaining(prefix + _RADIUS))
-    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters)
-    flat = len(axes.spread) <= 3
-    coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
-                            n_clusters, _share(session, prefix + _CELLS, flat))
+    thrift = _thrift(size, X.shape[1], n_clusters)
+    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, thrift)
+    coreset = build_coreset(
+        session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size, n_clusters,
+        thrift * _share(session, prefix + _CELLS, most=len(axes.spread) <= 3))
     start = _start(session, coreset, axes, n_clusters)
     final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
                   coreset=coreset, prefix=prefix, callback=callback)
@@ -156,16 +157,22 @@ def _private_domain(session, prefix, X, units):
     return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
 
-def _axes(session, entry, rows, radius, units, size, n_clusters):
+def _thrift(size, n_features, n_clusters):
+    """Part of the start's shares to spend: half where the noise of Lloyd's steps rules the loss."""
+    nu = math.sqrt(n_features) * n_clusters / size.signal
+    return 1.0 if size.small else float(np.interp(math.log(nu / 0.05), [0, math.log(2)], [1, 0.5]))
+
+
+def _axes(session, entry, rows, radius, units, size, n_clusters, thrift):
     d = rows.n_features
     if d <= 3:
         return plain_axes(d, radius)
     return principal_axes(session, entry, rows, radius, units, size, n_clusters,
-                          _share(session, entry, size.small))
+                          thrift * _share(session, entry, most=size.small))
 
 
-def _share(session, entry, most):
-    """What to spend on an entry: its share, or the most that it may take from Lloyd's steps."""
+def _share(session, entry, *, most):
+    """What an entry is worth: its share, or the most that it may take from Lloyd's steps."""
     return session.plan[entry].cap if most else session.plan[entry].rho
 
 

@@ -56,6 +56,7 @@ class _State:
     spread: np.ndarray = None  # mean squared distance to the centre
     spread_variance: np.ndarray = None
     error: float = math.nan
+    moved: bool = False  # whether clusters were ever merged and split
 
     def __post_init__(self):
         k = len(self.centers)
@@ -166,15 +167,16 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
     result : LloydResult
     """
     walk = _Walk(session, prefix, rows, units, size, radius, n_clusters, axes, coreset)
-    state, last = _State.start(centers), False
+    state, last, quiet = _State.start(centers), False, 0
     for step in range(1, walk.most_steps + 1):
         last = last or step == walk.most_steps
-        settled = _step(walk, state, step, last)
+        quiet = quiet + 1 if _step(walk, state, step, last) else 0
         if callback is not None:
             callback(f"noisy Lloyd step {step}")
         if last:
             break
-        last = settled and step >= 2
+        # What was split needs time to settle.
+        last = step >= 2 and quiet >= (2 if state.moved else 1)
     return LloydResult(state.centers, state.count, step, state.error)
 
 
@@ -196,11 +198,12 @@ def _step(walk, state, step, last):
     state.see_counts(counts, noise_sd(counts_rho))
     sums_rho = walk.left() if last else budget - counts_rho
     sums = _residual_sums(walk, state.centers, labels, squared, radius, sums_rho)
-    drift, moved = _update(state, sums, radius * noise_sd(sums_rho), radius, gain,
-                           relax=step > 1 and not last)
+    noise = radius * noise_sd(sums_rho)
+    drift, went = _update(state, sums, noise, radius, gain, relax=step > 1 and not last,
+                          bold=walk.size.small)
     n_moves = 0
     if errors is not None:
-        n_moves = _move(walk, state, *errors, moved)
+        n_moves = _move(walk, state, *errors, went, doubts=3.0 if step == 1 else 2.0)
     if len(state.centers) > walk.n_clusters:
         _reduce(walk, state)
         return False
@@ -258,15 +261,19 @@ def _residual_sums(walk, centers, labels, squared, radius, rho):
     return noisy / walk.rows.unit
 
 
-def _update(state, sums, sums_sd, radius, gain, *, relax):
-    """Kalman update of the centres. Returns whether they still drift, and how far they went."""
+def _update(state, sums, sums_sd, radius, gain, *, relax, bold=False):
+    """Kalman update of the centres. Returns whether they still drift, and how far they went.
+
+    Movement counts as drift above 0.7 of its noise; all of it if `bold`, where the starts are poor.
+    """
     d = sums.shape[1]
     n, sure = np.maximum(state.count, 2 * state.count_sd), state.count > 2 * state.count_sd
     seen = sums / (gain * n)[:, None]
     noise = np.square(sums_sd / (gain * n))
     length = np.einsum("ij,ij->i", seen, seen)
-    drift, drift_sd = _drift(length, noise + state.variance, n, radius, d)
-    excess = length / d - noise - state.variance
+    expected = noise + state.variance
+    drift, drift_sd = _drift(length, expected, n, radius, d)
+    excess = length / d - expected - (0.0 if bold else 0.7) * math.sqrt(2 / d) * expected
     pooled, own = max(0.0, n @ excess / n.sum()), min(1.0, d / 16)
     prior = state.variance + np.maximum(
         0.0, own * excess + (1 - own) * np.maximum(pooled, excess))
@@ -284,17 +291,19 @@ def _drift(length, expected, n, radius, d):
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total
 
 
-def _move(walk, state, errors, errors_sd, moved):
+def _move(walk, state, errors, errors_sd, went, doubts):
     """Merge and split clusters by their spread; returns the number of moves."""
     n, sure = np.maximum(state.count, 2 * state.count_sd), state.count > 2 * state.count_sd
     state.error = float(np.maximum(errors, 0.0).sum())
-    state.see_spread(np.maximum(errors / n - moved, 0.0), errors_sd / n)
+    state.see_spread(np.maximum(errors / n - went, 0.0), errors_sd / n)
     excess = state.spread - np.median(state.spread)
-    gain = np.where(sure, n * (excess - 2 * np.sqrt(state.spread_variance)), 0.0)
+    gain = np.where(sure, n * (excess - doubts * np.sqrt(state.spread_variance)), 0.0)
     if walk.n_clusters < 3:
         return 0
-    return merge_and_split(state, np.maximum(excess, 0.0), gain, _Directions(walk, state.centers),
-                           most=max(1, walk.n_clusters // 4))
+    n_moves = merge_and_split(state, np.maximum(excess, 0.0), gain,
+                              _Directions(walk, state.centers), most=max(1, walk.n_clusters // 4))
+    state.moved = state.moved or n_moves > 0
+    return n_moves
 
 
 class _Directions:
