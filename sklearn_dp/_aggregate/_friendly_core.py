@@ -42,6 +42,7 @@ __all__ = [
 MATCH_LIMIT = 0.2
 """Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
 
+_NEVER = -(2**62)  # a score that no noise lifts over a threshold
 _TILE = 1024  # rows and columns of a tile of distances: 8 MB
 _SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
 
@@ -214,7 +215,7 @@ def _size_upper_bound(noisy_size, sd, delta):
     return max(1.0, noisy_size + round_up(-sd * float(ndtri(delta))))
 
 
-def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta):
+def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, inside=None):
     """Friendly core when neighbours add or remove an element; the size is private.
 
     Parameters
@@ -228,6 +229,9 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
         n, or the number of anchors.
     noisy_size, sd : float
         The released n + round(sd Z), and the sd; paid for on its own.
+    inside : ndarray of bool of shape (n,), optional
+        A random sample (:func:`anchor_sample`) that stands for the whole data set: the filter of
+        the sample, with `size` and `noisy_size` of the sample. Elements outside never survive.
 
     Returns
     -------
@@ -249,8 +253,12 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=1, sensitivity=1.0, rho=rho, delta=delta, most=upper)
+    scores, most = 2 * friends - size, upper
+    if inside is not None:  # `upper` counts the sample only
+        scores, most = np.where(inside, scores, _NEVER), math.inf
+    keep = session.unit_filter(entry, scores, sigma=sigma, threshold=threshold, bad=1,
+                               sensitivity=1.0, rho=rho, delta=delta, most=most)
+    return keep if inside is None else keep & inside
 
 
 def core_fixed_size(session, entry, friends, size, *, rho, delta):
@@ -295,12 +303,12 @@ def basic_gamma(*, replace=False, symmetric=True):
     return 2 + bool(replace) + (not symmetric)
 
 
-def core_basic(session, entry, friends, size, *, rho, delta, replace=False):
+def core_basic(session, entry, friends, size, *, rho, delta, replace=False, inside=None):
     """Friendly core by smooth keep probabilities; a complete data set survives surely.
 
     Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
     `replace`, for neighbours that replace one of a public number t >= 2 of elements, with
-    probability (2 W_i - (t + 1)) / (t - 1).
+    probability (2 W_i - (t + 1)) / (t - 1). `inside` as in :func:`core_add_remove`.
 
     The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbours, A on the
     core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
@@ -315,6 +323,7 @@ def core_basic(session, entry, friends, size, *, rho, delta, replace=False):
     if replace and size < 2:
         raise ValueError("a core of a fixed size needs at least 2 elements.")
     low, width = (size + 1, size - 1) if replace else (size, max(size, 1))
+    chances = np.clip(2 * friends - low, 0, width)
     return session.unit_bernoulli(
-        entry, np.clip(2 * friends - low, 0, width), width,
+        entry, chances if inside is None else chances * inside, width,
         sensitivity=float(basic_gamma(replace=replace)), rho=rho, delta=delta)

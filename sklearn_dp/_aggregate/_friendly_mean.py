@@ -273,15 +273,11 @@ def _sample(session, points, size):
 
 
 def _sampled_friends(session, points, facts):
-    """Friends of each point of the sample within it, and the size of the sample.
-
-    Points outside have no chance: a number so low, and the same whatever the data, that no
-    filter keeps them.
-    """
+    """Friends of each point within the sample, and the sample."""
     sample = _sample(session, points, facts.size)
-    friends = np.full(len(points), -(2**40), dtype=np.int64)
+    friends = np.zeros(len(points), dtype=np.int64)
     friends[sample] = friend_counts(points[sample], facts.diameter)
-    return friends, int(np.count_nonzero(sample))
+    return friends, sample
 
 
 # -- routes -----------------------------------------------------------------------------------
@@ -412,11 +408,12 @@ def _size_share(n, delta):
 
 def _locate_zcdp(session, points, facts, route):
     core, size = route.parts
-    friends, among = _sampled_friends(session, points, facts)
+    friends, sample = _sampled_friends(session, points, facts)
+    among = int(np.count_nonzero(sample))
     # Adding a point changes the size of the sample by one or not at all.
     noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=size))
     keep = core_add_remove(session, "location", friends, among, noisy, 1 / math.sqrt(2 * size),
-                           rho=core, delta=facts.delta / 2)
+                           rho=core, delta=facts.delta / 2, inside=sample)
     return _core_mean(session, points[keep], facts, size, route.share, facts.delta / 2)
 
 
@@ -450,8 +447,9 @@ def _basic_route(facts, epsilon):
 def _locate_basic(session, points, facts, route):
     epsilon, part = route.parts
     inner, delta, cost = basic_average_budget(epsilon, facts.delta)
-    friends, among = _sampled_friends(session, points, facts)
-    keep = core_basic(session, "location", friends, among, rho=cost, delta=facts.delta)
+    friends, sample = _sampled_friends(session, points, facts)
+    keep = core_basic(session, "location", friends, int(np.count_nonzero(sample)), rho=cost,
+                      delta=facts.delta, inside=sample)
     return _core_mean(session, points[keep], facts, part * inner, (1 - part) * inner * (1 - 1e-9),
                       delta)
 

@@ -281,6 +281,16 @@ def run_core(kind, s, X, radius=1.0):
         anchors = core.anchor_sample(s, n, 0.5)
         return core.core_add_remove(s, "core", core.friend_counts(X, radius, anchors),
                                     int(anchors.sum()), noisy, sd, rho=RHO, delta=DELTA)
+    if kind == "sample":
+        inside = core.anchor_sample(s, n, 0.7)
+        friends = np.zeros(n, dtype=np.int64)
+        friends[inside] = core.friend_counts(X[inside], radius)
+        among = int(inside.sum())
+        noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
+        keep = core.core_add_remove(s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA,
+                                    inside=inside)
+        assert not keep[~inside].any()
+        return keep
     run = core.core_hybrid if kind == "hybrid" else core.core_add_remove
     return run(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
 
@@ -310,7 +320,7 @@ def replayed(kind, X, other, units, seed):
     return replay.finish(), replay
 
 
-KINDS = ("add or remove", "anchors", "hybrid", "fixed size", "basic")
+KINDS = ("add or remove", "anchors", "sample", "hybrid", "fixed size", "basic")
 
 
 def violations(kind, runs, stop=False):
@@ -339,11 +349,11 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (("add or remove", "anchors", "hybrid"), PrivacySession, "unit_filter", halve),
-    "sensitivity too small": (KINDS[:4], PrivacySession, "unit_filter", lambda run: (
+    "noise halved": (KINDS[:4], PrivacySession, "unit_filter", halve),
+    "sensitivity too small": (KINDS[:5], PrivacySession, "unit_filter", lambda run: (
         lambda self, *args, **options: run(
             self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}))),
-    "exact size in the noise": (KINDS[:3], core, "_size_upper_bound", lambda run: (
+    "exact size in the noise": (KINDS[:4], core, "_size_upper_bound", lambda run: (
         lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size())),
     "sample of a fixed size": (("anchors",), core, "anchor_sample", lambda run: (
         lambda s, n, rate: np.arange(n) < 20)),
