@@ -411,29 +411,62 @@ class PrivacySession:
         self._note(entry, "above threshold", sensitivity, scale, 1.0, rho)
         return None if index < 0 else index
 
-    def stability_histogram(self, entry, codes, counts, *, rho, delta):
+    def lead(self, entry, scores, *, sensitivity, epsilon, delta):
+        """Index of the best of some public candidates if its lead is clear, or None.
+
+        Parameters
+        ----------
+        scores : ndarray of int64 of shape (m,), m >= 2
+        sensitivity : int
+            No score moves by more than this between neighbours.
+
+        Notes
+        -----
+        (epsilon, delta)-DP. Where neighbours have the same best candidate, only the lead matters,
+        and it moves by at most 2 sensitivity. Where they have different ones, i and j, the lead
+        is at most q_i - q_j <= q'_i - q'_j + 2 sensitivity <= 2 sensitivity on both, and then it
+        passes with P[round(Lap) >= low] <= exp(-(low - 1/2) / scale) / 2 <= delta only: but for
+        that both say None. Ties go to the lowest index.
+        """
+        scores = np.asarray(scores, dtype=np.int64)
+        rho = accounting.pure_zcdp_rho(epsilon)
+        self._charge(entry, rho, delta)
+        scale = round_up(2 * sensitivity / epsilon)
+        threshold = 2 * sensitivity + math.ceil(0.5 - scale * math.log(2 * delta) * (1 + 1e-12))
+        best, second = np.sort(scores)[:-3:-1]
+        passed = best - second + int(self._noise.rounded_laplace(scale)) >= threshold
+        index = int(scores.argmax()) if passed else -1
+        index = self._play("lead", entry, scores, sensitivity, scale, epsilon,
+                           {"threshold": threshold}, index)
+        self._note(entry, "lead", 2 * sensitivity, scale, 1.0, rho, delta)
+        return None if index < 0 else index
+
+    def stability_histogram(self, entry, codes, counts, *, rho, delta, sensitivity=1.0):
         """Occupied cells of an unbounded domain whose noisy count is far above one.
 
         Parameters
         ----------
-        codes : ndarray of int64, distinct
+        codes : ndarray of int64 or bytes, distinct
         counts : ndarray of int64; a unit counts in one cell.
+        sensitivity : float, default=1.0
+            l2 distance of the counts of neighbours; the root of 2 where a unit is replaced.
 
         Notes
         -----
-        (rho, delta)-zCDP. Cells of both data sets: one count moves by one. A cell of only one of
-        them has a count of one, and stays unseen but for P[1 + round(sigma Z) >= low] <= delta.
+        (rho, delta)-zCDP. Cells of both data sets: one count moves by one (one down and one up,
+        where a unit is replaced). A cell of only one of them has a count of one, and stays unseen
+        but for P[1 + round(sigma Z) >= low] <= delta.
         """
         self._charge(entry, rho, delta)
-        sigma = float(_sigma(1.0, rho))
+        sigma = float(_sigma(sensitivity, rho))
         low = stability_threshold(sigma, delta)
         order = np.argsort(codes, kind="stable")
         codes, counts = np.asarray(codes)[order], np.asarray(counts)[order]
         values = counts + self._noise.rounded_gaussian(sigma, counts.shape)
         keep = values >= low
-        output = self._play("stability", entry, (codes, counts), 1.0, sigma, rho, {"low": low},
-                            (codes[keep], values[keep]))
-        self._note(entry, "stability histogram", 1.0, sigma, 1.0, rho, delta)
+        output = self._play("stability", entry, (codes, counts), sensitivity, sigma, rho,
+                            {"low": low, "delta": delta}, (codes[keep], values[keep]))
+        self._note(entry, "stability histogram", sensitivity, sigma, 1.0, rho, delta)
         return output[0].copy(), output[1].astype(np.float64)
 
     # -- decisions about single units, released only through what is computed from the survivors

@@ -42,7 +42,7 @@ class Event:
     Attributes
     ----------
     kind : str
-        "gaussian", "laplace", "sparse", "stability", "choice", "filter", "bernoulli",
+        "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
         "draws", "order" or "seed".
     entry : str
         Name of the plan entry that pays.
@@ -213,6 +213,20 @@ class Replay:
         largest = float(np.abs(shift).max(initial=0))
         self._account(event, largest / event.sensitivity,
                       event.cost * largest / event.sensitivity)
+        return known.output
+
+    def _lead(self, known, event):
+        """The best candidate, told by its lead; another best one may not be told."""
+        if np.shape(known.value) != np.shape(event.value):
+            self._blame(event, "shape differs between neighbours")
+            return known.output
+        before, after = (np.sort(e.value)[::-1].astype(np.float64) for e in (known, event))
+        moved = float(np.abs(np.asarray(event.value) - known.value).max())
+        if known.value.argmax() == event.value.argmax():
+            moved = max(moved, abs(after[0] - after[1] - before[0] + before[1]) / 2)
+        elif known.output >= 0:
+            self.voided.append(event.entry)
+        self._account(event, moved / event.sensitivity, event.cost * moved / event.sensitivity)
         return known.output
 
     def _filter(self, known, event):

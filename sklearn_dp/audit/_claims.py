@@ -5,6 +5,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._privacy import _accounting as accounting
 
@@ -22,6 +23,8 @@ def rho_of(event):
     """The zCDP cost of an event; pure mechanisms note theirs as an epsilon."""
     if event.kind == "laplace":
         return accounting.laplace_zcdp_rho(event.cost)
+    if event.kind == "lead":
+        return accounting.pure_zcdp_rho(event.cost)
     if event.kind == "choice":
         pure = "threshold" in event.public  # sparse vector technique; else of bounded range
         convert = accounting.pure_zcdp_rho if pure else accounting.bounded_range_zcdp_rho
@@ -52,14 +55,24 @@ def _scales(events):
     for event in events:
         if event.kind in ("gaussian", "sparse", "stability"):
             enough = np.asarray(event.scale) * math.sqrt(2 * event.cost)
-        elif event.kind == "laplace" or "threshold" in event.public and event.kind == "choice":
+        elif event.kind in ("laplace", "lead") or (
+            "threshold" in event.public and event.kind == "choice"
+        ):
             enough = np.asarray(event.scale) * event.cost / (1 if event.kind == "laplace" else 2)
         elif event.kind == "choice":
             enough = event.cost / (2 * np.asarray(event.scale))
         else:
             continue
+        if event.kind == "stability" and not _hides_single_units(event):
+            yield f"{event.entry}: its threshold shows cells of a single unit"
         if not np.all(enough >= np.asarray(event.sensitivity) * _SLACK):
             yield f"{event.entry}: too little noise for its sensitivity and cost"
+
+
+def _hides_single_units(event):
+    """Whether 1 + noise reaches the threshold with probability at most delta."""
+    tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
+    return tail <= event.public["delta"] * (1 + 1e-9)
 
 
 def _report(events, report):

@@ -1,0 +1,146 @@
+"""How many points lie near each point, and the score of a radius that is made of these numbers.
+
+Points are integer rows of norm at most 2**24 (see :mod:`sklearn_dp._privacy._grid`), so every
+squared distance is an integer of at most 2**50 that float64 matrix products give exactly: counts
+do not depend on the size of a tile, on the order of the rows or on BLAS.
+"""
+
+import numpy as np
+
+__all__ = ["LinearRadii", "LogRadii", "counts_within", "neighbour_counts", "radius_scores"]
+
+_TILE_ROWS, _TILE_COLUMNS = 256, 4096  # a tile of distances takes 8 MB
+_FEW_FEATURES = 4  # where differences are cheaper than a matrix product
+MOST_RADII = 2**14
+
+
+class LogRadii:
+    """Zero, and radii of ratio sqrt(2): squares 2**k - 1, whose bins are the binary exponents.
+
+    Parameters
+    ----------
+    least, most : float
+        In steps; the second radius is at most `least`, the last at least `most`.
+
+    Attributes
+    ----------
+    squares : ndarray of float of shape (m,)
+        Integers; a distance belongs to radius j if its square is at most squares[j].
+    before : ndarray of int of shape (m,)
+        Index of the radius that must still be too small for j to be a good answer; -1 for none.
+    """
+
+    def __init__(self, least, most):
+        first = max(1, int(np.floor(2 * np.log2(max(least, 1.0)))))
+        last = max(first, int(np.ceil(2 * np.log2(max(most, 1.0)))) + 1)
+        self.squares = np.append(0.0, 2.0 ** np.arange(first, last + 1) - 1)
+        self.before = np.arange(len(self.squares)) - 1
+        lengths = np.arange(64)  # in bits, of squared distances
+        self._bin = np.where(lengths == 0, 0, np.maximum(lengths - first, 0) + 1).astype(np.int64)
+
+    def bins(self, squared):
+        """Index of the first radius that reaches each squared distance."""
+        # The exponent of a positive integer float is its length in bits; that of 0 is below.
+        bits = squared.view(np.int64) >> 52
+        bits -= 1022
+        return self._bin[np.maximum(bits, 0, out=bits)]
+
+
+class LinearRadii:
+    """The multiples 0, step, 2 step, ... ; a good radius is one whose half is still too small.
+
+    `least` is the step; at most `MOST_RADII` of them are allowed.
+    """
+
+    def __init__(self, least, most):
+        step, size = max(least, 1.0), int(np.ceil(most / max(least, 1.0))) + 1
+        if size > MOST_RADII:
+            raise ValueError("min_radius is too small for a linear grid over the bounds.")
+        self.squares = np.floor(np.square(step * np.arange(size)))
+        self.before = np.arange(size) // 2
+        self.before[0] = -1
+        self.before[1:2] = 0
+
+    def bins(self, squared):
+        """Index of the first radius that reaches each squared distance."""
+        return np.searchsorted(self.squares, squared)
+
+
+def neighbour_counts(rows, radii, *, tile=(_TILE_ROWS, _TILE_COLUMNS)):
+    """Number of rows within each radius of each row, itself included.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), integer-valued float64 of norm at most 2**24
+    radii : LogRadii or LinearRadii
+        Of m radii.
+    tile : pair of int
+        Rows and columns of a tile of distances.
+
+    Returns
+    -------
+    counts : ndarray of int32 of shape (n, m)
+    """
+    n, m = len(rows), len(radii.squares)
+    counts = np.empty((n, m), dtype=np.int32)
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    for start in range(0, n, tile[0]):
+        mine = slice(start, min(start + tile[0], n))
+        found = np.zeros((mine.stop - start, m + 1), dtype=np.int64)
+        offsets = (np.arange(mine.stop - start) * (m + 1))[:, None]
+        for first in range(0, n, tile[1]):
+            others = slice(first, first + tile[1])
+            squared = _squared(rows, lengths, mine, others)
+            cell = radii.bins(squared) + offsets
+            found += np.bincount(cell.ravel(), minlength=found.size).reshape(found.shape)
+        counts[mine] = np.cumsum(found[:, :m], axis=1)
+    return counts
+
+
+def _squared(rows, lengths, mine, others):
+    """Squared distances of some rows to others, exact either way."""
+    if rows.shape[1] <= _FEW_FEATURES:
+        squared = np.square(np.subtract.outer(rows[mine, 0], rows[others, 0]))
+        for x, y in zip(rows[mine, 1:].T, rows[others, 1:].T, strict=True):
+            squared += np.square(np.subtract.outer(x, y))
+        return squared
+    # |x|^2 + |y|^2 - 2 x.y: integers of at most 2**51 all the way.
+    squared = rows[mine] @ (-2.0 * rows[others].T)
+    squared += lengths[mine, None]
+    squared += lengths[others]
+    return squared
+
+
+def radius_scores(counts, t):
+    """t L(r_j) for each radius: the sum of the t largest counts, each cut at t.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n, m)
+    t : int
+
+    Returns
+    -------
+    scores : list of int of length m
+        Between 0 and t**2, non-decreasing; short of t rows, the missing counts are 0.
+
+    Notes
+    -----
+    Adding or removing or replacing a row moves each score by at most 2 t - 1. Adding u: counts
+    only rise. If u is not among the t largest, these rise by at most one each: t in all. If it is,
+    it brings at most t (the cap), and the t - 1 others, rows of old, have risen by at most one
+    each: 2 t - 1. Removing is the reverse. Replacing y by u, with T the common rows:
+    L(T) <= L(T + u) and L(T) <= L(T + y), and both are at most L(T) + 2 - 1/t.
+    The cap and the number of terms are tied: a count cut at T would cost T + t - 1.
+    """
+    top = min(t, len(counts))
+    if not top:
+        return np.zeros(counts.shape[1], dtype=np.int64)
+    largest = np.partition(np.minimum(counts, t), len(counts) - top, axis=0)[len(counts) - top:]
+    return largest.sum(axis=0, dtype=np.int64)
+
+
+def counts_within(squared, squares):
+    """Exact number of squared distances that are at most each of some increasing squares."""
+    bins = np.searchsorted(squares, squared)
+    return np.cumsum(np.bincount(bins, minlength=len(squares) + 1)[:-1]).astype(np.int64)

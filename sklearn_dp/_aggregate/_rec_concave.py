@@ -1,0 +1,106 @@
+"""RecConcave: a good index for a quasi-concave score on a huge ordered set, recursively.
+
+The loss grows with log* of the number of indices only, but with large constants: it beats the
+exponential mechanism on sets that nobody has. It is here because the published radius search is
+built on it.
+
+References
+----------
+.. [1] A. Beimel, K. Nissim and U. Stemmer, "Private learning and sanitization: pure vs.
+   approximate differential privacy", RANDOM 2013.
+"""
+
+import math
+
+import numpy as np
+
+__all__ = ["rec_concave", "rec_concave_steps"]
+
+_BASE = 32  # so few candidates are left to the exponential mechanism
+
+
+def _levels(size):
+    """Number of indices on each level of the recursion, the base last."""
+    sizes = [size]
+    while sizes[-1] > _BASE:
+        sizes.append(math.ceil(math.log2(sizes[-1])) + 1)
+    return sizes
+
+
+def rec_concave_steps(size):
+    """How many exponential mechanisms, and how many releases by lead, `size` indices take."""
+    levels = len(_levels(size)) - 1
+    return 1 + levels, 2 * levels
+
+
+def rec_concave(session, entry, scores, promise, *, sensitivity, epsilon, lead_epsilon,
+                lead_delta, alpha=0.5):
+    """Index of a score of at least about (1 - alpha) promise, or None.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays for all steps; it must allow as many uses.
+    scores : ndarray of int64 of shape (m,)
+        Quasi-concave for the answer to be good; private in any case.
+    promise : int
+        What the largest score is hoped to reach; public.
+    sensitivity : int
+        No score moves by more than this between neighbours.
+    epsilon : float
+        Of each exponential mechanism.
+    lead_epsilon, lead_delta : float
+        Of each release by lead.
+
+    Returns
+    -------
+    index : int or None
+    """
+    if len(scores) <= _BASE:
+        return session.exponential(entry, scores, sensitivity=sensitivity, epsilon=epsilon)
+    scores, size = _padded(scores), len(scores)
+    widths = _widest(scores)
+    high, low = promise, promise - int(alpha * promise)
+    # Minima and maxima of scores, plus constants: as sensitive as the scores.
+    inner = np.minimum(widths[:-1] - low, high - widths[1:])
+    k = rec_concave(session, entry, inner, int(alpha * promise) // 2, sensitivity=sensitivity,
+                    epsilon=epsilon, lead_epsilon=lead_epsilon, lead_delta=lead_delta, alpha=0.25)
+    if k is None:
+        return None
+    options = dict(sensitivity=sensitivity, epsilon=lead_epsilon, delta=lead_delta)
+    found = [_heavy_interval(session, entry, scores, 8 << k, shift, options)
+             for shift in (0, 4 << k)]
+    candidates = sorted({i for interval in found if interval is not None for i in interval
+                         if 0 <= i < size})
+    if not candidates:
+        return None
+    best = session.exponential(entry, scores[candidates], sensitivity=sensitivity,
+                               epsilon=epsilon)
+    return candidates[best]
+
+
+def _padded(scores):
+    """To a power of two, with what is never better than the last score."""
+    size = 1 << (len(scores) - 1).bit_length()
+    return np.append(scores, np.full(size - len(scores), min(0, int(scores[-1]))))
+
+
+def _widest(scores):
+    """For j = 0, 1, ...: the largest level that the ends of some window of 2**j indices reach.
+
+    For a quasi-concave score that is the level of the whole window. One more entry, for windows
+    that do not fit.
+    """
+    found = [int(np.minimum(scores[:len(scores) - width + 1], scores[width - 1:]).max())
+             for width in (1 << j for j in range(len(scores).bit_length()))]
+    return np.array([*found, min(0, found[-1])], dtype=np.int64)
+
+
+def _heavy_interval(session, entry, scores, width, shift, options):
+    """The interval of a partition that holds the best score by a clear lead, or None."""
+    starts = range(-shift, len(scores), width)
+    best = np.array([scores[max(start, 0):start + width].max() for start in starts])
+    # A maximum of scores is as sensitive as they are; a single interval tells nothing.
+    chosen = 0 if len(best) == 1 else session.lead(entry, best, **options)
+    return None if chosen is None else range(starts[chosen], starts[chosen] + width)

@@ -1,0 +1,284 @@
+"""A small ball that holds many of the points, with differential privacy."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+
+from .._aggregate._friendly_mean import unit_points
+from .._aggregate._good_center import CENTER_METHODS
+from .._aggregate._good_radius import RADIUS_METHODS, radii_of
+from .._aggregate._one_cluster import MOST_POINTS, Search, fit_one_cluster, one_cluster_entries
+from .._aggregate._rows import Rows
+from .._base import BaseDPEstimator, check_integer, check_real
+from .._privacy._domain import Domain
+from .._privacy._mechanisms import private_radius
+from .._privacy._session import PlanEntry
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["BaseDPBall", "DPOneCluster"]
+
+_BOUND_SHARE = 0.05
+_DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
+
+
+def check_n_points(value, name="n_points"):
+    """A count of at least one below the public cap, or a fraction."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be an integer or a fraction.")
+    if isinstance(value, Integral):
+        return check_integer(value, name, low=1, high=MOST_POINTS)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
+    return float(value)
+
+
+class BaseDPBall(BaseDPEstimator):
+    """Base class of what looks for small balls: parameters, plan, the points of a fit."""
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        """Find the ball.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default. A unit counts as one
+            point, the mean of its rows.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+
+        Warns
+        -----
+        UtilityWarning
+            If the releases show that the ball is of little use.
+        """
+        return self._fit_validated(X, groups)
+
+    def _check_parameters(self, n_features):
+        check_n_points(self.n_points)
+        for name, known in (("radius_method", RADIUS_METHODS), ("center_method", CENTER_METHODS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in ("auto", *known):
+                raise ValueError(f"{name} must be one of {('auto', *known)}.")
+        if self.radius_grid not in ("log", "linear"):
+            raise ValueError("radius_grid must be 'log' or 'linear'.")
+        check_integer(self.sample_size, "sample_size", low=1, high=2**20)
+        if self.min_radius is not None:
+            check_real(self.min_radius, "min_radius")
+            domain = self._domain(n_features)
+            if domain is not None:
+                if self.min_radius > 2 * domain.radius:
+                    raise ValueError("min_radius must not exceed the diameter of bounds.")
+                radii_of(self.radius_grid, 2.0, 2 * self.min_radius / domain.radius)
+
+    def _search(self):
+        """The public settings of the search; what "auto" means is public, too."""
+        chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
+        chosen = {name: value for name, value in chosen.items() if value != "auto"}
+        return Search(**chosen, grid=self.radius_grid, min_radius=self.min_radius,
+                      sample_size=int(self.sample_size))
+
+    def _total(self, target):
+        """rho for everything, and the part of delta for failures."""
+        share = 1.0 if target.rho is not None else _DELTA_SHARE
+        failure = share * target.delta * (1 - 1e-9)
+        return target.to_rho(gaussian=False, delta_failure=failure), failure
+
+    def _bound_entries(self, rho):
+        """What bounds cost, where there are none, and what is left."""
+        if self.bounds is not None:
+            return [], rho
+        cost = _BOUND_SHARE * rho
+        return [PlanEntry("bound", "gaussian", cost, sensitivity="1 unit")], (
+            rho * (1 - _BOUND_SHARE) * (1 - 1e-12))
+
+    def _rows(self, X, units, session):
+        """Points on the integer grid of the public or paid domain, the domain, and a status."""
+        points, domain, status = unit_points(X, units), self._domain(X.shape[1]), "ok"
+        if domain is None:
+            radius = private_radius(session, "bound", points, self._units(points, None))
+            status = "ok" if radius is not None else "no bound found"
+            domain = Domain.from_bounds(1.0 if radius is None else radius, X.shape[1])
+        return Rows.quantise(points, domain), domain, status
+
+
+class DPOneCluster(BaseDPBall):
+    """A small ball that holds at least about t of the points, with differential privacy.
+
+    The ball may hold a minority: t can be far below half of the points, wherever the others are.
+
+    Parameters
+    ----------
+    n_points : int or float, default=0.1
+        t: how many points the ball should hold. A float between 0 and 1 is a fraction of the
+        released (noisy) number of points.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). None: a radius is estimated privately, and paid for.
+    radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
+default="auto"
+        How the radius is chosen that the boxes of the centre routes are made for. "auto" is the
+        exponential mechanism, which loses the fewest points. "rec_concave" is the published
+        choice, of theoretical interest.
+    center_method : {"auto", "grid", "clip", "paper"}, default="auto"
+        "grid": the heaviest box of a randomly shifted grid (of a random projection to four
+        dimensions where there are more than 8 features), then means of the points near it.
+        "clip": means of the points in ever smaller balls, the first of which is the domain; it
+        compares no pairs and is fast, but finds only what the mean of all points leads to.
+        "paper": the published GoodCenter, of theoretical interest. "auto" is "grid".
+    radius_grid : {"log", "linear"}, default="log"
+        Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
+    min_radius : float, optional
+        Smallest radius to tell from zero; the radius of the bounds over 2**15 by default (over
+        2**11 for a linear grid).
+    sample_size : int, default=32768
+        Most points whose pairwise distances are compared, about; where there are more, a random
+        sample is taken, of at least 8192 if that is allowed.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+    radius_ : float
+        Released radius of a ball that holds about t points.
+    n_points_in_ : float
+        Released noisy number of points in the ball.
+    n_points_target_ : int
+        t, as given or as a fraction of the released number of points.
+    found_ : bool
+        Whether `status_` is "ok".
+    status_ : str
+        "ok", "few points in the ball", "no radius found", "no heavy box found",
+        "no heavy point found" or "no bound found". There is a ball in any case.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPOneClusterKMeans : Several balls.
+    DPOutlierScreen : The ball as a transformer.
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which count as one point, their mean). The number of rows is
+    not public. The plan holds exponential mechanisms, so it is accounted as zCDP.
+
+    References
+    ----------
+    Nissim, K., Stemmer, U. and Vadhan, S. (2016). Locating a small cluster privately. PODS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPOneCluster
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.random((3500, 2)), [0.3, 0.7] + 0.01 * rng.normal(size=(1500, 2))])
+    >>> model = DPOneCluster(n_points=1200, epsilon=1.0, bounds=(0.0, 1.0)).fit(X)
+    >>> model.center_.round(1)
+    array([0.3, 0.7])
+    """
+
+    def __init__(self, n_points=0.1, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 radius_method="auto", center_method="auto", radius_grid="log", min_radius=None,
+                 sample_size=2**15, ledger=None, n_jobs=None, random_state=None):
+        self.n_points = n_points
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.radius_method = radius_method
+        self.center_method = center_method
+        self.radius_grid = radius_grid
+        self.min_radius = min_radius
+        self.sample_size = sample_size
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _plan_entries(self, target, n_features):
+        rho, failure = self._total(target)
+        entries, rho = self._bound_entries(rho)
+        return (*entries, *one_cluster_entries(rho, failure, self._search()))
+
+    def _fit(self, X, units, session, progress):
+        rows, domain, status = self._rows(X, units, session)
+        progress("points")
+        ball = fit_one_cluster(session, rows, check_n_points(self.n_points),
+                               self._search())
+        self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
+        self.radius_ = math.sqrt(ball.square) * rows.unit
+        self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
+        self.status_ = status if status != "ok" else ball.status
+        self.found_ = self.status_ == "ok"
+
+    def decision_function(self, X):
+        """Signed distance to the border of the ball: positive inside.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,)
+        """
+        X = self._validate_predict(X)
+        return self.radius_ - np.linalg.norm(X - self.center_, axis=1)
+
+    def predict(self, X):
+        """1 for rows inside the ball, 0 for those outside.
+
+        Without noise: what it says about private rows is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        inside : ndarray of int32 of shape (n_samples,)
+        """
+        return (self.decision_function(X) >= 0).astype(np.int32)
+
+    def score(self, X, y=None):
+        """Fraction of the rows that are inside the ball; not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        return float(np.mean(self.predict(X)))
