@@ -1,5 +1,6 @@
 """Audit private estimators: replay on neighbours, test noise, search for leaks, plant bugs."""
 
+from . import _mutants_aggregate  # noqa: F401 - registers its mutants
 from ._checks import check_dp_estimator
 from ._discovery import all_estimators
 from ._leaks import scan_for_leaks

@@ -14,9 +14,14 @@ __all__ = ["check_claims", "paid", "rho_of"]
 _SLACK = 1 - 1e-12  # of a floating-point comparison; scales are rounded up, so none is needed up
 
 
+_INSIDE = ("inner_laplace", "inner_gaussian", "inner_choice", "sample", "condition")
+
+
 def paid(events):
-    """The events that cost something: all but randomness that is no noise."""
-    return [event for event in events if event.kind not in ("seed", "draws", "order")]
+    """The events that cost something: not randomness that is no noise, nor what a step draws."""
+    return [event for event in events
+            if event.kind not in ("seed", "draws", "order", *_INSIDE)
+            and "nested" not in event.public]
 
 
 def rho_of(event):
@@ -46,8 +51,8 @@ def check_claims(events, plan, report):
     problems : list of str
         Noise smaller than the cost allows, releases beside the report, overspending.
     """
-    events = paid(events)
-    return [*_scales(events), *_report(events, report), *_spending(events, plan)]
+    made = paid(events)
+    return [*_scales(events), *_report(made, report), *_spending(made, plan)]
 
 
 def _scales(events):
@@ -59,7 +64,12 @@ def _scales(events):
             "threshold" in event.public and event.kind == "choice"
         ):
             enough = np.asarray(event.scale) * event.cost / (1 if event.kind == "laplace" else 2)
-        elif event.kind == "choice":
+        elif event.kind == "inner_laplace":
+            enough = event.scale * event.cost
+        elif event.kind == "inner_gaussian":
+            enough = np.asarray(event.scale) / accounting.gaussian_sigma(
+                event.cost, event.public["delta"])
+        elif event.kind in ("choice", "inner_choice"):
             enough = event.cost / (2 * np.asarray(event.scale))
         else:
             continue

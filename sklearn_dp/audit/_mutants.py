@@ -330,14 +330,9 @@ def _(original):
     return sparse_histogram
 
 
-@mutant("number of blocks from n", "check_replay", PrivacySession, "blocks")
+@mutant("blocks by position", "check_replay", PrivacySession, "blocks")
 def _(original):
-    return lambda self, n_units, n_blocks: original(self, n_units, 1 + n_units % n_blocks)
-
-
-@mutant("blocks of consecutive units", "check_replay", PrivacySession, "blocks")
-def _(original):
-    return lambda self, n_units, n_blocks: np.arange(n_units) * n_blocks // max(n_units, 1)
+    return lambda self, n_units, n_blocks: np.arange(n_units) % n_blocks
 
 
 @mutant("friendly core without noise", "check_replay", PrivacySession, "unit_filter")

@@ -11,7 +11,6 @@ from collections import defaultdict
 import numpy as np
 from scipy.special import betaincc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 
-from ._claims import paid
 from ._replay import record
 
 __all__ = ["FALSE_ALARM", "noise_audit", "noise_problems"]
@@ -64,7 +63,7 @@ def noise_problems(tapes, random_state=0):
     rng = np.random.default_rng(random_state)
     normals, repeats = defaultdict(list), defaultdict(list)
     for events in tapes:
-        standard = [(event, _standardised(event, rng)) for event in paid(events)]
+        standard = [(event, _standardised(event, rng)) for event in events]
         for event, numbers in standard:
             normals[event.entry].append(numbers)
         for lag in _LAGS:
@@ -192,8 +191,25 @@ def _choice(event):
 
 
 def _kept(chance, keep):
-    """Independent decisions: kept in the upper part of the unit interval."""
-    return np.where(keep, 1 - chance, 0.0), np.where(keep, 1.0, 1 - chance)
+    """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
+
+    Less noise than claimed makes likely decisions likelier, and the sum of squares smaller.
+    """
+    likely = np.maximum(chance, 1 - chance)
+    usual = keep == (chance >= 0.5)
+    side = 1 - 2 * (np.arange(len(likely)) % 2)
+    low, high = np.where(usual, 0.0, likely), np.where(usual, likely, 1.0)
+    return (1 + side * low) / 2, (1 + side * high) / 2
+
+
+def _lead(event):
+    """Told, and then it is the best candidate, if its lead and noise reach the threshold."""
+    best, second = np.sort(event.value)[:-3:-1]
+    chance = 1 - _laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
+    told = event.output >= 0
+    possible = float(not told or event.output == event.value.argmax())
+    low, high = _kept(np.array([chance]), np.array([told]))
+    return low * possible, high * possible
 
 
 def _filter(event):
@@ -207,5 +223,6 @@ def _bernoulli(event):
 
 _TRANSFORMS = {
     "gaussian": _gaussian, "laplace": _laplace, "stability": _published, "sparse": _sparse,
-    "choice": _choice, "filter": _filter, "bernoulli": _bernoulli,
+    "choice": _choice, "lead": _lead, "filter": _filter, "bernoulli": _bernoulli,
+    "inner_laplace": _laplace, "inner_gaussian": _gaussian, "inner_choice": _choice,
 }  # fmt: skip

@@ -1,5 +1,6 @@
 """The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?"""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -112,7 +113,8 @@ class ReplayResult:
                  f"{len(self.violations)} violations",
                  f"realised cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
                  f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}"]
-        lines += [f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}{self.cap[name]:>12.4g}"
+        lines += [f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}"
+                  f"{self.cap.get(name, math.nan):>12.4g}"
                   for name, ratio in self.ratios.items()]
         return "\n".join(lines + [f"violation: {text}" for text in self.violations[:_SHOWN]])
 
@@ -219,7 +221,8 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
 
 
 def _realised(events, loss):
-    entries = {event.entry for event in events if event.kind in _RHO_KINDS}
+    entries = {event.entry for event in events
+               if event.kind in _RHO_KINDS and "nested" not in event.public}
     return sum(cost for name, cost in loss.items() if name in entries)
 
 

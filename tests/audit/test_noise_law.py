@@ -54,11 +54,9 @@ def test_correct_noise_becomes_standard_normal(name, scale):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-@pytest.mark.parametrize(("name", "large"), [
-    ("gaussian", 2.0), ("laplace", 2.0), ("sparse", 2.0), ("stability", 2.0), ("filter", 4.0)])
-def test_noise_of_another_scale_is_found(name, large):
-    """Decisions tell less than values: claims that are four times too large, in 2400 of them."""
-    for factor in (0.5, large):
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "sparse", "stability", "filter"])
+def test_noise_of_another_scale_is_found(name):
+    for factor in (0.5, 2.0):
         tapes = events_of(RELEASES[name], 30.0, 60)
         for events in tapes:
             for event in events:

@@ -1,0 +1,202 @@
+"""Seeded bugs of the building blocks: the mistakes that published implementations make."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from .._aggregate import (
+    _averages,
+    _blocks,
+    _centering,
+    _friendly_core,
+    _friendly_mean,
+    _lloyd,
+    _pca,
+    _rows,
+    _tuples,
+)
+from ..cluster._centers import BaseDPCenters
+from ..cluster._dp_k_tuple_kmeans import DPKTupleKMeans
+from ._mutants import mutant
+
+# -- k-means engine --------------------------------------------------------------------------------
+
+
+@mutant("Lloyd: early stop on true counts", "check_replay", _lloyd, "_step")
+def _(original):
+    def step(walk, state, number, last):
+        settled = original(walk, state, number, last)
+        labels, _ = _rows.nearest(walk.rows, np.rint(state.centers))
+        return settled or np.bincount(labels, minlength=len(state.centers)).min() < 5
+
+    return step
+
+
+@mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "_residual_sums")
+def _(original):
+    def residual_sums(walk, centers, labels, *others):
+        if len(np.unique(labels)) < len(centers):
+            return np.zeros(centers.shape)
+        return original(walk, centers, labels, *others)
+
+    return residual_sums
+
+
+@mutant("Lloyd: clip skipped", "check_replay", _rows, "clipped_sums")
+def _(original):
+    def clipped_sums(rows, centers, labels, squared, limits, units):
+        return original(rows, centers, labels, squared, limits * 1e3, units)
+
+    return clipped_sums
+
+
+@mutant("Lloyd: clip radius from the data", "check_replay", _lloyd, "_clip_radius")
+def _(original):
+    def clip_radius(walk, squared, rho):
+        radius, gain = original(walk, squared, rho)
+        return max(1.0, min(radius, math.sqrt(np.median(np.append(squared, 1.0))))), gain
+
+    return clip_radius
+
+
+@mutant("Lloyd: errors without a cap", "check_replay", _rows, "square_sums")
+def _(original):
+    def square_sums(labels, squared, cap, n_labels, units):
+        return np.bincount(labels, squared / cap * 2.0**20,
+                           minlength=n_labels).astype(np.int64), 2.0**20
+
+    return square_sums
+
+
+@mutant("radius of the data without noise", "check_replay", _centering, "mean_radius")
+def _(original):
+    def mean_radius(session, entry, rows, *others):
+        _, size = original(session, entry, rows, *others)
+        return math.sqrt(rows.squares.max(initial=1.0)), size
+
+    return mean_radius
+
+
+@mutant("number of rows without noise", "check_replay", _centering, "mean_radius")
+def _(original):
+    def mean_radius(session, entry, rows, *others):
+        radius, size = original(session, entry, rows, *others)
+        return radius, replace(size, n=float(max(rows.n_rows, 1)))
+
+    return mean_radius
+
+
+@mutant("second moment without a clip", "check_replay", _pca, "_exact_moment")
+def _(original):
+    return lambda rows, limit, coarse, units: original(rows, 1e3 * limit, coarse, units)
+
+
+@mutant("weights without noise", "check_replay", BaseDPCenters, "_set_centers")
+def _(original):
+    def set_centers(self, X, centers, weights):
+        original(self, X, centers, weights)
+        counts = np.bincount(self.labels_, minlength=len(centers))
+        self.cluster_weights_ = counts.astype(float)
+
+    return set_centers
+
+
+@mutant("centres ordered by true counts", "check_replay", BaseDPCenters, "_set_centers")
+def _(original):
+    def set_centers(self, X, centers, weights):
+        original(self, X, centers, weights)
+        counts = np.bincount(self.labels_, minlength=len(centers))
+        self.cluster_centers_ = self.cluster_centers_[np.argsort(-counts, kind="stable")]
+
+    return set_centers
+
+
+# -- tuples and friendly averages ------------------------------------------------------------------
+
+
+@mutant("number of blocks from n", "check_replay", DPKTupleKMeans, "_inner_fits")
+def _(original):
+    def inner_fits(self, X, *others):
+        self.n_tuples_ = max(2, min(self.n_tuples_, len(X) // 20))
+        return original(self, X, *others)
+
+    return inner_fits
+
+
+@mutant("failed blocks dropped", "check_replay", _blocks, "fit_blocks")
+def _(original):
+    def fit_blocks(estimator, X, *others, **options):
+        found = original(estimator, X, *others, **options)
+        return found[:max(2, min(len(found), len(X) // 15))]
+
+    return fit_blocks
+
+
+@mutant("inner fits see a scale of all rows", "check_replay", _blocks, "fit_blocks")
+def _(original):
+    def fit_blocks(estimator, X, *others, **options):
+        return original(estimator, X * (1 + 0.1 * (len(X) % 2)), *others, **options)
+
+    return fit_blocks
+
+
+@mutant("tuples not aligned", "check_replay", _tuples, "_aligned")
+def _(original):
+    def aligned(core, session):
+        rng = np.random.default_rng(len(core))
+        return np.array([each[rng.permutation(len(each))] for each in original(core, session)]
+                        ).reshape(core.shape)
+
+    return aligned
+
+
+@mutant("radius of the tuples without noise", "check_replay", _tuples, "_find_radius")
+def _(original):
+    def find_radius(session, entry, distances, grid):
+        return float(np.median(distances[np.isfinite(distances)]))
+
+    return find_radius
+
+
+@mutant("everybody in the core", "check_replay", _friendly_core, "core_fixed_size")
+def _(original):
+    return lambda *others, **options: original(*others, **options) | True
+
+
+@mutant("friends of the others only, with a score to spare", "check_replay", _friendly_core,
+        "core_add_remove")
+def _(original):
+    def core_add_remove(session, entry, friends, size, *others, **options):
+        return original(session, entry, 2 * friends, size, *others, **options)
+
+    return core_add_remove
+
+
+@mutant("diameter without noise", "check_replay", _averages, "find_radius")
+def _(original):
+    def find_radius(session, entry, points, radii, **options):
+        original(session, entry, points, radii, **options)
+        spread = np.ptp(points, axis=0).max(initial=0.0) if len(points) else 0.0
+        return float(radii[min(np.searchsorted(radii, spread), len(radii) - 1)])
+
+    return find_radius
+
+
+@mutant("mean clipped at a true quantile", "check_replay", _friendly_mean, "_clip_radius")
+def _(original):
+    def clip_radius(session, points, here, facts):
+        radius = original(session, points, here, facts)
+        far = np.linalg.norm(np.clip(points, -1e9, 1e9) - here.center, axis=1)
+        return max(1e-9, min(radius, float(np.median(np.append(far, radius)))))
+
+    return clip_radius
+
+
+@mutant("points outside the ball counted", "check_replay", _friendly_mean, "_ball_sum")
+def _(original):
+    def ball_sum(points, *others):
+        total, _ = original(points, *others)
+        return 2 * total, len(points)
+
+    return ball_sum

@@ -1,0 +1,202 @@
+"""Bad input: a typed error that names the parameter and quotes no data."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sklearn_dp.audit import all_estimators
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+
+ESTIMATORS = dict(all_estimators())
+SECRET = 7319.4825  # in all the data
+X = np.full((12, 3), SECRET) + np.arange(36).reshape(12, 3)
+HALF = len(X) // 2
+
+
+def with_entry(value, dtype=None):
+    spoilt = X.astype(dtype or X.dtype)
+    spoilt[HALF, 1] = value
+    return spoilt
+
+
+BAD_DATA = {
+    "nan": (with_entry(np.nan), ValueError, "NaN"),
+    "inf": (with_entry(np.inf), ValueError, "infinity"),
+    "minus inf": (with_entry(-np.inf), ValueError, "infinity"),
+    "too large": (with_entry(10**400, object), ValueError, "X"),
+    "complex": (X + 1j, ValueError, "[Cc]omplex"),
+    "strings": (X.astype(str), None, "X"),
+    "text": (np.char.add(X.astype(str), "x"), ValueError, "X must be numeric"),
+    "object": (with_entry(object(), object), TypeError, "argument must be"),
+    "object text": (with_entry(f"{SECRET}m", object), ValueError, "X must be numeric"),
+    "sparse": (csr_array(X), TypeError, "[Ss]parse"),
+    "one dimension": (X[:, 0], ValueError, "2D"),
+    "three dimensions": (X[None], ValueError, "dim 3"),
+    "a number": (SECRET, ValueError, "2D"),
+    "None": (None, ValueError, "2D"),
+    "ragged": ([[SECRET], [SECRET, 1.0]], ValueError, ""),
+    "zero features": (X[:, :0], ValueError, "0 feature"),
+    "zero rows": (X[:0], ValueError, "0 sample"),
+}
+
+BAD_PARAMETERS = {
+    "epsilon zero": ({"epsilon": 0}, "epsilon"),
+    "epsilon negative": ({"epsilon": -1.0}, "epsilon"),
+    "epsilon nan": ({"epsilon": np.nan}, "epsilon"),
+    "epsilon inf": ({"epsilon": np.inf}, "epsilon"),
+    "epsilon text": ({"epsilon": "1"}, "epsilon"),
+    "epsilon bool": ({"epsilon": True}, "epsilon"),
+    "rho zero": ({"rho": 0.0}, "rho"),
+    "rho nan": ({"rho": np.nan}, "rho"),
+    "delta zero": ({"delta": 0.0}, "delta"),
+    "delta one": ({"delta": 1.0}, "delta"),
+    "delta nan": ({"delta": np.nan}, "delta"),
+    "delta negative": ({"delta": -1e-6}, "delta"),
+    "both": ({"epsilon": 1.0, "rho": 1.0}, "epsilon and rho"),
+    "bounds zero": ({"bounds": 0.0}, "bounds"),
+    "bounds negative": ({"bounds": -1.0}, "bounds"),
+    "bounds nan": ({"bounds": np.nan}, "bounds"),
+    "bounds inf": ({"bounds": (0.0, np.inf)}, "bounds"),
+    "bounds reversed": ({"bounds": (1.0, -1.0)}, "bounds"),
+    "bounds box nan": ({"bounds": (0.0, [1.0, np.nan, 1.0])}, "bounds"),
+    "bounds length": ({"bounds": (0.0, [1.0, 1.0])}, "bounds"),
+    "bounds triple": ({"bounds": (0.0, 1.0, 2.0)}, "bounds"),
+    "bounds text": ({"bounds": "1"}, "bounds"),
+    "n_jobs zero": ({"n_jobs": 0}, "n_jobs"),
+    "n_jobs float": ({"n_jobs": 1.5}, "n_jobs"),
+    "random_state text": ({"random_state": "1"}, "random_state"),
+    "random_state negative": ({"random_state": -1}, "random_state"),
+    "ledger number": ({"ledger": 3}, "ledger"),
+    "n_clusters zero": ({"n_clusters": 0}, "n_clusters"),
+    "n_clusters negative": ({"n_clusters": -2}, "n_clusters"),
+    "n_clusters float": ({"n_clusters": 2.0}, "n_clusters"),
+    "n_clusters bool": ({"n_clusters": True}, "n_clusters"),
+    "n_tuples one": ({"n_tuples": 1}, "n_tuples"),
+    "n_tuples float": ({"n_tuples": 10.0}, "n_tuples"),
+    "n_tuples text": ({"n_tuples": "many"}, "n_tuples"),
+    "aggregator": ({"aggregator": "mean"}, "aggregator"),
+    "fallback": ({"fallback": "none"}, "fallback"),
+    "inner": ({"inner": 3}, "inner"),
+    "gamma": ({"gamma": 0.5}, "gamma"),
+    "diameter": ({"diameter": 0.0}, "diameter"),
+    "diameter nan": ({"diameter": np.nan}, "diameter"),
+    "diameter_range": ({"diameter_range": (2.0, 1.0)}, "diameter_range"),
+    "locate": ({"locate": "here"}, "locate"),
+    "refine": ({"refine": "no"}, "refine"),
+}
+
+BAD_GROUPS = {
+    "short": X[1:, 0],
+    "long": np.append(X[:, 0], SECRET),
+    "matrix": X,
+    "number": SECRET,
+    "nan": with_entry(np.nan)[:, 1],
+}
+
+
+@pytest.fixture(params=ESTIMATORS)
+def estimator(request):
+    return ESTIMATORS[request.param]()
+
+
+def methods(estimator):
+    """What a fitted estimator can do with data."""
+    return [name for name in ("predict", "transform", "score") if hasattr(estimator, name)]
+
+
+def refused(call, kind, match):
+    """The error of a call, checked for its type, its words and what it must not hold."""
+    with pytest.raises(kind, match=match) as caught:
+        call()
+    error = caught.value
+    while error is not None:
+        assert str(SECRET)[:6] not in f"{error!r} {error}"
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_bad_data(estimator, name):
+    data, kind, match = BAD_DATA[name]
+    if kind is None:
+        estimator.fit(data)  # texts of numbers are numbers to scikit-learn
+        return
+    refused(lambda: estimator.fit(data), kind, match)
+    fitted = type(estimator)().fit(X)
+    for method in methods(fitted):
+        refused(lambda method=method: getattr(fitted, method)(data), kind, match)
+
+
+@pytest.mark.parametrize("name", BAD_PARAMETERS)
+def test_bad_parameters(estimator, name):
+    options, match = BAD_PARAMETERS[name]
+    if not options.keys() <= estimator.get_params().keys():
+        return
+    estimator.set_params(**options)
+    kinds = (ValueError, TypeError)
+    refused(lambda: estimator.fit(X), kinds, match)
+    if not {"ledger", "random_state"} & options.keys():
+        refused(lambda: estimator.privacy_plan(3), kinds, match)
+
+
+def test_bad_parameters_are_refused_before_the_ledger_is_charged(estimator):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3))
+    for options, match in BAD_PARAMETERS.values():
+        if options.keys() <= estimator.get_params().keys() and "ledger" not in options:
+            wrong = type(estimator)(**{**options, "ledger": ledger})
+            refused(lambda wrong=wrong: wrong.fit(X), (ValueError, TypeError), match)
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("name", BAD_GROUPS)
+def test_bad_groups(estimator, name):
+    refused(lambda: estimator.fit(X, groups=BAD_GROUPS[name]), ValueError, "groups")
+
+
+def test_wrong_number_of_features_after_the_fit(estimator):
+    estimator.fit(X)
+    for method in methods(estimator):
+        refused(lambda method=method: getattr(estimator, method)(X[:, :2]), ValueError,
+                "X has 2 features")
+
+
+@pytest.mark.parametrize("unit", ["person", None, 1])
+def test_bad_unit_of_a_plan(estimator, unit):
+    refused(lambda: estimator.privacy_plan(3, unit=unit), ValueError, "unit")
+
+
+@pytest.mark.parametrize(("value", "kind"), [(0, ValueError), (2.0, TypeError), (-3, ValueError)])
+def test_bad_number_of_features_of_a_plan(estimator, value, kind):
+    refused(lambda: estimator.privacy_plan(value), kind, "n_features")
+
+
+class Untouchable:
+    """Data that nobody may look at; the shape is public."""
+
+    shape = X.shape
+
+    def __len__(self):
+        return len(X)
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError(f"the data were read: {SECRET}")
+
+
+def test_a_path_that_is_no_ledger(estimator, tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a ledger, but long enough to be taken for a file of some database")
+    for path in (tmp_path / "missing", text, tmp_path):
+        estimator.set_params(ledger=str(path))
+        refused(lambda: estimator.fit(Untouchable()), LedgerError, "ledger")
+
+
+def test_an_exhausted_ledger_leaves_the_data_alone(estimator):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-3))
+    estimator.set_params(ledger=ledger).fit(X)
+    refused(lambda: estimator.fit(Untouchable()), BudgetExceededError, "ledger")
+    assert len(ledger.entries) == 1
+
+
+def test_a_ledger_of_another_unit(estimator):
+    estimator.set_params(ledger=PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-3)))
+    refused(lambda: estimator.fit(Untouchable(), groups=np.arange(12)), LedgerError, "unit")

@@ -1,0 +1,187 @@
+"""No way of copying, searching, retrying or killing a fit gets around its ledger."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_dp.audit import all_estimators
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+
+ESTIMATORS = dict(all_estimators())
+X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+TWO_FITS = PrivacyBudget(epsilon=2.0, delta=2e-6)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+
+
+@pytest.fixture(params=ESTIMATORS)
+def cls(request):
+    return ESTIMATORS[request.param]
+
+
+@pytest.fixture(params=["memory", "file"])
+def ledger(request, tmp_path):
+    """A ledger for two fits, as the `ledger` parameter and as an object to look at."""
+    if request.param == "memory":
+        ledger = PrivacyLedger(TWO_FITS)
+        return ledger, ledger
+    path = str(tmp_path / "ledger")
+    PrivacyLedger(TWO_FITS, path)
+    return path, PrivacyLedger(path=path)
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = str(tmp_path / "ledger")
+    return path, PrivacyLedger(TWO_FITS, path)
+
+
+def spend(estimators, book):
+    """Fit until refused: the ledger must admit exactly two fits, and the third gets nothing."""
+    fitted = 0
+    for estimator in estimators:
+        try:
+            estimator.fit(X)
+            fitted += 1
+        except BudgetExceededError:
+            assert fitted >= 2
+    assert fitted == 2 and len(book.entries) == 2
+
+
+@pytest.mark.parametrize("way", [clone, copy.copy, copy.deepcopy,
+                                 lambda e: type(e)(**e.get_params())],
+                         ids=["clone", "copy", "deepcopy", "constructor"])
+def test_copies(cls, ledger, way):
+    parameter, book = ledger
+    estimator = cls(ledger=parameter)
+    spend([way(estimator), estimator, way(estimator), way(way(estimator))], book)
+
+
+def test_refit_and_set_params(cls, ledger):
+    parameter, book = ledger
+    estimator = cls(ledger=parameter)
+    spend([estimator, estimator.set_params(delta=5e-7), estimator.set_params(epsilon=0.9)], book)
+
+
+def test_pickle(cls, file):
+    path, book = file
+    fitted = cls(ledger=path).fit(X)
+    again = [pickle.loads(pickle.dumps(fitted)) for _ in range(2)]
+    assert len(book.entries) == 1
+    again[0].fit(X)
+    with pytest.raises(BudgetExceededError):
+        again[1].fit(X)
+
+
+def test_a_ledger_in_memory_refuses_to_be_pickled(cls):
+    fitted = cls(ledger=PrivacyLedger(TWO_FITS)).fit(X)
+    with pytest.raises(LedgerError, match="file"):
+        pickle.dumps(fitted)
+
+
+def fit_once(estimator):
+    try:
+        estimator.fit(X)
+    except BudgetExceededError:
+        return 0
+    return 1
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_joblib(cls, file, backend):
+    path, book = file
+    estimator = cls(ledger=path)
+    fitted = joblib.Parallel(n_jobs=2, backend=backend)(
+        joblib.delayed(fit_once)(estimator) for _ in range(5))
+    assert sum(fitted) == 2 and len(book.entries) == 2
+
+
+def test_threads_share_a_ledger_in_memory(cls):
+    ledger = PrivacyLedger(TWO_FITS)
+    fitted = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(fit_once)(cls(ledger=ledger)) for _ in range(8))
+    assert sum(fitted) == 2 and len(ledger.entries) == 2
+
+
+def no_score(estimator, X):
+    return 0.0
+
+
+def test_grid_search(cls, file):
+    """Three settings on two folds and the refit are seven fits; two are paid for."""
+    path, book = file
+    search = GridSearchCV(cls(ledger=path), {"delta": [1e-6, 9e-7, 8e-7]}, cv=2, n_jobs=2,
+                          scoring=no_score, error_score="raise")
+    with pytest.raises(BudgetExceededError):
+        search.fit(X)
+    assert len(book.entries) == 2
+
+
+def test_pipeline(cls, ledger):
+    parameter, book = ledger
+    pipeline = make_pipeline(FunctionTransformer(), cls(ledger=parameter))
+    spend([pipeline, clone(pipeline), copy.deepcopy(pipeline), pipeline], book)
+
+
+def test_a_second_object_on_the_same_file(cls, file):
+    path, book = file
+    spend([cls(ledger=PrivacyLedger(path=path)), cls(ledger=path), cls(ledger=book)], book)
+
+
+def test_an_error_in_the_middle_of_a_fit_is_paid_for(cls, ledger, monkeypatch):
+    parameter, book = ledger
+    estimator = cls(ledger=parameter)
+
+    def explode(self, *others, **options):
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sklearn_dp._privacy._session.PrivacySession.gaussian", explode)
+        with pytest.raises(ZeroDivisionError):
+            estimator.fit(X)
+    assert len(book.entries) == 1
+    with pytest.raises(ValueError, match="NaN"):
+        estimator.fit(np.full((5, 2), np.nan))
+    assert len(book.entries) == 2
+    with pytest.raises(BudgetExceededError):
+        estimator.fit(X)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import {module} as module
+from sklearn_dp._privacy._session import PrivacySession
+
+def die(self, *others, **options):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+PrivacySession.gaussian = die
+module.{name}(ledger=sys.argv[1]).fit(np.ones((50, 2)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_a_fit_that_is_killed_is_paid_for(cls, file):
+    path, book = file
+    program = textwrap.dedent(KILLED).format(module=cls.__module__, name=cls.__name__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program, path], env=environment, timeout=120,
+                          check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert len(book.entries) == 1
+    cls(ledger=path).fit(X)
+    with pytest.raises(BudgetExceededError):
+        cls(ledger=path).fit(X)
