@@ -11,7 +11,7 @@ from .._privacy._session import PlanEntry
 from ._centering import center_and_count, noise_sd
 from ._rows import Rows
 
-__all__ = ["Located", "locate", "location_entries"]
+__all__ = ["Located", "about_origin", "locate", "location_entries"]
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
@@ -45,9 +45,11 @@ class Located:
     status: str
 
 
-def location_entries(rho, share, *, bounds_known, prefix=""):
-    """Plan entries of `locate`, worth at most ``share * rho``."""
+def location_entries(rho, share, *, bounds_known, centered=False, prefix=""):
+    """Plan entries of `locate` (of `about_origin` if centered), worth at most ``share * rho``."""
     names = (_CENTER, _REACH) if bounds_known else (_BOUND, _CENTER, _REACH)
+    if centered:
+        names = (_REACH,)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
         PlanEntry(prefix + name, "gaussian", part, uses=1 if name == _BOUND else _ROUNDS,
@@ -102,6 +104,19 @@ def locate(session, X, units, domain, *, fraction=0.99, prefix=""):
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
     return Located(Rows.quantise(X, domain), domain, max(count, 4 * sd, 1.0), sd, status)
+
+
+def about_origin(session, X, units, domain, *, fraction=0.99, prefix=""):
+    """Rows about the origin, where that is known to be their mean, and a status."""
+    most = 1.0
+    if domain is not None:
+        X = _clipped(X, domain)
+        most = float(np.linalg.norm(domain.center)) + domain.radius
+    radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
+    status = "ok" if radius is not None else "too few rows for this budget: no radius found"
+    if radius is not None:
+        most = radius if domain is None else min(radius, most)
+    return Rows.quantise(X, _box(np.zeros(X.shape[1]), most)), status
 
 
 def _box(center, radius):

@@ -1,0 +1,5 @@
+"""Private covariances."""
+
+from ._friendly_covariance import FriendlyCovariance
+
+__all__ = ["FriendlyCovariance"]

@@ -1,0 +1,242 @@
+"""Differentially private covariance of data of any scale and shape."""
+
+import math
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate._covariance import (
+    Ellipsoid,
+    component_weights,
+    fit_gram,
+    moment_entries,
+    refine,
+)
+from .._aggregate._location import about_origin, locate, location_entries
+from .._aggregate._rows import Rows
+from .._base import BaseDPEstimator
+from .._privacy._accounting import sum_down
+from .._privacy._domain import Domain
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["FriendlyCovariance"]
+
+METHODS = ("whiten", "gram")
+_LOCATION_SHARE = 0.06
+_UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
+
+
+class FriendlyCovariance(BaseDPEstimator):
+    """Covariance and mean of data of any place, scale and condition, with differential privacy.
+
+    No bound on the norm is needed: noise is in proportion to the covariance itself, in every
+    direction. A rough location and scale are found first; then the rows are whitened by what has
+    been released so far, clipped in the whitened norm, and released again, until no direction is
+    hidden in the noise; most of the budget goes to the last such round. Clipping is corrected
+    for as the normal law has it.
+
+    Parameters
+    ----------
+    method : {"whiten", "gram"}, default="whiten"
+        "whiten" as above. "gram": the classical way, one noisy second moment of rows clipped to
+        `bounds`, which must be given; to be chosen when they are tight and rows are few.
+    assume_centered : bool, default=False
+        Whether the mean is known to be the origin, and need not be paid for.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    covariance_ : ndarray of shape (n_features, n_features)
+        Released covariance, symmetric and positive definite.
+    precision_ : ndarray of shape (n_features, n_features)
+        Its inverse.
+    location_ : ndarray of shape (n_features,)
+        Released mean.
+    size_ : float
+        Released noisy number of units.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPPCA : The principal directions only, for less.
+    DPGaussianMixture : Several covariances.
+    FriendlyMean : The mean only.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group, which share one weight), by exact Gaussian-DP
+    accounting. The number of rows is not public.
+
+    About 3 n_features^1.5 / epsilon rows are needed before anything can be seen; beyond that the
+    error falls with the number of rows as without privacy. The covariance is that of the bulk:
+    rows far outside it in the whitened norm are clipped, so heavy tails count for less.
+
+    References
+    ----------
+    Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore: practical
+    differentially private aggregation. ICML.
+    Biswas, S., Dong, Y., Kamath, G. and Ullman, J. (2020). CoinPress: practical private mean and
+    covariance estimation. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.covariance import FriendlyCovariance
+    >>> X = np.random.default_rng(0).normal(size=(20000, 2)) * [1000.0, 0.01] + 7
+    >>> scale = np.sqrt(np.diag(FriendlyCovariance(epsilon=1.0).fit(X).covariance_))
+    >>> (scale / [1000.0, 0.01]).round(1)
+    array([1., 1.])
+    """
+
+    def __init__(self, *, method="whiten", assume_centered=False, epsilon=None, delta=1e-6,
+                 rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
+        self.method = method
+        self.assume_centered = assume_centered
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        if not isinstance(self.method, str) or self.method not in METHODS:
+            raise ValueError(f"method must be one of {METHODS}.")
+        if not isinstance(self.assume_centered, (bool, np.bool_)):
+            raise TypeError("assume_centered must be a bool.")
+        if self.method == "gram" and self.bounds is None:
+            raise ValueError("method='gram' needs bounds.")
+
+    def _plan_entries(self, target, n_features):
+        rho, first = target.to_rho(), ()
+        if self.method == "whiten":
+            first = location_entries(rho, _LOCATION_SHARE, bounds_known=self.bounds is not None,
+                                     centered=self.assume_centered)
+        rest = sum_down([rho, *(-entry.rho for entry in first)])
+        return (*first, *moment_entries(rest, centered=self.assume_centered))
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        """Release the covariance of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group, and each group has the same total weight.
+
+        Returns
+        -------
+        self : FriendlyCovariance
+
+        Warns
+        -----
+        UtilityWarning
+            If directions are hidden in the noise. It depends on released values only.
+        """
+        return self._fit_validated(X, groups)
+
+    def _fit(self, X, units, session, progress):
+        rows, self.status_, origin, size = self._place(X, units, session)
+        progress("location")
+        options = {"centered": bool(self.assume_centered)}
+        if self.method == "gram":
+            end, seen = fit_gram(session, rows, units, rows.ball, **options)
+        else:
+            start = Ellipsoid.ball(np.zeros(rows.n_features), rows.ball, weight=size)
+            (end,), (seen,) = refine(session, rows, units, [start], **options,
+                                     assign=lambda now, _: component_weights(rows, now))
+        if self.status_ == "ok" and not seen:
+            self.status_ = _UNSEEN
+        factor = end.factor * rows.unit
+        self.covariance_ = _symmetric(factor @ factor.T)
+        inverse = end.axes / (end.scales * rows.unit)
+        self.precision_ = _symmetric(inverse @ inverse.T)
+        self.location_ = origin + end.center * rows.unit
+        self.size_ = end.weight
+
+    def _place(self, X, units, session):
+        """Rows about a point, a status, the point, and the number of units as far as known."""
+        domain = self._domain(X.shape[1])
+        if self.method == "gram":
+            if self.assume_centered:
+                reach = float(np.linalg.norm(domain.center)) + domain.radius
+                domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
+            return Rows.quantise(X, domain), "ok", domain.center, math.inf
+        if self.assume_centered:
+            return *about_origin(session, X, units, domain), np.zeros(X.shape[1]), math.inf
+        place = locate(session, X, units, domain)
+        return place.rows, place.status, place.domain.center, place.size
+
+    def get_precision(self):
+        """The released precision matrix.
+
+        Returns
+        -------
+        precision_ : ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        return self.precision_
+
+    def mahalanobis(self, X):
+        """Squared Mahalanobis distances to the released location.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples,)
+            Of private rows they are not private, but no part of the release.
+        """
+        X = self._validate_predict(X) - self.location_
+        return np.einsum("ij,jk,ik->i", X, self.precision_, X, optimize=True)
+
+    def score(self, X, y=None):
+        """Mean log-likelihood of rows under the normal law with the released parameters.
+
+        No noise and no charge: the score of private rows is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        distances = self.mahalanobis(X)
+        volume = np.linalg.slogdet(self.precision_)[1]
+        return float(volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_) / 2
+
+
+def _symmetric(matrix):
+    return (matrix + matrix.T) / 2
