@@ -220,7 +220,7 @@ def _may_draw(module, receiver):
     inside = module.component in {"_privacy", "audit"}
     if inside and re.search(r"noise|^self$|^super\(\)$", last):
         return True
-    return re.search(r"session(\(\))?$", last) is not None
+    return re.search(r"(session(\(\))?|^step)$", last) is not None  # a session, or a step of it
 
 
 def only_blocks_runs_in_parallel(module):

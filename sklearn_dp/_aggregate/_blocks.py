@@ -5,16 +5,23 @@ independently of all others, and a block's result is a function of its own rows 
 So adding or removing one unit replaces one result and leaves the others, and their number, alone.
 """
 
+import itertools
+import tempfile
 import warnings
 from functools import cache
+from threading import Thread
 
 import numpy as np
 import sklearn
 from joblib import Parallel, delayed
+from scipy.special import pdtr
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["block_rows", "fit_blocks"]
+__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather"]
+
+_MOST_COPIES = 64
+_KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
 
 
 @cache
@@ -30,6 +37,77 @@ def block_rows(blocks, n_blocks):
     return [order[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
 
 
+def copied_rows(draws, n_blocks, rate, spread=None):
+    """Indices of the rows of each block where units are drawn with replacement.
+
+    Each unit has a Poisson(`rate`) number of copies, independent of everything else, and each copy
+    its own uniform block: so the copies in a block are a sample with replacement, of a size that
+    tells nothing about any one unit.
+
+    Parameters
+    ----------
+    draws : ndarray of uint64 of shape (n_units,)
+        Independent random bits of each unit.
+    n_blocks : int
+    rate : float
+    spread : callable, optional
+        From values of units to values of rows.
+
+    Returns
+    -------
+    rows : list of ndarray of int
+    """
+    spread = spread or (lambda per_unit: per_unit)
+    # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
+    steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
+    copies = spread(np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right"))
+    rows, blocks = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for copy in range(int(copies.max(initial=0))):
+        high = spread(_mixed(draws, copy)) >> np.uint64(32)
+        there = np.flatnonzero(copies > copy)
+        rows.append(there)
+        blocks.append(((high[there] * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64))
+    rows = np.concatenate(rows)
+    return [rows[places] for places in block_rows(np.concatenate(blocks), n_blocks)]
+
+
+def _mixed(words, number):
+    """Further 64 bits from each word: the splitmix64 generator, seeded with it."""
+    mixed = words + np.uint64((0x9E3779B97F4A7C15 * (number + 1)) % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def gather(pieces):
+    """One array from an iterable of arrays of rows, each of which is read once.
+
+    Beyond 256 MB the rows are kept in a temporary file, which goes away with the array.
+    """
+    kept, size = [], 0
+    pieces = iter(pieces)
+    for piece in pieces:
+        kept.append(np.atleast_2d(np.asarray(piece, dtype=np.float64)))
+        size += kept[-1].nbytes
+        if size > _KEPT_BYTES:
+            return _spool(kept, pieces)
+    return np.concatenate(kept)
+
+
+def _spool(kept, pieces):
+    width, rows = kept[0].shape[1], 0
+    with tempfile.TemporaryFile() as file:
+        for piece in itertools.chain(kept, pieces):
+            piece = np.ascontiguousarray(np.atleast_2d(np.asarray(piece, dtype=np.float64)))
+            if piece.shape[1] != width:
+                raise ValueError("all pieces must have the same number of columns.")
+            file.write(piece.data)
+            rows += len(piece)
+        file.flush()
+        # The mapping outlives the file object.
+        return np.memmap(file, dtype=np.float64, mode="r", shape=(rows, width))
+
+
 def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepare=None,
                n_jobs=None):
     """Fit a clone of `estimator` to every block and collect what `extract` reads from it.
@@ -40,8 +118,8 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
         Never fitted itself.
     X : array of shape (n, d)
         May be a memmap: rows of a block are copied one block at a time.
-    blocks : ndarray of int of shape (n,)
-        In [0, len(seeds)).
+    blocks : ndarray of int of shape (n,), or list of ndarray
+        In [0, len(seeds)); or the indices of the rows of each block.
     seeds : sequence of int
         One for each block; their number is public.
     extract : callable
@@ -60,10 +138,11 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
         All NaN for a block that failed in any way: too small, an exception, a result of another
         shape or one that is not finite. Failures never show otherwise.
     """
+    members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
     with _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=n_jobs)(
             delayed(_fit_block)(estimator, _read(X, rows, prepare), seed, extract, shape, min_rows)
-            for rows, seed in zip(block_rows(blocks, len(seeds)), seeds, strict=True))
+            for rows, seed in zip(members, seeds, strict=True))
     return np.stack(found)
 
 
@@ -99,3 +178,41 @@ def _seeded_clone(estimator, seed):
     return fresh.set_params(**{name: fixed[name.rpartition("__")[2]]
                                for name in fresh.get_params(deep=True)
                                if name.rpartition("__")[2] in fixed})
+
+
+def ask_all(function, clients, *, n_jobs=None, seconds=None):
+    """Call a function on every client, in threads; what fails or hangs says so.
+
+    Parameters
+    ----------
+    function : callable
+    clients : sequence
+    n_jobs : int, optional
+    seconds : float, optional
+        A client that takes longer is given up; None: wait for ever.
+
+    Returns
+    -------
+    results : list of (result, error), in the order of the clients
+    """
+    with _thread_pools().limit(limits=1):
+        return Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_ask_one)(function, client, seconds) for client in clients)
+
+
+def _ask_one(function, client, seconds):
+    if seconds is None:
+        return _attempt(function, client)
+    found = []
+    # A thread cannot be killed: as a daemon it at least does not outlive the process.
+    worker = Thread(target=lambda: found.append(_attempt(function, client)), daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return found[0] if found else (None, TimeoutError("no answer in time"))
+
+
+def _attempt(function, client):
+    try:
+        return function(client), None
+    except Exception as error:
+        return None, error

@@ -1,7 +1,8 @@
-"""Private aggregation of unordered k-tuples of points, of which one may be replaced.
+"""Private aggregation of unordered k-tuples of points by their friendly core.
 
-The tuples are the centres that non-private k-means finds on random blocks of the rows; their
-number is public, and adding or removing a unit replaces one tuple.
+The tuples are the centres that non-private k-means finds on random blocks of the rows: their
+number is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a
+tuple from each of some clients: then their number is private, and one is added or removed.
 """
 
 import math
@@ -12,14 +13,19 @@ from scipy.special import ndtr, ndtri
 
 from .._privacy._session import PlanEntry
 from ._averages import friendly_average
-from ._friendly_core import MATCH_LIMIT, core_fixed_size, match_gamma
+from ._friendly_core import MATCH_LIMIT, core_add_remove, core_fixed_size, match_gamma
 
-__all__ = ["TupleShares", "aggregate_tuples", "tuple_entries", "tuples_needed"]
+__all__ = ["TUPLE_LIMIT", "TupleShares", "aggregate_tuples", "tuple_entries", "tuples_needed"]
+
+TUPLE_LIMIT = 5000
+"""Number of tuples up to which comparing all pairs is a matter of seconds."""
 
 _PAIR_ENTRIES = 2**22  # entries of a tile of point distances
 _SLACK = 0.25  # share of non-friends at which a radius still passes
 _RATIO = 1.5  # of neighbouring radii
 _LEAST_RADIUS = 1e-4  # of the public radius
+_PAIR_BITS = 20
+_NUMBER_SHARE = 0.1  # of the core's rho, for a private number of tuples
 _SAFE = 1 - 1e-9  # rounding must not make two tuples friends that are not
 
 
@@ -45,14 +51,21 @@ def search_steps(n_radii):
     return max(1, (n_radii - 1).bit_length())
 
 
-def tuple_entries(rho, delta, shares=None):
+def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
     """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`."""
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
+    core = shares.core * rho
+    number = ()
+    if neighbours == "add_remove":
+        number = (PlanEntry("tuples/number", "gaussian", _NUMBER_SHARE * core * _SAFE,
+                            sensitivity="one tuple"),)
+        core *= 1 - _NUMBER_SHARE
     return (
+        *number,
         PlanEntry("tuples/radius", "gaussian", shares.radius * rho, uses=n_steps,
                   sensitivity="one tuple: 2 (t - 1) pairs"),
-        PlanEntry("tuples/core", "friendly core", shares.core * rho,
+        PlanEntry("tuples/core", "friendly core", core,
                   delta=shares.core_delta * delta, sensitivity="one friend more or less"),
         PlanEntry("tuples/size", "friendly average", shares.size * rho,
                   delta=(1 - shares.core_delta) * delta * _SAFE, sensitivity="one tuple"),
@@ -104,20 +117,20 @@ def matched_distances(tuples, gamma):
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
-    step = max(1, _PAIR_ENTRIES // (t * k * k))
+    step = max(1, _PAIR_ENTRIES // (max(t, 1) * k * k))
     for start in range(0, t, step):
         part = slice(start, start + step)
         distances[part] = match_gamma(tuples[part], tuples, gamma)[2]
     return distances
 
 
-def _find_radius(session, entry, distances, grid):
+def _find_radius(session, entry, distances, grid, score=None):
     """Smallest radius at which most pairs are friends, or None: a noisy binary search.
 
-    The public number t of tuples is at least 2. One replaced tuple is in 2 (t - 1) of the
-    ordered pairs of distinct tuples, so the number of pairs that are no friends moves by at most
-    that.
+    `score` gives, for a number of ordered pairs that are no friends, an integer that is about 0 or
+    less where they are few enough, and its sensitivity.
     """
+    score = score or _fixed_score
     t = len(distances)
     apart = ~np.eye(t, dtype=bool)
     low, high = 0, len(grid) - 1
@@ -125,12 +138,29 @@ def _find_radius(session, entry, distances, grid):
     while low < high:
         middle = (low + high) // 2
         strangers = np.count_nonzero(apart & ~(distances <= grid[middle] * _SAFE))
-        noisy = session.gaussian(entry, strangers, sensitivity=2.0 * (t - 1), rho=rho)
-        low, high = (low, middle) if noisy <= _SLACK * t * t else (middle + 1, high)
+        value, sensitivity = score(strangers, t)
+        noisy = session.gaussian(entry, value, sensitivity=sensitivity, rho=rho)
+        low, high = (low, middle) if noisy <= 0 else (middle + 1, high)
     return None if high == len(grid) - 1 else float(grid[high]) * _RATIO
 
 
-def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tuples/"):
+def _fixed_score(strangers, t):
+    """For a public number t of tuples, at least 2."""
+    # A replaced tuple is in 2 (t - 1) of the ordered pairs of distinct tuples.
+    return strangers - int(_SLACK * t * t), 2.0 * (t - 1)
+
+
+def _private_score(strangers, t):
+    """For a private number of tuples: strangers / t - slack t, in steps of 2**-20."""
+    # With P strangers among the t - 1 common tuples and q of the other one, u = strangers / t
+    # moves by 2 q / t - P / (t (t - 1)), in (-1, 2), and slack t by slack, in [0, 1]: the
+    # difference by less than 2. Rounding down adds less than a step.
+    value = (strangers << _PAIR_BITS) // max(t, 1) - int(_SLACK * (t << _PAIR_BITS))
+    return value, 2.0 ** (_PAIR_BITS + 1) + 1
+
+
+def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace",
+                     prefix="tuples/"):
     """Average of the tuples that match most others, or None.
 
     Parameters
@@ -138,13 +168,14 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
     session : PrivacySession
         Its plan holds :func:`tuple_entries`.
     tuples : ndarray of shape (t, k, d)
-        t >= 2 is public; a tuple with a NaN is nobody's friend. All other points lie in the ball
-        of norm `radius`.
+        A tuple with a NaN is nobody's friend. All other points lie in the ball of norm `radius`.
     radius : float
         Public or released.
     gamma : float, default=1/5
         At most 1/5: beyond it matchings need not compose, and the alignment below could differ
         between neighbours in more than one tuple.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        Whether one of a public number t >= 2 of tuples is replaced, or one comes or goes.
 
     Returns
     -------
@@ -153,8 +184,8 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
 
     Notes
     -----
-    Private for replacing one tuple [1]_ (sections D.2 to D.4, with the corrections: noise for a
-    replacement, one radius in the Frobenius norm, alignment to the first tuple of the core):
+    After [1]_ (sections D.2 to D.4), corrected: twice the noise for a replacement, one radius in
+    the Frobenius norm, alignment to the first tuple of the core:
     two survivors X, Y share a friend W, so with the permutation of the matching
     ``|X - pi(Y)|_F <= 2 R``, whichever common friend and whichever reference is taken.
 
@@ -163,19 +194,19 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
     .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
        differentially private aggregation", ICML 2022.
     """
-    if len(tuples) < 2:
+    fixed = neighbours == "replace"
+    if fixed and len(tuples) < 2:
         raise ValueError("n_tuples must be at least 2.")
     if not 0 < gamma <= MATCH_LIMIT:
         raise ValueError("gamma must be positive and at most 1/5.")
     distances = matched_distances(tuples, gamma)
-    reach = _find_radius(session, prefix + "radius", distances, radii(radius))
+    reach = _find_radius(session, prefix + "radius", distances, radii(radius),
+                         _fixed_score if fixed else _private_score)
     if reach is None:
         return None
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
-    plan = session.plan
-    keep = core_fixed_size(session, prefix + "core", friends, len(tuples),
-                           rho=session.remaining(prefix + "core"),
-                           delta=plan[prefix + "core"].delta)
+    plan, choose = session.plan, _fixed_core if fixed else _private_core
+    keep = choose(session, prefix, friends)
     keep &= np.isfinite(tuples).all(axis=(1, 2))  # a null tuple survives only within delta
     core = _aligned(tuples[keep], session)
     k, d = tuples.shape[1:]
@@ -185,6 +216,20 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, prefix="tupl
                              rho_mean=session.remaining(prefix + "average"),
                              delta=plan[prefix + "size"].delta)
     return None if found is None else found.mean.reshape(k, d)
+
+
+def _fixed_core(session, prefix, friends):
+    entry = session.plan[prefix + "core"]
+    return core_fixed_size(session, entry.name, friends, len(friends),
+                           rho=session.remaining(entry.name), delta=entry.delta)
+
+
+def _private_core(session, prefix, friends):
+    entry, number = session.plan[prefix + "core"], prefix + "number"
+    sd = 1 / math.sqrt(2 * session.remaining(number))
+    noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
+    return core_add_remove(session, entry.name, friends, len(friends), noisy, sd,
+                           rho=session.remaining(entry.name), delta=entry.delta)
 
 
 def _aligned(core, session):

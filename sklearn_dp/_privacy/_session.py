@@ -1,5 +1,6 @@
 """One fit's plan, charges and releases: the only door between data and noise."""
 
+import copy
 import hashlib
 import math
 import os
@@ -17,6 +18,7 @@ from ._budget import PrivacyBudget
 from ._ledger import LedgerCharge, open_ledger
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
 from ._report import PrivacyReport
+from ._step import Step
 from ._tape import Event, active_tape
 
 __all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up",
@@ -224,7 +226,7 @@ class PrivacySession:
                 "does not hold against anyone who knows the seed. Use random_state=None for "
                 "real data.", SeededNoiseWarning, stacklevel=4)
         self.noise = "system" if seed is None else "seeded"
-        self._tape = active_tape()
+        self._tape, self._nested = active_tape(), False
         self._noise = NoiseSource(seed, "noise")
         fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
@@ -469,6 +471,36 @@ class PrivacySession:
         self._note(entry, "stability histogram", sensitivity, sigma, 1.0, rho, delta)
         return output[0].copy(), output[1].astype(np.float64)
 
+    def step(self, entry, *, epsilon, delta):
+        """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws.
+
+        Charged once, as zCDP; the caller proves the guarantee.
+
+        Returns
+        -------
+        step : Step
+        """
+        rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
+        self._charge(entry, rho, delta)
+        self._play("step", entry, None, None, None, rho, {"epsilon": epsilon, "delta": delta},
+                   None)
+        self._note(entry, "approximate DP", 0.0, 0.0, 1.0, rho, delta)
+        return Step(self, entry)
+
+    def nested(self, entry, plan, *, epsilon, delta):
+        """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
+
+        Returns
+        -------
+        session : PrivacySession
+            Spends within `plan`, and nothing of this session.
+        """
+        self.step(entry, epsilon=epsilon, delta=delta)
+        inner = copy.copy(self)
+        inner.plan, inner._nested, inner._log = plan, True, []
+        inner._accounts = {line.name: _Account(line) for line in plan.entries}
+        return inner
+
     # -- decisions about single units, released only through what is computed from the survivors
 
     def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
@@ -563,6 +595,7 @@ class PrivacySession:
     def _play(self, kind, entry, value, sensitivity, scale, cost, public, output):
         if self._tape is None:
             return output
+        public = {**public, "nested": True} if self._nested else public
         return self._tape.play(
             Event(kind, entry, value, sensitivity, scale, cost, public, output))
 

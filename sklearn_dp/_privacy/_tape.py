@@ -43,7 +43,8 @@ class Event:
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
-        "draws", "order" or "seed".
+        "draws", "order", "seed"; "step" and its inner draws "inner_laplace", "inner_gaussian",
+        "inner_choice", "sample" and "condition" (see :mod:`sklearn_dp._privacy._step`).
     entry : str
         Name of the plan entry that pays.
     value : object
@@ -293,6 +294,37 @@ class Replay:
         total += float(np.sum(known.value[missing]))
         self._account(event, total / event.sensitivity, 0.0)
         return kept
+
+    # Inner draws have no cost of their own: only the premises of the step's theorem are checked.
+
+    def _step(self, known, event):
+        return None
+
+    def _sample(self, known, event):
+        """A subset of a public number of elements, whatever they are."""
+        return known.output
+
+    def _condition(self, known, event):
+        """Without it, on either side, the pair says nothing about what follows."""
+        if not (known.value and event.value):
+            self.voided.append(event.entry)
+
+    def _inner_laplace(self, known, event):
+        shift = np.sort(np.abs(np.ravel(event.value) - np.ravel(known.value)).astype(np.float64))
+        # The value of the replaced element itself is the one that moves most, or less is claimed.
+        shift = shift[:-1] if event.public["own"] else shift
+        self._account(event, float(shift.sum()) / event.sensitivity, 0.0)
+        return known.output
+
+    def _inner_gaussian(self, known, event):
+        shift = (event.value - known.value).astype(np.float64)
+        self._account(event, float(np.sqrt(np.sum(np.square(shift / event.sensitivity)))), 0.0)
+        return known.output
+
+    def _inner_choice(self, known, event):
+        shift = np.abs(event.value - known.value).max(initial=0)
+        self._account(event, float(shift) / event.sensitivity, 0.0)
+        return known.output
 
 
 def _same(a, b):

@@ -1,20 +1,22 @@
 """K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation."""
 
 import dataclasses
+import itertools
 import math
 from functools import partial
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.pipeline import Pipeline
 
-from .._aggregate._blocks import fit_blocks
+from .._aggregate._blocks import copied_rows, fit_blocks, gather
 from .._aggregate._centering import Size
 from .._aggregate._engine import engine_entries, fit_engine
 from .._aggregate._lloyd import lloyd, lloyd_entries
 from .._aggregate._rows import Rows
-from .._aggregate._tuples import aggregate_tuples, tuple_entries, tuples_needed
+from .._aggregate._tuple_stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._aggregate._weighted_kmeans import best_start
-from .._base import check_integer
+from .._base import check_integer, check_real, validate_quietly
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
@@ -24,11 +26,10 @@ from ._centers import BaseDPCenters
 
 __all__ = ["DPKTupleKMeans"]
 
-_MOST_TUPLES = 1000  # beyond it the core costs more than blocks can give back
 _ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
 _BLOCK_STARTS = 4
-_DELTA_SHARE = 0.5  # of delta, for the failure of the friendly core
+_DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
 
@@ -37,28 +38,43 @@ class DPKTupleKMeans(BaseDPCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
-    fits each block; FriendlyCore keeps the k-tuples of centres that match most others, aligns
-    them and averages them with noise; noisy Lloyd steps on all rows refine the result. Where
-    public rules say that the budget or the number of rows is too small for this, and where the
-    core turns out to be empty, a private coreset takes its place, as in :class:`DPKMeans`.
+    fits each block; a private aggregator finds centres that most of the k-tuples agree with; noisy
+    Lloyd steps on all rows refine the result. Where public rules say that the budget or the number
+    of rows is too small for this, and where the tuples do not agree, a private coreset takes its
+    place, as in :class:`DPKMeans`.
 
     Parameters
     ----------
     n_clusters : int, default=8
     epsilon, delta, rho, bounds, ledger : see :class:`DPKMeans`
     n_tuples : int or "auto", default="auto"
-        Number of blocks, public, at least 2. "auto": what a friendly core needs at this budget;
-        if that is more than 1000, the plan has no tuples at all, only the coreset.
-    aggregator : {"friendly_core"}, default="friendly_core"
+        Number of blocks, public, at least 2. "auto": what the aggregator needs at this budget; if
+        a friendly core needs more than 1000, the plan has no tuples at all, only the coreset.
+    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
+        "friendly_core" keeps the tuples that match most others, aligns and averages them. The
+        other two first test that far balls partition nearly all tuples. "k_averages" then
+        averages what falls to each ball, and takes hundreds of thousands of tuples;
+        "noisy_centers" adds noise to one tuple, of a scale that takes clusters hundreds of times
+        farther apart than the tuples differ. Both look at each tuple a few times only, where a
+        friendly core compares all pairs. "auto" is "friendly_core" up to 5000 tuples.
+    sampling : {"disjoint", "with_replacement"}, default="disjoint"
+        How blocks are made: each row in one block, or Poisson(1/2) copies of it in as many
+        blocks. The latter costs more than the aggregator says where copies are many, and less
+        where there are none; the plan accounts for both.
     inner : estimator, optional
-        Any clusterer with ``cluster_centers_`` of shape (n_clusters, n_features) after `fit`.
-        By default scikit-learn's ``KMeans`` from the best of a few greedy k-means++ starts. It
-        must be a function of its rows and its ``random_state`` alone.
+        Any clusterer that has ``cluster_centers_`` or ``means_`` of shape (n_clusters,
+        n_features) after `fit`, or a ``Pipeline`` of invertible transformers and such a
+        clusterer: its centres are mapped back by ``inverse_transform``. By default scikit-learn's
+        ``KMeans`` from the best of a few greedy k-means++ starts. It must be a function of its
+        rows and its ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
         centres refined by Lloyd steps.
     gamma : float, default=0.2
-        Ratio at which tuples match; at most 1/5.
+        Ratio at which tuples match in a friendly core; at most 1/5.
+    separation : float, optional
+        Of the balls of "k_averages" and "noisy_centers", in radii, more than 6. By default 7, or
+        what makes the noise of a centre a seventh of its distance to the next one.
     n_jobs : int, optional
         Blocks fitted at a time, through joblib.
     random_state : int, RandomState instance or Generator, optional
@@ -73,6 +89,8 @@ class DPKTupleKMeans(BaseDPCenters):
         Which way the released values led.
     n_tuples_ : int
         Number of blocks of the plan; 0 without a tuple stage.
+    aggregator_ : str
+        What "auto" stands for.
 
     See Also
     --------
@@ -81,12 +99,16 @@ class DPKTupleKMeans(BaseDPCenters):
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group). The core is private for replacing one tuple, which is what
-    happens when a row comes or goes: all others have the same blocks, whatever n is. Part of
-    delta pays for the core's failure, so the plan is accounted as zCDP.
+    `groups`: all rows of a group). The aggregator is private for replacing one tuple, which is
+    what happens when a row comes or goes: all others have the same blocks, whatever n is. Part of
+    delta pays for its failure, so the plan is accounted as zCDP.
 
     References
     ----------
+    Cohen, E., Kaplan, H., Mansour, Y., Stemmer, U. and Tsfadia, E. (2021). Differentially-private
+    clustering of easy instances. ICML. PrivatekMeans with PrivatekAverages or
+    PrivatekNoisyCenters, corrected.
+
     Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore:
     practical differentially private aggregation. ICML. Algorithms D.25 and D.28, with the blocks
     and the noise corrected for neighbours that differ by one row.
@@ -103,8 +125,9 @@ class DPKTupleKMeans(BaseDPCenters):
     """
 
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 n_tuples="auto", aggregator="friendly_core", inner=None, fallback="coreset",
-                 gamma=0.2, ledger=None, n_jobs=None, random_state=None):
+                 n_tuples="auto", aggregator="auto", sampling="disjoint", inner=None,
+                 fallback="coreset", gamma=0.2, separation=None, ledger=None, n_jobs=None,
+                 random_state=None):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -112,21 +135,47 @@ class DPKTupleKMeans(BaseDPCenters):
         self.bounds = bounds
         self.n_tuples = n_tuples
         self.aggregator = aggregator
+        self.sampling = sampling
         self.inner = inner
         self.fallback = fallback
         self.gamma = gamma
+        self.separation = separation
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def fit_blocks(self, pieces):
+        """Compute private cluster centres of rows that come in pieces.
+
+        Parameters
+        ----------
+        pieces : iterable of array-like of shape (n_i, n_features)
+            For example row groups of a file, partitions of a distributed table or a generator. At
+            least one piece; where the cuts are has no effect.
+
+        Returns
+        -------
+        self : object
+
+        Notes
+        -----
+        Each piece is read once. The rows are kept, as doubles: beyond 256 MB in a temporary file,
+        from which blocks and Lloyd steps read them chunk by chunk. The result is that of
+        :meth:`fit` on all rows.
+        """
+        pieces = iter(pieces)
+        first = next(pieces)
+        session = self._open_session(first, "row")
+        X = validate_quietly(self, gather(itertools.chain([first], pieces)), dtype=np.float64)
+        return self._fit_session(X, self._units(X, None), session)
 
     # -- parameters and plan ----------------------------------------------------------------------
 
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
-        if self.aggregator != "friendly_core":
-            raise ValueError("aggregator must be 'friendly_core'.")
-        if self.fallback not in ("coreset", "public"):
-            raise ValueError("fallback must be 'coreset' or 'public'.")
+        _check_choice(self.aggregator, "aggregator", ("auto", *AGGREGATORS))
+        _check_choice(self.fallback, "fallback", ("coreset", "public"))
+        _check_choice(self.sampling, "sampling", ("disjoint", "with_replacement"))
         if isinstance(self.n_tuples, str):
             if self.n_tuples != "auto":
                 raise ValueError("n_tuples must be 'auto' or an integer.")
@@ -136,32 +185,29 @@ class DPKTupleKMeans(BaseDPCenters):
             raise TypeError("inner must be an estimator.")
         if not 0 < self.gamma <= 0.2:
             raise ValueError("gamma must be positive and at most 1/5.")
+        if self.separation is not None:
+            check_real(self.separation, "separation", low=6.0, high=1e6)
+        self._stage(self._target(), n_features)[0].check()
 
-    def _tuple_budget(self, target):
-        """rho and delta of the tuple stage, and the rho of the whole plan that holds it."""
+    def _stage(self, target, n_features):
+        """The tuple stage, and the rho of the whole plan that holds it."""
         failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
         rho = target.to_rho(gaussian=False, delta_failure=failure)
-        return _TUPLE_SHARE * rho, failure, rho
-
-    def _public_tuples(self, target):
-        """The number of blocks; 0 when the budget is too small for a core."""
-        if self.n_tuples != "auto":
-            return int(self.n_tuples)
-        rho, delta, _ = self._tuple_budget(target)
-        needed = tuples_needed(rho, delta, most=_MOST_TUPLES)
-        return 0 if needed is None else needed
+        return TupleStage(
+            _TUPLE_SHARE * rho, failure, self.n_clusters, n_features, self.aggregator,
+            self.n_tuples, self.sampling, self.separation, self.gamma), rho
 
     def _plan_entries(self, target, n_features):
         bounded = self.bounds is not None
-        if not self._public_tuples(target):
+        stage, rho = self._stage(target, n_features)
+        if not stage.size:
             return engine_entries(target.to_rho(), n_features, bounds_known=bounded)
-        stage, failure, rho = self._tuple_budget(target)
         entries = [PlanEntry("count", "gaussian", _COUNT_SHARE * rho, sensitivity="one unit")]
         if not bounded:
             entries.append(PlanEntry("bound", "gaussian", _BOUND_SHARE * rho,
                                      sensitivity="one unit in the histogram of norms"))
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
-        tuples = tuple_entries(stage, failure)
+        tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
         refine = lloyd_entries(left, left, "refine/")
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
@@ -173,19 +219,21 @@ class DPKTupleKMeans(BaseDPCenters):
     # -- fit --------------------------------------------------------------------------------------
 
     def _fit(self, X, units, session, progress):
-        self.n_tuples_ = self._public_tuples(session.plan.target)
+        stage, _ = self._stage(session.plan.target, X.shape[1])
+        self.n_tuples_, self.aggregator_ = stage.size, stage.kind
         domain = self._domain(X.shape[1])
-        if not self.n_tuples_:
+        if not stage.size:
             result = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
             self.path_ = _CORESET
             return self._store(X, result.centers, result.weights, result.radius, result.status)
         domain, status = self._bounded(X, units, session, domain)
         size = float(count(session, "count", units))
-        if size < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
+        copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
+        if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
             self.path_ = _CORESET
             found = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
         else:
-            found = self._fit_tuples(X, units, session, domain, size, progress)
+            found = self._fit_tuples(X, units, session, domain, size, progress, stage)
         status = status if found.status == "ok" else found.status
         return self._store(X, found.centers, found.weights, found.radius, status)
 
@@ -202,12 +250,11 @@ class DPKTupleKMeans(BaseDPCenters):
         status = "ok" if radius is not None else "no bound found"
         return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
-    def _fit_tuples(self, X, units, session, domain, size, progress):
+    def _fit_tuples(self, X, units, session, domain, size, progress, stage):
         """The tuple stage, and Lloyd steps from what it finds."""
         tuples = self._inner_fits(X, units, session, domain)
         progress("inner fits")
-        center = aggregate_tuples(session, tuples - domain.center, domain.radius,
-                                  gamma=self.gamma)
+        center = stage.run(session, tuples - domain.center, domain.radius)
         progress("aggregation")
         if center is None and self.fallback == "coreset":
             self.path_ = _FALLBACK
@@ -221,7 +268,7 @@ class DPKTupleKMeans(BaseDPCenters):
 
     def _inner_fits(self, X, units, session, domain):
         """The k-tuples of the blocks: one for each, whatever happens in it."""
-        blocks = units.spread(session.blocks(units.size, self.n_tuples_))
+        blocks = self._blocks(units, session)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
         inner = self.inner
         if inner is None:
@@ -230,13 +277,29 @@ class DPKTupleKMeans(BaseDPCenters):
                           min_rows=self.n_clusters, prepare=partial(_clip, domain),
                           n_jobs=self.n_jobs)
 
+    def _blocks(self, units, session):
+        """The block of each row, or the rows of each block; drawn unit by unit, without looking."""
+        if self.sampling == "disjoint":
+            return units.spread(session.blocks(units.size, self.n_tuples_))
+        return copied_rows(session.unit_draws(units.size), self.n_tuples_, COPY_RATE,
+                           units.spread)
+
+
+def _check_choice(value, name, choices):
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}.")
+
 
 def _on_path(entries, *paths):
     return [dataclasses.replace(entry, paths=paths) for entry in entries]
 
 
 def _centers_of(estimator):
-    return estimator.cluster_centers_
+    """Centres of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    if isinstance(estimator, Pipeline):
+        return estimator[:-1].inverse_transform(_centers_of(estimator[-1]))
+    found = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if found is None else found
 
 
 def _start_block(rows, n_clusters, random_state):

@@ -1,0 +1,187 @@
+"""Private averages in an unknown place of a public ball, and k averages of partitioned tuples.
+
+The building blocks of PrivatekAverages [1]_ (section 4.3 and appendix A.1), corrected: they are
+private for sets of *unknown* size that differ by several elements added and removed, and always
+answer. The published ones divide by the true number of the elements that fall into a released
+segment, and run two mechanisms on one budget.
+
+References
+----------
+.. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
+   clustering of easy instances", ICML 2021.
+"""
+
+import math
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+__all__ = ["MOST_CELLS", "bounding_segment", "box_means", "boxes_fit", "extremes",
+           "interior_point", "k_averages", "qualities"]
+
+_VALUE_BITS = 26  # of a clipped coordinate
+_COUNT_STEPS = 2**10
+MOST_CELLS = 2**16
+"""Cells of the public grid of a coordinate, at most."""
+
+
+def qualities(values, cell, ball):
+    """Quality of each grid point as an interior point of some numbers.
+
+    Parameters
+    ----------
+    values : ndarray, integer-valued, in [-ball, ball]
+    cell : int
+        Grid points are -ball, -ball + cell, ... up to the first that is at least ball.
+    ball : int
+
+    Returns
+    -------
+    q : ndarray of int64
+        The smaller of the numbers of values at or below it, and at or above it, both sides
+        rounded outwards to the grid.
+    """
+    grid = np.arange(-(-2 * ball // cell) + 1)
+    place = (np.sort(values) + ball) / cell
+    below = np.searchsorted(np.floor(place), grid, side="right")
+    above = len(place) - np.searchsorted(np.ceil(place), grid, side="left")
+    return np.minimum(below, above)
+
+
+def interior_point(step, values, cell, ball, *, changes, epsilon):
+    """A grid point between the smallest and the largest of most values; epsilon-DP.
+
+    Private for `changes` additions and removals together; no values are allowed too.
+    """
+    # An element added or removed changes each of the two numbers, hence the smaller, by at most 1.
+    index = step.choice(qualities(values, cell, ball), sensitivity=changes, epsilon=epsilon)
+    return min(-ball + cell * index, ball)
+
+
+def extremes(cell, ball, *, changes, epsilon, beta):
+    """How many of the smallest and of the largest values an interior point is sought among."""
+    return math.ceil(4 * changes / epsilon * math.log(4 * (ball / cell + 1) / beta))
+
+
+def bounding_segment(step, values, cell, ball, *, changes, epsilon, beta):
+    """Middle and width of a segment that holds nearly all of the values; epsilon-DP.
+
+    Half of epsilon for each end: the m smallest and the m largest values may both change, the
+    former by one element for each one added or removed, and so the latter.
+    """
+    m = extremes(cell, ball, changes=changes, epsilon=epsilon / 2, beta=beta)
+    values = np.sort(values)
+    low, high = (interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon / 2)
+                 for part in (values[:m], values[-m:]))
+    ends = low - cell, high + cell
+    return sum(ends) / 2, float(max(abs(ends[1] - ends[0]), cell))
+
+
+def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
+    """Average of each of some sets of points, each clipped to a private box about most of it.
+
+    Parameters
+    ----------
+    step : Step
+    sets : list of ndarray of shape (n_i, p), integer-valued
+        Coordinates in [-ball, ball]; any size, 0 too.
+    cell : int
+        Resolution, in steps.
+    ball : int
+    changes : int
+        Additions and removals by which the sets of neighbours differ, all sets together.
+    epsilon, delta : float
+    beta : float
+        Chance of a useless box.
+
+    Returns
+    -------
+    means : ndarray of shape (len(sets), p)
+
+    Notes
+    -----
+    With one set, one change and p = d: the average of [1]_. Half of epsilon goes to the boxes:
+    2 p choices for a set, and each of the `changes` touches one set. A quarter goes to the sums,
+    as one Gaussian mechanism, a quarter to the sizes.
+    """
+    p = sets[0].shape[1]
+    boxes = np.array([[bounding_segment(step, column, cell, ball, changes=changes,
+                                        epsilon=epsilon / (2 * p), beta=beta / p)
+                       for column in points.T] for points in sets])
+    middle, width = boxes[..., 0], boxes[..., 1]
+    fine = 2.0**_VALUE_BITS
+    sums = np.array([np.clip(np.rint((points - m) / w * fine), -fine / 2, fine / 2)
+                     .astype(np.int64).sum(axis=0)
+                     for points, m, w in zip(sets, middle, width, strict=True)])
+    # An element has p coordinates of at most fine / 2; the changes are of different elements, so
+    # by the triangle inequality the stacked sums move by at most changes sqrt(p) fine / 2.
+    noisy = step.gaussian(sums, sensitivity=changes * math.sqrt(p) * fine / 2 * (1 + 1e-9),
+                          epsilon=epsilon / 4, delta=delta)
+    # Each change moves one size by one.
+    sizes = step.laplace(np.array([len(points) for points in sets]) * _COUNT_STEPS,
+                         sensitivity=changes * _COUNT_STEPS, epsilon=epsilon / 4)
+    share = noisy / fine / np.maximum(sizes / _COUNT_STEPS, 1.0)[:, None]
+    return middle + width * np.clip(share, -0.5, 0.5)
+
+
+def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
+    """Whether :func:`k_averages` on t tuples finds useful boxes: a public rule."""
+    changes = 2 * (math.floor(most) + 1)
+    return 2 * extremes(cell, ball, changes=changes, epsilon=epsilon / (4 * k * d),
+                        beta=beta / (k * d)) <= t
+
+
+def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, delta, beta,
+               joint=True):
+    """PrivatekAverages, after the test: a private average for each of the k balls.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        For the random order of the centres.
+    step : Step
+    tuples : ndarray of shape (t, k, d), integer-valued
+    centers : ndarray of shape (k, d)
+        Of balls that partition all but `most` tuples.
+    ball : int
+    most : float
+    cell : int
+    epsilon, delta, beta : float
+    joint : bool, default=True
+        Average the tuples as vectors of k d numbers, in place of k sets of points: less noise.
+
+    Returns
+    -------
+    means : ndarray of shape (k, d), in a random order
+
+    Notes
+    -----
+    Balls of a separation above 6 that share a tuple give the points of all tuples that either of
+    them partitions to the same centre. So at most floor(most) + 1 tuples, one of them the
+    replaced one, go elsewhere: twice as many additions and removals of a tuple, and k times that
+    of points.
+    """
+    k, d = centers.shape
+    centers = centers[session.random_order(centers)]
+    tuples = tuples[np.isfinite(tuples).all(axis=(1, 2))]
+    places = _nearest(tuples, centers)
+    changes = 2 * (math.floor(most) + 1)
+    if joint:
+        whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
+        order = np.argsort(places[whole], axis=1)
+        sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
+    else:
+        sets = [tuples[places == i] for i in range(k)]
+        changes *= k
+    found = box_means(step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta,
+                      beta=beta)
+    return found.reshape(k, d)
+
+
+def _nearest(tuples, centers):
+    """Index of the nearest centre of each point of each tuple; -1 for a tie."""
+    t, k, d = tuples.shape
+    square = cdist(tuples.reshape(-1, d), centers, "sqeuclidean")
+    nearest = square.argmin(axis=1) if len(square) else np.empty(0, dtype=int)
+    tied = np.count_nonzero(square == square.min(axis=1, keepdims=True, initial=np.inf), axis=1) > 1
+    return np.where(tied, -1, nearest).reshape(t, k)
