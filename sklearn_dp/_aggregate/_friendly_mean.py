@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from .._privacy import _accounting as accounting
 from .._privacy._grid import Grid, clip_integer_rows, row_norms_squared
@@ -387,18 +387,26 @@ def _with(route, error, share, steps):
 
 
 def _zcdp_routes(facts):
-    """A friendly core by the zCDP filter; its average is the first approach step."""
+    """A friendly core by the zCDP filter, for several parts of the points that it should keep.
+
+    Its average is the first approach step.
+    """
+    return [_zcdp_route(facts, margin) for margin in (0.0, 0.7, 1.5)]
+
+
+def _zcdp_route(facts, margin):
     n = facts.sampled
     # Noise of sd sqrt(n / (8 rho)) on centred counts of 0.47 n, a threshold at the quantile of
-    # delta / 4n, and 1.5 standard deviations above it: more than nine points in ten stay.
-    level = 1.5 - float(ndtri(facts.delta / 4 / (n + 1)))
+    # delta / 4n, and `margin` standard deviations above it.
+    level = margin - float(ndtri(facts.delta / 4 / (n + 1)))
     core = (level / 0.47) ** 2 / (8 * n)
     size = _size_share(n, facts.delta / 2)
-    if core + 2 * size > 0.5 * facts.rho:
+    if core + 2 * size > 0.6 * facts.rho:
         core, size = 0.4 * facts.rho, 0.05 * facts.rho
-        return [_Route("zcdp", core + 2 * size, math.inf, (core, size))]
-    start = 2.3 * facts.diameter * facts.size / n
-    return [_Route("zcdp", core + 2 * size, start, (core, size))]
+        return _Route("zcdp", core + 2 * size, math.inf, (core, size))
+    # The lower bound of the size of the core is about n / 10 below it.
+    start = 2 * facts.diameter * facts.size / (n * (float(ndtr(margin)) - 0.1))
+    return _Route("zcdp", core + 2 * size, start, (core, size))
 
 
 def _size_share(n, delta):
