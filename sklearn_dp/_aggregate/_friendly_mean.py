@@ -42,6 +42,7 @@ RADII = (1e-6, 1e12)
 
 _LARGEST = 1e150  # larger entries are cut to this, so that no square overflows
 _SLACK = 0.2  # share of far pairs that the diameter may leave
+_SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
 _CHUNK_ENTRIES = 2**22
 _BINS = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
 """Binary logarithms of the edges of the bins of distances, fine at the top."""
@@ -105,6 +106,7 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, 
     if diameter is None:
         share = (0.06 if refine else 0.1) * rho
         entries.append(PlanEntry("diameter", "gaussian", share, uses=None,
+                                 max_rho=(0.3 if refine else 0.1) * rho,
                                  sensitivity="2 pairs for each point"))
     left = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
     rest = _refine_entries(left, delta, core) if refine else fc_average_entries(left, delta)
@@ -204,7 +206,8 @@ def _rest(result):
 def _fit_published(session, points, domain, diameter, radii, locate):
     """FC_Avg, and FC_Avg_UnknownDiam."""
     if diameter is None:
-        diameter = _search(session, points, radii, _published_slack)
+        diameter = _search(session, points, radii, _published_slack,
+                           session.remaining("diameter"))
     default = np.zeros(points.shape[1])
     if diameter is None:
         return FriendlyMeanResult(default, math.inf, math.nan, math.nan, "no diameter found", "")
@@ -219,10 +222,9 @@ def _published_slack(share, failure=0.05):
     return math.sqrt(4 * math.log(1 / failure) / share)
 
 
-def _search(session, points, radii, slack):
+def _search(session, points, radii, slack, rho):
     radii = radius_grid(*RADII) if radii is None else radii
-    return find_radius(session, "diameter", points, radii, slack=slack,
-                       rho=session.remaining("diameter"))
+    return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
 def _fit_refined(session, points, domain, diameter, radii, locate):
@@ -248,10 +250,23 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
 
 
 def _diameter(session, points, radii, size):
-    """Half as much again as the diameter of about 80 % of the pairs, or None."""
-    sample = points[_sample(session, points, size)]
+    """Half as much again as the diameter of most pairs; None if there are too few points to tell.
+
+    A step of the search compares u, the far pairs over n, with a part of n. Its noise must be
+    well below that and below what is left of n, or else a wrong turn sends the search to a
+    radius that has nothing to do with the data.
+    """
     most = min(max(size, 1.0), _most_pairs(points.shape[1]))
-    found = _search(session, sample, radii, _SLACK * most)
+    radii = radius_grid(*RADII) if radii is None else radii
+    n_steps = max(1, (len(radii) - 1).bit_length())
+    # A step has noise of sd 2 / sqrt(2 rho): at most n / (2 SURE), if the entry can pay for it.
+    nominal, cap = session.plan["diameter"].rho, session.remaining("diameter")
+    rho = min(max(nominal, n_steps * 2 * (2 * _SURE / most) ** 2), cap)
+    doubt = _SURE * 2 / (math.sqrt(2 * rho / n_steps) * most)
+    if doubt > 0.5 * (1 + 1e-9):
+        return None
+    found = _search(session, points[_sample(session, points, size)], radii,
+                    max(_SLACK, doubt) * most, rho)
     return None if found is None else 1.5 * found
 
 

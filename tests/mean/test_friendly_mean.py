@@ -120,3 +120,15 @@ def test_replay_audit(options, groups):
     X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3
     result = replay_audit(FriendlyMean(**options), X, groups=groups)
     assert result.passed, result
+
+
+@pytest.mark.parametrize("n", [100, 300, 500, 1000])
+def test_an_unknown_diameter_is_found_or_said_to_be_missing(n):
+    """Too few points for the search must show in `status_`, not in a mean that is nowhere."""
+    for seed in range(15):
+        X = 6.4e6 + 1000 * np.random.default_rng(seed).normal(size=(n, 2))
+        fitted = FriendlyMean(epsilon=1.0, random_state=seed).fit(X)
+        if fitted.status_ == "ok":
+            assert np.linalg.norm(fitted.mean_ - 6.4e6) < 5000
+        else:
+            assert n < 500
