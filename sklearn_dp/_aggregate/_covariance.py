@@ -26,11 +26,13 @@ from ._centering import noise_sd
 
 __all__ = [
     "FORMS",
+    "WEIGHT_STEPS",
     "Ellipsoid",
     "component_weights",
     "exact_moments",
     "fit_gram",
     "moment_entries",
+    "normal_quantile",
     "refine",
 ]
 
@@ -331,7 +333,7 @@ def _unclip(second, square, d):
     return t * np.eye(d) + (second - trace * np.eye(d)) / c1
 
 
-def _quantile(share, d):
+def normal_quantile(share, d):
     """Squared length that holds a share of a standard normal law."""
     return float(chdtri(d, 1 - share))
 
@@ -363,7 +365,7 @@ def _updated(ellipsoid, count, mean, second, noise, form, ball, last):
     upper = np.maximum(values, min(0.01, 0.1 * level + 1e-9)) if seen or last else (
         np.maximum(values, 0.0) + min(level, 1.0) + 1e-3)
     parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
-    square = _quantile(0.9, d) if seen else (
+    square = normal_quantile(0.9, d) if seen else (
         float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum())))
     axes, scales = _composed(ellipsoid, vectors, np.sqrt(upper), form)
     shift = _within(mean, math.sqrt(ellipsoid.square))
@@ -434,7 +436,7 @@ def refine(session, rows, units, ellipsoids, *, assign, form="full", least_round
 def _round_share(ellipsoids, d, form, budget):
     """Enough for the noise to be small against a whitened component, within limits."""
     n = float(np.median([e.weight for e in ellipsoids]))
-    level = _quantile(0.9, d) * _noise_norm(d, form) * noise_sd(budget) / n
+    level = normal_quantile(0.9, d) * _noise_norm(d, form) * noise_sd(budget) / n
     return float(np.clip((level / _LEVEL) ** 2, *_ROUND_SHARES))
 
 
@@ -445,10 +447,10 @@ def _last_radius(ellipsoids, d, rho, seen):
     n = float(np.median([e.weight for e in ellipsoids]))
 
     def error(q):
-        square = _quantile(q, d)
+        square = normal_quantile(q, d)
         return _LOSSES[q] + square**2 / (4 * rho * n * _kept(square, d + 2) ** 2)
 
-    return math.sqrt(_quantile(min(_LOSSES, key=error), d))
+    return math.sqrt(normal_quantile(min(_LOSSES, key=error), d))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def location_entries(rho, share, *, bounds_known, centered=False, prefix=""):
         for name in names)
 
 
-def locate(session, X, units, domain, *, fraction=0.99, prefix=""):
+def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
     """Find a ball about the mean that holds most of the rows.
 
     Parameters
@@ -70,6 +70,8 @@ def locate(session, X, units, domain, *, fraction=0.99, prefix=""):
         None: no public bound is known.
     fraction : float, default=0.99
         Share of the units that the ball should hold.
+    wider : float, default=1.0
+        How much larger the ball is made in the end.
     prefix : str
 
     Returns
@@ -100,7 +102,7 @@ def locate(session, X, units, domain, *, fraction=0.99, prefix=""):
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         if domain.radius > before / 4:
             break
-    sd = math.sqrt(variance)
+    sd, domain = math.sqrt(variance), _box(domain.center, wider * domain.radius)
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
     return Located(Rows.quantise(X, domain), domain, max(count, 4 * sd, 1.0), sd, status)

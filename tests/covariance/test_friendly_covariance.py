@@ -206,13 +206,13 @@ def test_sensitivities_hold_and_are_tight(form, groups):
 
 def test_clipping_is_undone():
     """C8 of the specification: the share of the variance that survives."""
-    assert _covariance._kept(_covariance._quantile(0.9, 10), 10) == pytest.approx(0.968, abs=5e-4)
-    assert _covariance._kept(_covariance._quantile(0.5, 10), 10) == pytest.approx(0.7936, abs=5e-5)
-    assert _covariance._kept(_covariance._quantile(0.7, 2), 2) == pytest.approx(0.7)
+    assert _covariance._kept(_covariance.normal_quantile(0.9, 10), 10) == pytest.approx(0.968, abs=5e-4)
+    assert _covariance._kept(_covariance.normal_quantile(0.5, 10), 10) == pytest.approx(0.7936, abs=5e-5)
+    assert _covariance._kept(_covariance.normal_quantile(0.7, 2), 2) == pytest.approx(0.7)
     rng = np.random.default_rng(0)
     for t in (0.5, 1.0, 1.3):
         Z = rng.normal(size=(400000, 4)) * np.sqrt(t * np.array([1.1, 1.0, 1.0, 0.9]))
-        square = _covariance._quantile(0.9, 4)
+        square = _covariance.normal_quantile(0.9, 4)
         factor = np.minimum(1, np.sqrt(square / np.sum(Z**2, axis=1)))
         clipped = (Z * factor[:, None]).T @ (Z * factor[:, None]) / len(Z)
         assert np.allclose(np.diag(_covariance._unclip(clipped, square, 4)),
@@ -226,7 +226,7 @@ def test_the_errors_are_those_of_theory():
         for seed in range(9):
             X, truth = normal(n, d, 20.0, seed=seed)
             model = FriendlyCovariance(rho=rho, random_state=seed).fit(X)
-            square = _covariance._quantile(0.9, d)
+            square = _covariance.normal_quantile(0.9, d)
             oracle = d * (d + 1) * (1 / n + square**2 / (4 * 0.6 * rho * n**2))
             ratios.append(error(truth, model.covariance_) / oracle**0.5)
         assert 0.7 < np.median(ratios) < 1.25

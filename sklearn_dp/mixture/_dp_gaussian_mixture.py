@@ -1,0 +1,300 @@
+"""Differentially private Gaussian mixtures."""
+
+import numpy as np
+from scipy.linalg import rq
+from sklearn.base import DensityMixin
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate._covariance import FORMS
+from .._aggregate._mixture import fit_mixture, mixture_entries
+from .._base import BaseDPEstimator, check_integer
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["DPGaussianMixture"]
+
+
+class DPGaussianMixture(DensityMixin, BaseDPEstimator):
+    """Weights, means and covariances of a Gaussian mixture, with differential privacy.
+
+    The private k-means engine isolates the components; rounds of private expectation
+    maximisation then release the counts, sums and second moments of all components at the price
+    of one. Each component is whitened by what has been released of it and clipped in that norm,
+    so that noise is in proportion to its own covariance. Most accurate for components that are
+    separated, by about four standard deviations or more.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        As in :class:`sklearn.mixture.GaussianMixture`. What has fewer parameters needs fewer
+        rows.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: location and scale are found privately,
+        which costs very little here.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Released weights, in decreasing order.
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_ : ndarray
+        Of shape (n_components, n_features, n_features) for "full", (n_features, n_features) for
+        "tied", (n_components, n_features) for "diag" and (n_components,) for "spherical".
+    precisions_, precisions_cholesky_ : ndarray
+        Their inverses, and factors of these, of the same shapes.
+    size_ : float
+        Released noisy number of units.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPKMeans : The centres only.
+    FriendlyCovariance : One component.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group, which share one weight), by exact Gaussian-DP
+    accounting, on all data, whether they are a mixture or not. The number of rows is not public;
+    the number of components is, and there always are `n_components` of them.
+
+    `predict`, `predict_proba`, `score_samples`, `score`, `bic` and `aic` are functions of the
+    released mixture and of the rows they are given. They cost nothing, and what they tell of
+    private rows is not private: publish none of it, and do not choose `n_components` by it. The
+    hard part is the covariances: about ``n_features ** 2 / epsilon`` rows for each component are
+    needed.
+
+    References
+    ----------
+    Kamath, G., Sheffet, O., Singhal, V. and Ullman, J. (2019). Differentially private algorithms
+    for learning mixtures of separated Gaussians. NeurIPS.
+    Biswas, S., Dong, Y., Kamath, G. and Ullman, J. (2020). CoinPress: practical private mean and
+    covariance estimation. NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.mixture import DPGaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(7500, 2)), rng.normal(size=(2500, 2)) * [3, 1] + 20])
+    >>> model = DPGaussianMixture(2, epsilon=1.0).fit(X)
+    >>> model.weights_.round(1)
+    array([0.8, 0.2])
+    >>> model.means_.round(0) + 0.0
+    array([[ 0.,  0.],
+           [20., 20.]])
+    """
+
+    def __init__(self, n_components=1, *, covariance_type="full", epsilon=None, delta=1e-6,
+                 rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        check_integer(self.n_components, "n_components", low=1)
+        if not isinstance(self.covariance_type, str) or self.covariance_type not in FORMS:
+            raise ValueError(f"covariance_type must be one of {FORMS}.")
+
+    def _plan_entries(self, target, n_features):
+        return mixture_entries(target.to_rho(), n_features, self.n_components,
+                               bounds_known=self.bounds is not None)
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None):
+        """Release a Gaussian mixture of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group, and each group has the same total weight.
+
+        Returns
+        -------
+        self : DPGaussianMixture
+
+        Warns
+        -----
+        UtilityWarning
+            If components are hidden in the noise. It depends on released values only.
+        """
+        return self._fit_validated(X, groups)
+
+    def _fit(self, X, units, session, progress):
+        result = fit_mixture(session, X, units, self._domain(X.shape[1]), self.n_components,
+                             self.covariance_type, progress)
+        self.weights_, self.means_ = result.weights, result.means
+        self.size_, self.status_ = result.size, result.status
+        shapes = [_shape(axes, scales, self.covariance_type)
+                  for axes, scales in zip(result.axes, result.scales, strict=True)]
+        pick = shapes[0] if self.covariance_type == "tied" else [
+            np.array(part) for part in zip(*shapes, strict=True)]
+        self.covariances_, self.precisions_, self.precisions_cholesky_ = pick
+
+    # -- what is done with the mixture ------------------------------------------------------------
+
+    def to_sklearn(self):
+        """The released mixture as an estimator of scikit-learn.
+
+        Returns
+        -------
+        mixture : sklearn.mixture.GaussianMixture
+            Fitted; it holds the released parameters only.
+        """
+        check_is_fitted(self)
+        mixture = GaussianMixture(self.n_components, covariance_type=self.covariance_type)
+        for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_",
+                     "n_features_in_"):
+            setattr(mixture, name, getattr(self, name))
+        mixture.converged_, mixture.n_iter_ = True, 0
+        return mixture
+
+    def predict(self, X):
+        """Index of the most likely component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+        """
+        X = self._validate_predict(X)
+        return self.to_sklearn().predict(X)
+
+    def predict_proba(self, X):
+        """Probability of each component given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_components)
+        """
+        X = self._validate_predict(X)
+        return self.to_sklearn().predict_proba(X)
+
+    def score_samples(self, X):
+        """Log-density of the released mixture at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+        """
+        X = self._validate_predict(X)
+        return self.to_sklearn().score_samples(X)
+
+    def score(self, X, y=None):
+        """Mean log-density of rows: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X):
+        """Bayesian information criterion on `X`: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bic : float
+        """
+        X = self._validate_predict(X)
+        return float(self.to_sklearn().bic(X))
+
+    def aic(self, X):
+        """Akaike information criterion on `X`: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        aic : float
+        """
+        X = self._validate_predict(X)
+        return float(self.to_sklearn().aic(X))
+
+    def sample(self, n_samples=1, *, random_state=None):
+        """Rows from the released mixture: synthetic data that cost no privacy.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState instance, optional
+            Of this sample only.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int of shape (n_samples,)
+            Component of each row.
+        """
+        mixture = self.to_sklearn().set_params(random_state=random_state)
+        return mixture.sample(n_samples)
+
+
+def _shape(axes, scales, form):
+    """Covariance, precision and its factor as scikit-learn has them."""
+    if form == "spherical":
+        return scales[0] ** 2, scales[0] ** -2.0, 1 / scales[0]
+    if form == "diag":
+        return scales**2, scales**-2.0, 1 / scales
+    factor, inverse = axes * scales, axes / scales
+    # Upper triangular, of positive diagonal: P P^T is the precision.
+    upper, _ = rq(inverse)
+    return (_symmetric(factor @ factor.T), _symmetric(inverse @ inverse.T),
+            upper * np.where(np.diag(upper) < 0, -1.0, 1.0))
+
+
+def _symmetric(matrix):
+    return (matrix + matrix.T) / 2
