@@ -3,8 +3,12 @@
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
 from .cluster import DPKMeans, DPKTupleKMeans, DPOneCluster
+from .covariance import FriendlyCovariance
+from .decomposition import DPPCA
 from .mean import FriendlyMean
+from .mixture import DPGaussianMixture
 
-__all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster", "FriendlyMean", "PrivacyBudget",
+__all__ = ["DPGaussianMixture", "DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPPCA",
+           "FriendlyCovariance", "FriendlyMean", "PrivacyBudget",
            "PrivacyLedger"]
 __version__ = "0.1.0.dev0"
