@@ -5,10 +5,11 @@ from ._privacy._ledger import PrivacyLedger
 from .cluster import DPKMeans, DPKTupleKMeans, DPOneCluster
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
+from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
 
 __all__ = ["DPGaussianMixture", "DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPPCA",
-           "FriendlyCovariance", "FriendlyMean", "PrivacyBudget",
+           "FederatedDPKMeans", "FriendlyCovariance", "FriendlyMean", "PrivacyBudget",
            "PrivacyLedger"]
 __version__ = "0.1.0.dev0"

@@ -28,10 +28,13 @@ MUTATED = {
     "DPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}],
     "FriendlyMean": [{"rho": 8.0, "locate": "zcdp"}],
+    "FederatedDPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
 }
 # Bugs that are none: FriendlyMean has no labels, and a group is one point of it, without a weight.
 HARMLESS = {"FriendlyMean": {"group weight ignored", "labels in the pickle",
-                             "labels in the HTML display"}}
+                             "labels in the HTML display"},
+            # A client is one vector, clipped as a whole: its rows need no weights.
+            "FederatedDPKMeans": {"group weight ignored"}}
 
 
 def instances():

@@ -23,6 +23,7 @@ __all__ = [
     "histogram",
     "private_radius",
     "quantile_from_histogram",
+    "radius_from_bins",
     "safe_norms",
     "stability_histogram",
     "vector_sum",
@@ -323,7 +324,7 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
         bins[start:start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
     noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
-    return _radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
+    return radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
 
 
 def safe_norms(X):
@@ -336,8 +337,9 @@ def safe_norms(X):
     return largest * np.sqrt(total)
 
 
-def _radius_from_bins(noisy, edges, noise_sd, fraction):
-    """Post-processing: bins that stand out of the noise, and the quantile among them."""
+def radius_from_bins(noisy, edges, noise_sd, fraction):
+    """A radius (or None) from noisy bins of norms: those that stand out of the noise, and the
+    quantile among them. Post-processing."""
     level = noise_sd * math.sqrt(2 * math.log(20 * len(noisy)))
     seen = np.where(noisy > level, noisy, 0.0)
     if not seen.any():

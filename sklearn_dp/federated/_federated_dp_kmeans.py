@@ -1,0 +1,379 @@
+"""K-means over clients that keep their data, with public server data."""
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from .._aggregate._blocks import block_rows
+from .._base import check_integer, check_real, validate_quietly
+from .._privacy._domain import Domain
+from .._privacy._session import PrivacyPlan, PrivacySession
+from .._sklearn_compat import with_callbacks
+from ..cluster._centers import BaseDPCenters
+from ._engines import LocalEngine, run_rounds
+from ._plan import entries_of
+from ._server import Setup, first_message, server_update
+from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
+
+__all__ = ["FederatedDPKMeans"]
+
+_STARTS = ("feddp", "kmeans++", "lloyd", "sphere_packing")
+_BLOCK = 2**16  # rows of a client, where nobody says who holds what
+_ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
+
+
+class FederatedDPKMeans(BaseDPCenters):
+    """K-means over clients that keep their data, with a differential privacy guarantee.
+
+    Three rounds: the clients' second moment gives a subspace; in it, each client counts its rows
+    next to each public point of the server, whose weighted clustering costs nothing; the rows
+    next to each of its centres are averaged in the whole space. Lloyd rounds may follow. A client
+    sends vectors of integers that are of use only in their sum; the server adds noise to the sums
+    and sees nothing else.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    epsilon, delta, rho : see :class:`~sklearn_dp.DPKMeans`
+    bounds : float or pair (low, high), optional
+        Public bounds of the rows. None: the ball about the mean of the server's points that holds
+        them; without these, a radius is estimated privately, and paid for.
+    privacy_unit : {"auto", "row", "client"}, default="auto"
+        Who is protected: a row, or a client with all its rows. "auto": a client where the fit is
+        told who the clients are, a row otherwise.
+    server_init : {"feddp", "kmeans++", "lloyd", "sphere_packing"}, default="feddp"
+        Where Lloyd rounds start: from the rounds above, from the server's points alone, or from
+        public points that are far apart.
+    n_lloyd : int or "auto", default="auto"
+        Lloyd rounds; "auto": none where there are server data, else 2; 5 after another start.
+    max_rows_per_client : int, optional
+        Public; for clients as the unit. A client uses its first rows up to this number, and what
+        clients send is clipped to what such a client would send with the server's rows (50 by
+        default). It need not be exact.
+    method : {"default", "paper"}, default="default"
+        "default": averages about released centres, shares of the budget tuned for exact
+        accounting. "paper": the paper's averages about the public centre, and its split.
+    count_noise : {"gaussian", "laplace"}, default="gaussian"
+        "laplace" as in the paper; the plan is then accounted as zCDP.
+    client_bounds : dict, optional
+        For clients as the unit: norm that a vector is clipped to, over the largest norm that a
+        client may have. By name, such as ``{"second moment": 0.2}``.
+    client_timeout : float, optional
+        Seconds after which a client that does not answer is given up.
+    engine : {"local", "flower"}, default="local"
+        "flower" for :meth:`fit_clients` with a Flower ``Grid`` (extra ``federated``).
+    ledger, n_jobs, random_state : see :class:`~sklearn_dp.DPKTupleKMeans`
+
+    Attributes
+    ----------
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+        See :class:`~sklearn_dp.DPKMeans`. A client weighs one, shared by its rows, where clients
+        are the unit; there are no labels after :meth:`fit_clients`.
+    subspace_ : ndarray of shape (q, n_features), or None
+        Orthonormal rows that span the released subspace; None without one.
+    server_points_ : ndarray of shape (m, n_features), or None
+        The server's distinct points, on the public grid.
+    server_weights_ : ndarray of shape (m,), or None
+        Their noisy weights.
+    n_rounds_ : int
+    communication_ : list of dict
+        For each round, numbers and bytes that a client receives and sends, from public shapes.
+
+    See Also
+    --------
+    elbow : Chooses `n_clusters` from the noisy weights, at no cost.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (one client), by exact Gaussian-DP accounting, towards everybody who sees what the server
+    sends and publishes; the sums themselves are seen by a trusted aggregator, or by nobody under
+    secure aggregation. `X_server` is public and gets no protection: never draw it from clients.
+
+    A client that fails, hangs, or answers nonsense counts as empty. The noise stays the same, and
+    so does the guarantee, unless rows are the unit and a client fails because of single rows.
+
+    Accuracy is best where server points lie near all the clusters; without server data
+    :class:`~sklearn_dp.DPKMeans` on pooled rows is far better, where pooling is an option.
+
+    References
+    ----------
+    Scott, J., Lampert, C. H. and Saulpic, D. (2025). Differentially private federated k-means
+    clustering with server-side data. ICML. Algorithms 1 and 2, with noise for the squared radius
+    in step 1, which the released code lacks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import FederatedDPKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> places = np.array([[-0.5, 0.0], [0.5, 0.0]])
+    >>> X = np.repeat(places, 5000, axis=0) + 0.05 * rng.normal(size=(10000, 2))
+    >>> server = np.repeat(places, 20, axis=0) + 0.05 * rng.normal(size=(40, 2))
+    >>> model = FederatedDPKMeans(n_clusters=2, epsilon=1.0).fit(X, X_server=server)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+
+    _server = None  # public points of the fit that is going on
+
+    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 privacy_unit="auto", server_init="feddp", n_lloyd="auto",
+                 max_rows_per_client=None, method="default", count_noise="gaussian",
+                 client_bounds=None, client_timeout=None, engine="local", ledger=None, n_jobs=None,
+                 random_state=None):
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.privacy_unit = privacy_unit
+        self.server_init = server_init
+        self.n_lloyd = n_lloyd
+        self.max_rows_per_client = max_rows_per_client
+        self.method = method
+        self.count_noise = count_noise
+        self.client_bounds = client_bounds
+        self.client_timeout = client_timeout
+        self.engine = engine
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # -- fit ------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y=None, *, groups=None, X_server=None):
+        """Simulate a federation over the rows of one array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        groups : array-like of shape (n_samples,), optional
+            Which client holds each row. With ``privacy_unit="auto"`` or "client" the guarantee is
+            for all rows of a client; with "row" it has no effect on the result, bit for bit.
+        X_server : array-like of shape (m, n_features), optional
+            Public points.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+        """
+        if self.privacy_unit == "client" and groups is None:
+            raise ValueError("privacy_unit='client' needs groups: the client of each row.")
+        with self._serving(X_server):
+            session = self._open_session(X, self._unit(groups is not None))
+            X = validate_quietly(self, X, dtype=[np.float64, np.float32])
+            return self._fit_session(X, self._units(X, groups), session)
+
+    @with_callbacks
+    def fit_clients(self, clients, *, n_features=None, X_server=None):
+        """Fit to clients of which nothing but sums comes back.
+
+        Parameters
+        ----------
+        clients : iterable, mapping, or Flower Grid
+            Each client is an array of rows, a function without arguments that returns one (it is
+            called in every round), or an object with a method ``update(kind, message)`` that
+            returns what :func:`client_update` does. Objects may have a ``client_id``; ids must
+            be distinct. With ``engine="flower"``, the ``Grid`` of a ServerApp.
+        n_features : int, optional
+            Public number of columns; needed without `X_server`.
+        X_server : array-like of shape (m, n_features), optional
+            Public points.
+
+        Returns
+        -------
+        self : object
+
+        Notes
+        -----
+        The unit of privacy is the client, unless ``privacy_unit="row"``.
+        """
+        with self._serving(X_server):
+            if n_features is None and self._server is None:
+                raise ValueError("n_features must be given where there is no X_server.")
+            width = self._server.shape[1] if n_features is None else n_features
+            width = check_integer(width, "n_features", low=1)
+            engine = self._make_engine(clients)
+            plan = self._make_plan(width, self._unit(True))
+            session = PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
+                                     label=type(self).__name__)
+            self.n_features_in_ = width
+            return self._fit_session(None, engine, session)
+
+    def _make_engine(self, clients):
+        if self.engine == "flower":
+            from ._flower import FlowerEngine
+
+            return FlowerEngine(clients, seconds=self.client_timeout)
+        clients = list(clients.values() if isinstance(clients, Mapping) else clients)
+        ids = [getattr(client, "client_id", number) for number, client in enumerate(clients)]
+        if len(set(ids)) < len(ids):
+            raise ValueError("clients: every client_id must occur once.")
+        return LocalEngine(clients, self.n_jobs, self.client_timeout)
+
+    def _fit(self, X, units, session, progress):
+        per_client = session.plan.unit == "group"
+        d = self.n_features_in_
+        engine = units if X is None else LocalEngine(_partition(X, units), self.n_jobs)
+        state = first_message(self._setup(d, per_client, session.rng("start")), session)
+        state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
+        self.n_rounds_ = len(self.communication_)
+        self.subspace_ = state.subspace
+        self.server_points_ = (None if state.proxy is None
+                               else state.proxy * state.unit + state.domain.center)
+        self.server_weights_ = None if state.proxy is None else state.weights
+        self.radius_, self.status_ = state.domain.radius, state.status
+        self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
+        if X is None:
+            del self.labels_
+
+    # -- public facts ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _serving(self, X_server):
+        """Have the server's points at hand for the time of a fit."""
+        if X_server is not None:
+            self._server = check_array(X_server, dtype=np.float64, input_name="X_server")
+        try:
+            yield
+        finally:
+            self.__dict__.pop("_server", None)
+
+    def _unit(self, told):
+        return "group" if told and self.privacy_unit != "row" else "row"
+
+    def privacy_plan(self, n_features, *, unit="row", X_server=None):
+        """What a fit would release and spend, before any data are seen.
+
+        Parameters
+        ----------
+        n_features : int
+        unit : {"row", "group"}, default="row"
+            "group" for clients as the unit.
+        X_server : array-like of shape (m, n_features), optional
+            With server data there are other rounds than without.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+        """
+        with self._serving(X_server):
+            return super().privacy_plan(n_features, unit=unit)
+
+    def _domain(self, n_features):
+        domain = super()._domain(n_features)
+        if domain is not None or self._server is None:
+            return domain
+        # Public points: their mean and their radius about it.
+        center = self._server.mean(axis=0)
+        reach = np.linalg.norm(self._server - center, axis=1).max(initial=0.0)
+        return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-300))
+
+    def _check_parameters(self, n_features):
+        super()._check_parameters(n_features)
+        for name, known in (("privacy_unit", ("auto", "row", "client")),
+                            ("server_init", _STARTS), ("method", ("default", "paper")),
+                            ("count_noise", ("gaussian", "laplace")),
+                            ("engine", ("local", "flower"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}.")
+        self._check_rounds()
+        if self.max_rows_per_client is not None:
+            check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
+        if self.client_timeout is not None:
+            check_real(self.client_timeout, "client_timeout")
+        for name, value in dict(self.client_bounds or {}).items():
+            check_real(value, f"client_bounds[{name!r}]", high=1 + 1e-12)
+        self._check_server(n_features)
+
+    def _check_rounds(self):
+        if isinstance(self.n_lloyd, str):
+            if self.n_lloyd != "auto":
+                raise ValueError("n_lloyd must be an integer or 'auto'.")
+            return
+        check_integer(self.n_lloyd, "n_lloyd", low=0 if self.server_init == "feddp" else 1)
+
+    def _check_server(self, n_features):
+        if self._server is None:
+            if self.server_init in ("kmeans++", "lloyd"):
+                raise ValueError(f"server_init={self.server_init!r} needs X_server.")
+            return
+        if self._server.shape[1] != n_features:
+            raise ValueError("X_server must have as many columns as X.")
+        if len(np.unique(self._server, axis=0)) < self.n_clusters:
+            raise ValueError("X_server must hold at least n_clusters distinct points.")
+
+    @property
+    def _n_lloyd(self):
+        if self.n_lloyd != "auto":
+            return self.n_lloyd
+        if self.server_init != "feddp":
+            return _ROUNDS_OF_A_START
+        return 0 if self._server is not None else _ROUNDS_WITHOUT_SERVER
+
+    def _setup(self, n_features, per_client, rng):
+        paper = self.method == "paper"
+        return Setup(
+            self.n_clusters, n_features, self._domain(n_features),
+            self._server, self._start(n_features, rng), self._n_lloyd, per_client,
+            residuals=not paper, local_means=paper and per_client,
+            most_rows=self.max_rows_per_client, shares=self.client_bounds,
+            laplace=self.count_noise == "laplace")
+
+    def _start(self, n_features, rng):
+        """Public centres from the public domain, or None for the method's own rounds."""
+        k, server = self.n_clusters, self._server
+        if self.server_init == "kmeans++":
+            return lambda domain: server_kmeans_plusplus(server, k, int(rng.integers(2**31)))
+        if self.server_init == "lloyd":
+            return lambda domain: server_lloyds(server, k, rng)
+        if self.server_init == "sphere_packing":
+            return lambda domain: domain.center + sphere_packing(k, n_features, domain.radius, rng)
+        return None
+
+    # -- plan -----------------------------------------------------------------------------------
+
+    def _make_plan(self, n_features, unit):
+        target = self._check_shared()
+        self._domain(n_features)
+        self._check_parameters(n_features)
+        rounds = self._setup(n_features, unit == "group", None).rounds
+        entries = entries_of(rounds, target, unit, paper=self.method == "paper",
+                             laplace=self.count_noise == "laplace")
+        return PrivacyPlan(target, entries, unit, _notes(unit))
+
+
+def _notes(unit):
+    who = "a client with all its rows" if unit == "group" else "a row"
+    return (f"The unit is {who}. The server's points are public.",)
+
+
+def _partition(X, units):
+    """The rows of each client, read when it is asked."""
+    if units.index is None:
+        parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
+    else:
+        parts = block_rows(units.index, units.size)
+    return [_Reader(X, part) for part in parts]
+
+
+class _Reader:
+    """A client that reads its rows from an array."""
+
+    def __init__(self, X, part):
+        self._X, self._part = X, part
+
+    def __call__(self):
+        return self._X[self._part]

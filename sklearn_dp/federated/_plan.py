@@ -1,0 +1,118 @@
+"""The budget of a federated fit: what each release gets."""
+
+import math
+from functools import lru_cache
+
+from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
+from .._privacy._session import GAUSSIAN, PlanEntry
+from ._protocol import ANSWERS, is_count
+
+__all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
+
+SHARES = {
+    "bound": 0.05, "center sum": 0.04, "center count": 0.01,
+    "second moment": 0.50, "weights": 0.10, "lift sums": 0.35, "lift counts": 0.05,
+    "client means": 0.35, "client presence": 0.05, "lloyd sums": 0.35, "lloyd counts": 0.05,
+}
+"""Shares of rho, over their sum: the specification's, tuned on the paper's synthetic data."""
+
+PAPER_SPLIT = {
+    "row": {"second moment": 0.20, "weights": 0.20, "lift sums": 0.45, "lift counts": 0.15,
+            "lloyd sums": 0.50, "lloyd counts": 0.50},
+    "group": {"second moment": 0.35, "weights": 0.10, "client means": 0.45,
+              "client presence": 0.10, "lloyd sums": 0.50, "lloyd counts": 0.50},
+}
+"""Shares of epsilon that the paper recommends (appendix H.1), for rows and for clients."""
+
+_WORDS = {
+    "bound": "1: a row is in one bin of the norms",
+    "center sum": "radius", "center count": "1",
+    "second moment": "squared radius, in Frobenius norm",
+    "weights": "1: a row has one nearest server point",
+    "lift sums": "length that residuals are clipped to", "lift counts": "1",
+    "lloyd sums": "length that residuals are clipped to", "lloyd counts": "1",
+    "client means": "norm that local means are clipped to",
+    "client presence": "norm that presence bits are clipped to",
+}
+
+
+def entries_of(rounds, target, unit, *, paper=False, laplace=False):
+    """Plan entries of the rounds.
+
+    Parameters
+    ----------
+    rounds : tuple of str
+    target : PrivacyBudget
+    unit : {"row", "group"}
+    paper : bool
+        The paper's split of epsilon, instead of the shares of rho.
+    laplace : bool
+        Laplace noise for counts, as in the paper; the plan is then accounted as zCDP.
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        Within the target.
+    """
+    uses = {}
+    for kind in rounds:
+        for name in ANSWERS[kind]:
+            uses[name] = uses.get(name, 0) + 1
+    mechanism = {name: "laplace" if laplace and is_count(name) else GAUSSIAN for name in uses}
+    gaussian = not any(kind == "laplace" for kind in mechanism.values())
+    rho = target.to_rho(gaussian=gaussian)
+    costs = (_paper_costs(uses, mechanism, rho, target.delta, unit) if paper
+             else _shared_costs(uses, rho))
+    words = _WORDS if unit == "row" else {
+        name: "norm that the whole vector of a client is clipped to" for name in uses}
+    return tuple(PlanEntry(name, mechanism[name], costs[name], uses=uses[name],
+                           sensitivity=words[name]) for name in uses)
+
+
+def _shared_costs(uses, rho):
+    """Shares of rho; every use of an entry has its own."""
+    whole = math.fsum(SHARES[name] * uses[name] for name in uses)
+    # Rounded down twice: shares of sum at most one then cost at most rho.
+    return {name: rho * (SHARES[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
+
+
+def _paper_costs(uses, mechanism, rho, delta, unit):
+    """The paper's fractions of epsilon, scaled until the whole costs rho."""
+    fractions = PAPER_SPLIT[unit]
+    default = PAPER_SPLIT["row"]
+
+    def costs(epsilon):
+        return {name: times * _cost(mechanism[name],
+                                    epsilon * fractions.get(name, default.get(name, 0.05)) / times,
+                                    delta)
+                for name, times in uses.items()}
+
+    low, high = 0.0, 1.0
+    while math.fsum(costs(high).values()) <= rho:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if math.fsum(costs(middle).values()) <= rho else (low, middle)
+    return {name: cost * (1 - 2.0**-48) for name, cost in costs(low).items()}
+
+
+@lru_cache(maxsize=256)
+def _cost(mechanism, epsilon, delta):
+    if epsilon <= 0:
+        return 0.0
+    if mechanism == "laplace":
+        return laplace_zcdp_rho(epsilon)
+    return gaussian_mu(epsilon, delta) ** 2 / 2
+
+
+@lru_cache(maxsize=256)
+def laplace_epsilon(rho):
+    """The largest epsilon (up to rounding) of a Laplace release that costs at most rho."""
+    low, high = 0.0, 1.0
+    while laplace_zcdp_rho(high) <= rho:
+        low, high = high, 2 * high
+    for _ in range(100):
+        middle = (low + high) / 2
+        fits = middle > 0 and laplace_zcdp_rho(middle) <= rho
+        low, high = (middle, high) if fits else (low, middle)
+    return low

@@ -1,0 +1,309 @@
+"""What a client computes: from a message of the server and its own rows to integers.
+
+A message is a dict of plain arrays, and so is an answer; both can be sent by any transport. Every
+answer is a vector of integers on a public grid, so that sums over clients are exact and can be
+taken under secure aggregation, in any order.
+
+Two units of privacy share the statistics and differ in what bounds them:
+
+* rows: each row is clipped, and the answers add up to the statistic of the pooled rows, bit for
+  bit. Which client holds a row has no effect; an answer has no bound of its own.
+* clients (the message has ``shares``): a client's statistic is divided by its number of rows, the
+  *whole* vector is clipped to a norm and rounded toward zero to 2**-20 of it.
+"""
+
+import math
+
+import numpy as np
+
+from .._aggregate._rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid, clip_integer_rows
+from .._privacy._mechanisms import Units, safe_norms
+
+__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "check_answer", "client_update",
+           "coarse_step", "is_count", "message_domain", "norm_of", "project", "row_bounds"]
+
+BASIS_BITS = 20
+CLIENT_STEPS = 2**20
+"""Norm of the answer of a client, in steps, where clients are the unit."""
+
+NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
+"""Public bins for the norms of rows, where no bound is known."""
+
+_MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
+_LARGEST_ENTRY = 2**61
+_BLOCK = 2**16  # rows at a time
+_MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what it is made of
+
+ANSWERS = {
+    "bound": ("bound",),
+    "center": ("center sum", "center count"),
+    "moment": ("second moment",),
+    "weights": ("weights",),
+    "lift": ("lift sums", "lift counts"),
+    "means": ("client means", "client presence"),
+    "lloyd": ("lloyd sums", "lloyd counts"),
+}
+"""The vectors that a client sends in each kind of round."""
+
+
+def client_update(kind, message, rows):
+    """Answer a message of the server. A pure function.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the round, a key of :data:`ANSWERS`.
+    message : dict of str to ndarray
+    rows : array-like of shape (n, d)
+        Rows with NaN or infinite entries are left out, each on its own account.
+
+    Returns
+    -------
+    answer : dict of str to ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        When the rows have another number of columns than the message.
+    """
+    X = _finite_rows(message, rows)
+    exact = _exact(_STATISTICS[kind], message, X)
+    if kind == "means":
+        exact = _as_means(message, exact, len(X))
+    if not message["shares"].size:
+        return exact
+    bounds = row_bounds(kind, message)
+    return {name: _clip_whole(name, value, len(X), share * bounds[name], message)
+            for (name, value), share in zip(exact.items(), message["shares"], strict=True)}
+
+
+def _exact(statistic, message, X):
+    """The integer statistic of all rows, block by block."""
+    total = statistic(message, X[:_BLOCK])
+    for start in range(_BLOCK, len(X), _BLOCK):
+        part = statistic(message, X[start:start + _BLOCK])
+        total = {name: total[name] + part[name] for name in total}
+    return total
+
+
+def _finite_rows(message, rows):
+    X = np.asarray(rows, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != len(message["center"]):
+        raise ValueError("a client's rows must be a matrix with the public number of columns.")
+    # Which rows are finite is a fact of each row; how many a client may have, of each client.
+    X = X[np.isfinite(X).all(axis=1)]
+    return X[:int(message["most_rows"][0])] if message["most_rows"].size else X
+
+
+def message_domain(message):
+    """The public region that a message tells clients to clip rows to."""
+    low, high = ((message[side] if message[side].size else None) for side in ("low", "high"))
+    return Domain(message["center"], float(message["radius"][0]), low, high)
+
+
+# -- statistics of rows ----------------------------------------------------------------------------
+
+
+def _rows(message, X):
+    """Rows on the grid, about the released origin."""
+    domain = message_domain(message)
+    grid = Grid.for_radius(domain.radius)
+    rows = Rows.of(grid.quantise(domain.center_rows(X), domain.radius), grid.steps(domain.radius))
+    if message["origin"].size:
+        rows.recenter(message["origin"])
+    return rows
+
+
+def project(message, points):
+    """Integer points to integer coordinates in the released subspace, each on its own."""
+    if not message["basis"].size:
+        return points
+    # At most 2**26 times 2**20: every product and partial sum is an integer below 2**53.
+    return np.floor(points @ message["basis"] * 2.0**-BASIS_BITS)
+
+
+def _labels(message, rows):
+    """The one nearest point of each row (ties to the first), in the subspace."""
+    if message["basis"].size:
+        rows = Rows.of(np.concatenate([project(message, x) for _, x in rows.chunks()])
+                       if rows.n_rows else np.empty((0, message["basis"].shape[1])), rows.limit)
+    return nearest(rows, message["points"])[0]
+
+
+def _bound(message, X):
+    bins = np.searchsorted(NORM_EDGES[1:-1], safe_norms(X), side="right")
+    return {"bound": np.bincount(bins, minlength=len(NORM_EDGES) - 1)}
+
+
+def _center(message, X):
+    rows = _rows(message, X)
+    total = np.zeros(rows.n_features, dtype=np.int64)
+    for _, x in rows.chunks():
+        total += x.sum(axis=0).astype(np.int64)  # at most 2**16 integers of at most 2**25: exact
+    return {"center sum": total, "center count": np.array([rows.n_rows])}
+
+
+def coarse_step(limit):
+    """Step of a second moment, so coarse that int64 holds the sums: a power of two."""
+    return max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
+
+
+def _moment(message, X):
+    rows, limit = _rows(message, X), float(message["limit"][0])
+    coarse = coarse_step(limit)
+    total = np.zeros((rows.n_features,) * 2, dtype=np.int64)
+    for part, x in rows.chunks():
+        x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
+        # Integers of at most 2**30, at most 2**16 of them: exact sums.
+        total += (x.T @ x).astype(np.int64)
+    return {"second moment": total[np.triu_indices(rows.n_features)]}
+
+
+def _weights(message, X):
+    labels = _labels(message, _rows(message, X))
+    return {"weights": np.bincount(labels, minlength=len(message["points"]))}
+
+
+def _sums_and_counts(message, X):
+    """Sums of residuals about the anchors, clipped row by row, and counts."""
+    rows, anchors = _rows(message, X), message["anchors"]
+    labels = _labels(message, rows)
+    limits = np.full(len(anchors), float(message["limit"][0]))
+    sums = clipped_sums(rows, anchors, labels, to_centers(rows, anchors, labels), limits,
+                        Units(rows.n_rows))
+    return sums, np.bincount(labels, minlength=len(anchors))
+
+
+def _lift(message, X):
+    sums, counts = _sums_and_counts(message, X)
+    return {"lift sums": sums.ravel(), "lift counts": counts}
+
+
+def _lloyd(message, X):
+    sums, counts = _sums_and_counts(message, X)
+    return {"lloyd sums": sums.ravel(), "lloyd counts": counts}
+
+
+def _as_means(message, exact, n_rows):
+    """The paper's step for clients: local means, and which clusters are present.
+
+    Both are multiplied by the number of rows, which :func:`_clip_whole` divides by.
+    """
+    counts = exact["lift counts"]
+    sums = exact["lift sums"].reshape(len(counts), -1)
+    scaled = np.trunc(sums * (n_rows / np.maximum(counts, 1))[:, None])
+    return {"client means": scaled.ravel(), "client presence": n_rows * (counts > 0)}
+
+
+_STATISTICS = {"bound": _bound, "center": _center, "moment": _moment, "weights": _weights,
+               "lift": _lift, "means": _lift, "lloyd": _lloyd}
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+
+def row_bounds(kind, message):
+    """How far one row moves each answer, in its steps: a bound of the l2 norm.
+
+    Of a second moment the norm is Frobenius': entries off the diagonal count twice.
+    """
+    if kind in ("bound", "weights"):
+        return {kind: 1.0}  # a row is in one bin, ties or not
+    if kind == "center":
+        # A row is in the ball about the first origin, and the sum is taken about it.
+        return {"center sum": float(message["limit"][0]), "center count": 1.0}
+    limit = float(message["limit"][0])
+    if kind == "moment":
+        # x x^T has the Frobenius norm |x|^2: the *square* of the radius.
+        return {"second moment": (limit / coarse_step(limit)) ** 2}
+    # A row is in one cluster, with a residual of length at most `limit` there.
+    reach = math.nextafter(limit * 2.0**WEIGHT_BITS, math.inf)
+    if kind == "means":
+        # A mean for each of k clusters; presence bits.
+        k = len(message["anchors"])
+        return {"client means": reach * math.sqrt(k),
+                "client presence": k if message["l1"].size else math.sqrt(k)}
+    return {f"{kind} sums": reach, f"{kind} counts": 1.0}
+
+
+def _clip_whole(name, value, n_rows, bound, message):
+    """A client's statistic over its number of rows, clipped as a whole; zero without rows.
+
+    Every client's vector has norm at most CLIENT_STEPS, so whatever a client holds, its coming or
+    going moves the sum over clients by at most that. One factor for the whole vector: clipping
+    its parts would let it grow with their number.
+    """
+    if n_rows == 0:
+        return np.zeros(value.shape, dtype=np.int64)
+    mean = value / (n_rows * bound)
+    factor = CLIENT_STEPS * min(1.0, 1 / max(norm_of(name, mean, message), 1e-300)) * _MARGIN
+    return np.trunc(mean * factor).astype(np.int64)
+
+
+def norm_of(name, value, message):
+    """The norm that a vector of a client is clipped in, from its entries in no order.
+
+    Frobenius' for the upper triangle of a moment; l1 for counts that get Laplace noise.
+    """
+    value = np.asarray(value, dtype=np.float64)
+    if message["l1"].size and is_count(name):
+        return math.fsum(np.abs(value).tolist())
+    squares = np.square(value)
+    if name == "second moment":
+        d = (math.isqrt(8 * len(value) + 1) - 1) // 2
+        squares *= np.where(np.equal(*np.triu_indices(d)), 1.0, 2.0)
+    return math.sqrt(math.fsum(squares.tolist()))
+
+
+def is_count(name):
+    """Whether a vector holds counts: what the paper gives Laplace noise."""
+    return name in ("bound", "weights", "client presence") or name.endswith(("count", "counts"))
+
+
+def check_answer(kind, message, answer):
+    """The answer of a client as exact integers, or an error that says what is wrong with it.
+
+    Parameters
+    ----------
+    kind, message : as in :func:`client_update`
+    answer : dict of str to array-like
+
+    Returns
+    -------
+    answer : dict of str to ndarray of int64
+
+    Raises
+    ------
+    ValueError
+        Another set of vectors, a wrong shape, numbers that are not integers, or out of the
+        public range. Where clients are the unit that range is the norm that bounds them.
+    """
+    if not isinstance(answer, dict) or set(answer) != set(ANSWERS[kind]):
+        raise ValueError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
+    found = {}
+    for name, shape in _shapes(kind, message).items():
+        value = np.asarray(answer[name])
+        if value.dtype.kind not in "iu":
+            raise ValueError(f"{name}: an answer must be integers.")
+        if value.shape != shape:
+            raise ValueError(f"{name}: wrong shape.")
+        if value.dtype.kind == "u" and (value > _LARGEST_ENTRY).any() or (
+            np.abs(value.astype(np.float64)) > _LARGEST_ENTRY
+        ).any():
+            raise ValueError(f"{name}: out of the public range.")
+        found[name] = value.astype(np.int64)
+        if message["shares"].size and norm_of(name, found[name], message) > CLIENT_STEPS:
+            raise ValueError(f"{name}: out of the public range.")
+    return found
+
+
+def _shapes(kind, message):
+    """Public shapes of the vectors of an answer."""
+    d = len(message["center"])
+    k = len(message["anchors"])
+    known = {"bound": len(NORM_EDGES) - 1, "center sum": d, "center count": 1,
+             "second moment": d * (d + 1) // 2, "weights": len(message["points"])}
+    return {name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)
+            for name in ANSWERS[kind]}
