@@ -27,6 +27,7 @@ _MOST_TUPLES = 2**22
 _RESERVE = 1.05  # of the least number of tuples
 _AVERAGES_SEPARATION = 7.0
 _RESOLUTION = 1e-4  # of the radius
+_MOST_EPSILON = 50.0  # more would change nothing but the size of the exponents
 _ENTRY = "tuples"
 
 
@@ -77,6 +78,8 @@ class TupleStage:
     neighbours : {"replace", "add_remove"}
         What happens to the database when a unit comes or goes; "add_remove" for tuples that are
         units themselves, with friendly cores only.
+    epsilon : float or None
+        What may be spent on a single (epsilon, delta)-DP step, if it is the whole plan.
     """
 
     rho: float
@@ -89,6 +92,7 @@ class TupleStage:
     separation: float | None = None
     gamma: float = 0.2
     neighbours: str = "replace"
+    epsilon: float | None = None
 
     # -- budget ---------------------------------------------------------------------------------
 
@@ -100,7 +104,9 @@ class TupleStage:
     @cached_property
     def cost(self):
         """epsilon and delta of the whole step."""
-        return _pure_epsilon(self.rho), self.delta
+        if self.epsilon is not None:
+            return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
+        return min(_pure_epsilon(self.rho), _MOST_EPSILON), self.delta
 
     @cached_property
     def inner(self):

@@ -37,6 +37,7 @@ class PrivacyReport:
     noise: str
     releases: tuple
     notes: tuple = ()
+    relation: str = "add or remove"
 
     @classmethod
     def from_plan(cls, plan, log, noise):
@@ -46,14 +47,15 @@ class PrivacyReport:
             epsilon=plan.epsilon,
             delta=plan.target.delta, rho=plan.rho,
             spent_rho=float(sum(row["rho"] for row in log)),
-            accounting="Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
+            accounting="one (epsilon, delta)-DP step" if plan.one_step else
+            "Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
             unit=plan.unit, noise=noise if log else "planned", releases=releases,
-            notes=tuple(plan.notes))
+            notes=tuple(plan.notes), relation=plan.relation)
 
     @property
     def neighbours(self):
         """The neighbouring relation in words."""
-        return f"add or remove one {self.unit}"
+        return f"{self.relation} one {self.unit}"
 
     @property
     def warnings(self):

@@ -27,6 +27,9 @@ __all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up"
 GAUSSIAN = "gaussian"
 """The mechanism whose composition is exactly mu-GDP."""
 
+APPROXIMATE = "approximate DP"
+"""The mechanism of :meth:`PrivacySession.step`."""
+
 _DENSE_CANDIDATES = 2**20  # below this all cells of a sparse histogram get their noise one by one
 
 
@@ -98,6 +101,8 @@ class PrivacyPlan:
     unit : str
         "row" or "group".
     notes : tuple of str
+    relation : str
+        What neighbouring data sets do with a unit, in words.
 
     Notes
     -----
@@ -108,14 +113,29 @@ class PrivacyPlan:
     entries: tuple
     unit: str = "row"
     notes: tuple = ()
+    relation: str = "add or remove"
 
     def __post_init__(self):
         names = [entry.name for entry in self.entries]
         if len(set(names)) != len(names):
             raise PlanError("two plan entries have the same name")
+        if self.one_step:
+            return
         allowed = self.target.to_rho(gaussian=self.gaussian, delta_failure=self.delta_failure)
         if self.exact_rho > Fraction(allowed):
             raise PlanError("the plan spends more than its target")
+
+    @cached_property
+    def one_step(self):
+        """Whether all is one (epsilon, delta)-DP step, which needs no conversion to its target.
+
+        The zCDP cost of such a step increases with its epsilon.
+        """
+        step, target = self.entries[0], self.target
+        return (len(self.entries) == 1 and step.mechanism == APPROXIMATE
+                and step.uses == 1 and target.epsilon is not None
+                and step.cap <= accounting.pure_zcdp_rho(target.epsilon)
+                and step.delta <= target.delta)
 
     def _dearest(self, cost):
         """Largest exact cost of a path."""
@@ -153,6 +173,8 @@ class PrivacyPlan:
     @property
     def epsilon(self):
         """The guarantee is (epsilon, target.delta)-DP."""
+        if self.one_step:
+            return self.target.epsilon
         return self.target.epsilon_of(self.rho, self.gaussian, self.delta_failure)
 
     def __getitem__(self, name):
@@ -484,7 +506,7 @@ class PrivacySession:
         self._charge(entry, rho, delta)
         self._play("step", entry, None, None, None, rho, {"epsilon": epsilon, "delta": delta},
                    None)
-        self._note(entry, "approximate DP", 0.0, 0.0, 1.0, rho, delta)
+        self._note(entry, APPROXIMATE, 0.0, 0.0, 1.0, rho, delta)
         return Step(self, entry)
 
     def nested(self, entry, plan, *, epsilon, delta):

@@ -3,5 +3,7 @@
 from ._dp_k_tuple_kmeans import DPKTupleKMeans
 from ._dp_kmeans import DPKMeans
 from ._dp_one_cluster import DPOneCluster
+from ._dp_one_cluster_kmeans import DPOneClusterKMeans
+from ._dp_outlier_screen import DPOutlierScreen
 
-__all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster"]
+__all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen"]

@@ -1,0 +1,144 @@
+"""Private aggregation of k-tuples that are there already."""
+
+import dataclasses
+import math
+import warnings
+
+import numpy as np
+
+from .._aggregate._tuple_stage import AGGREGATORS, TupleStage
+from .._base import budget_of
+from .._privacy._domain import Domain
+from .._privacy._session import PrivacyPlan, PrivacySession
+from ..exceptions import UtilityWarning
+
+__all__ = ["KTupleResult", "aggregate_k_tuples"]
+
+_DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the conversion
+
+
+@dataclasses.dataclass(frozen=True)
+class KTupleResult:
+    """What :func:`aggregate_k_tuples` releases.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d) or None
+        In an order of no meaning; None where the tuples do not agree.
+    status : str
+        "ok", or why there are no centres.
+    privacy_report : PrivacyReport
+    """
+
+    centers: np.ndarray | None
+    status: str
+    privacy_report: object
+
+
+def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, aggregator="auto",
+                       neighbours="replace", separation=None, gamma=0.2, ledger=None,
+                       random_state=None):
+    """Points that most of some unordered k-tuples of points agree on, privately.
+
+    Parameters
+    ----------
+    tuples : array-like of shape (t, k, d)
+        One unit has one tuple, such as the cluster centres of a client or of a block of rows. The
+        order of its points has no meaning. A tuple with a NaN or an infinity counts as one that
+        agrees with nobody.
+    bounds : float or pair (low, high)
+        Public: points outside are clipped. A radius about the origin, or a box.
+    epsilon, delta, rho, ledger, random_state : see :class:`DPKMeans`
+    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
+        See :class:`DPKTupleKMeans`.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        "replace": the number of tuples is public, and the guarantee is for replacing one of them.
+        "add_remove": their number is private, and the guarantee is for a tuple that comes or
+        goes; friendly cores only.
+    separation, gamma : see :class:`DPKTupleKMeans`
+
+    Returns
+    -------
+    result : KTupleResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        For bad parameters, and where t is too small for the aggregator ("replace" only).
+    BudgetExceededError
+        When `ledger` does not hold enough.
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta)-differentially private for one tuple. A ledger must protect groups:
+    a tuple stands for all that it was made of.
+
+    References
+    ----------
+    Cohen, E. et al. (2021). Differentially-private clustering of easy instances. ICML.
+    Tsfadia, E. et al. (2022). FriendlyCore: practical differentially private aggregation. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.cluster import aggregate_k_tuples
+    >>> rng = np.random.default_rng(0)
+    >>> tuples = np.stack([rng.permutation([[0.5], [-0.5]]) for _ in range(300)])
+    >>> found = aggregate_k_tuples(tuples, bounds=1.0, epsilon=4.0)
+    >>> np.sort(found.centers[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+    tuples = _checked(tuples)
+    stage, plan = _plan(tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours,
+                        separation, gamma)
+    domain = Domain.from_bounds(bounds, tuples.shape[2])
+    if domain is None:
+        raise ValueError("bounds must be given.")
+    session = PrivacySession(plan, random_state=random_state, ledger=ledger,
+                             label="aggregate_k_tuples")
+    usable = np.where(np.isfinite(tuples).all(axis=(1, 2), keepdims=True), tuples, np.nan)
+    centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
+    status = "ok" if centers is not None else "the tuples do not agree"
+    if centers is None:
+        warnings.warn(f"aggregate_k_tuples: {status}", UtilityWarning, stacklevel=2)
+    else:
+        centers = domain.clip_points(centers + domain.center)
+    return KTupleResult(centers, status, session.report())
+
+
+def _checked(tuples):
+    """An array of three axes; its shape is public but for the number of tuples of "add_remove"."""
+    try:
+        tuples = np.asarray(tuples, dtype=np.float64)
+    except (TypeError, ValueError):
+        tuples = None
+    if tuples is None or tuples.ndim != 3 or 0 in tuples.shape[1:]:
+        raise ValueError("tuples must be a numeric array of shape (t, k, d).")
+    return tuples
+
+
+def _plan(shape, target, aggregator, neighbours, separation, gamma):
+    t, k, d = shape
+    if aggregator not in ("auto", *AGGREGATORS):
+        raise ValueError("aggregator must be 'auto' or one of " + ", ".join(map(repr, AGGREGATORS)))
+    if neighbours not in ("replace", "add_remove"):
+        raise ValueError("neighbours must be 'replace' or 'add_remove'.")
+    if not 0 < gamma <= 0.2:
+        raise ValueError("gamma must be positive and at most 1/5.")
+    fixed = neighbours == "replace"
+    if not fixed and aggregator not in ("auto", "friendly_core"):
+        raise ValueError("neighbours='add_remove' needs aggregator='friendly_core'.")
+    if fixed and t < 2:
+        raise ValueError("tuples: at least 2 are needed.")
+    failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
+    share = target.to_rho(gaussian=False, delta_failure=failure) * (1 - 1e-12)
+    stage = TupleStage(share, failure, k, d, aggregator if fixed else "friendly_core",
+                       t if fixed else 2, separation=separation, gamma=gamma,
+                       neighbours=neighbours)
+    # A single step needs no conversion: all of epsilon and delta are its own.
+    alone = dataclasses.replace(stage, delta=target.delta, epsilon=target.epsilon)
+    stage = alone if target.epsilon is not None and alone.whole else stage
+    stage.check()
+    return stage, PrivacyPlan(target, stage.entries(), "group",
+                              ("a group is the origin of one tuple",),
+                              "replace" if fixed else "add or remove")
