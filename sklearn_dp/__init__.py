@@ -2,14 +2,31 @@
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
-from .cluster import DPKMeans, DPKTupleKMeans, DPOneCluster
+from .cluster import (
+    DPKMeans,
+    DPKTupleKMeans,
+    DPOneCluster,
+    DPOneClusterKMeans,
+    DPOutlierScreen,
+)
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
 from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
 
-__all__ = ["DPGaussianMixture", "DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPPCA",
-           "FederatedDPKMeans", "FriendlyCovariance", "FriendlyMean", "PrivacyBudget",
-           "PrivacyLedger"]
+__all__ = [
+    "DPGaussianMixture",
+    "DPKMeans",
+    "DPKTupleKMeans",
+    "DPOneCluster",
+    "DPOneClusterKMeans",
+    "DPOutlierScreen",
+    "DPPCA",
+    "FederatedDPKMeans",
+    "FriendlyCovariance",
+    "FriendlyMean",
+    "PrivacyBudget",
+    "PrivacyLedger",
+]
 __version__ = "0.1.0.dev0"

@@ -20,6 +20,10 @@ AUDITED = {
                  {"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}],
     "DPKTupleKMeans": [{"n_clusters": 3}, TUPLES, {**TUPLES, "bounds": 6.0, "delta": 1e-2},
                        {**TUPLES, "n_tuples": 2, "fallback": "public"}],
+    "DPOneCluster": [{}, {"epsilon": 100.0, "n_points": 3, "bounds": 9.0},
+                     {"epsilon": 1000.0, "n_points": 5, "sample_size": 8}],
+    "DPOneClusterKMeans": [{"n_clusters": 2}, {"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}],
+    "DPOutlierScreen": [{}, {"epsilon": 100.0, "bounds": 9.0}],
     "FriendlyMean": [{}, {"rho": 8.0, "locate": "zcdp"}, {"rho": 8.0, "locate": "basic"},
                      {"rho": 8.0, "refine": False}, {"epsilon": 20.0, "bounds": 20.0},
                      {"epsilon": 30.0, "locate": "cells", "diameter": 10.0}],
@@ -27,12 +31,19 @@ AUDITED = {
 MUTATED = {
     "DPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}],
+    "DPOneCluster": [{"epsilon": 20.0, "n_points": 8}],
+    "DPOneClusterKMeans": [{"n_clusters": 2, "epsilon": 40.0, "n_points": 8}],
+    "DPOutlierScreen": [{"epsilon": 20.0, "n_points": 8}],
     "FriendlyMean": [{"rho": 8.0, "locate": "zcdp"}],
     "FederatedDPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
 }
-# Bugs that are none: FriendlyMean has no labels, and a group is one point of it, without a weight.
-HARMLESS = {"FriendlyMean": {"group weight ignored", "labels in the pickle",
-                             "labels in the HTML display"},
+# Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
+# ball takes what is inside, wherever else points are.
+POINTS = {"group weight ignored", "labels in the pickle", "labels in the HTML display"}
+HARMLESS = {"FriendlyMean": POINTS,
+            "DPOneCluster": {*POINTS, "clip skipped"},
+            "DPOneClusterKMeans": {"group weight ignored", "clip skipped"},
+            "DPOutlierScreen": {*POINTS, "clip skipped"},
             # A client is one vector, clipped as a whole: its rows need no weights.
             "FederatedDPKMeans": {"group weight ignored"}}
 

@@ -72,10 +72,8 @@ def _fullest(cells):
     """
     if not len(cells):
         return 0
-    key = np.zeros(len(cells), dtype=np.uint64)
-    for column in cells.T:
-        key = (key ^ column.astype(np.uint64)) * _MIX
-        key ^= key >> np.uint64(29)
+    odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
+    key = (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
     key.sort()
     ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
     return int(np.diff(ends, prepend=-1).max())

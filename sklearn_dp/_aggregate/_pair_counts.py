@@ -7,7 +7,8 @@ do not depend on the size of a tile, on the order of the rows or on BLAS.
 
 import numpy as np
 
-__all__ = ["LinearRadii", "LogRadii", "counts_within", "neighbour_counts", "radius_scores"]
+__all__ = ["MOST_RADII", "LinearRadii", "LogRadii", "counts_within", "neighbour_counts",
+           "radius_scores"]
 
 _TILE_ROWS, _TILE_COLUMNS = 256, 4096  # a tile of distances takes 8 MB
 _FEW_FEATURES = 4  # where differences are cheaper than a matrix product
@@ -49,13 +50,12 @@ class LogRadii:
 class LinearRadii:
     """The multiples 0, step, 2 step, ... ; a good radius is one whose half is still too small.
 
-    `least` is the step; at most `MOST_RADII` of them are allowed.
+    `least` is the step, or what leads to `MOST_RADII` radii if that is more.
     """
 
     def __init__(self, least, most):
-        step, size = max(least, 1.0), int(np.ceil(most / max(least, 1.0))) + 1
-        if size > MOST_RADII:
-            raise ValueError("min_radius is too small for a linear grid over the bounds.")
+        step = max(least, 1.0, most / (MOST_RADII - 2))
+        size = int(np.ceil(most / step)) + 1
         self.squares = np.floor(np.square(step * np.arange(size)))
         self.before = np.arange(size) // 2
         self.before[0] = -1

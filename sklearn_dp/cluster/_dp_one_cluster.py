@@ -7,8 +7,9 @@ import numpy as np
 
 from .._aggregate._friendly_mean import unit_points
 from .._aggregate._good_center import CENTER_METHODS
-from .._aggregate._good_radius import RADIUS_METHODS, radii_of
+from .._aggregate._good_radius import RADIUS_METHODS
 from .._aggregate._one_cluster import MOST_POINTS, Search, fit_one_cluster, one_cluster_entries
+from .._aggregate._pair_counts import MOST_RADII
 from .._aggregate._rows import Rows
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._privacy._domain import Domain
@@ -68,7 +69,14 @@ class BaseDPBall(BaseDPEstimator):
         return self._fit_validated(X, groups)
 
     def _check_parameters(self, n_features):
-        check_n_points(self.n_points)
+        self._check_search(n_features)
+
+    def _wanted(self):
+        """t, or a fraction of the released number of points."""
+        return check_n_points(self.n_points)
+
+    def _check_search(self, n_features):
+        self._wanted()
         for name, known in (("radius_method", RADIUS_METHODS), ("center_method", CENTER_METHODS)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in ("auto", *known):
@@ -82,7 +90,9 @@ class BaseDPBall(BaseDPEstimator):
             if domain is not None:
                 if self.min_radius > 2 * domain.radius:
                     raise ValueError("min_radius must not exceed the diameter of bounds.")
-                radii_of(self.radius_grid, 2.0, 2 * self.min_radius / domain.radius)
+                if (self.radius_grid == "linear"
+                        and self.min_radius * (MOST_RADII - 2) < 2 * domain.radius):
+                    raise ValueError("min_radius is too small for a linear grid over bounds.")
 
     def _search(self):
         """The public settings of the search; what "auto" means is public, too."""
@@ -232,8 +242,7 @@ default="auto"
     def _fit(self, X, units, session, progress):
         rows, domain, status = self._rows(X, units, session)
         progress("points")
-        ball = fit_one_cluster(session, rows, check_n_points(self.n_points),
-                               self._search())
+        ball = fit_one_cluster(session, rows, self._wanted(), self._search())
         self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target

@@ -1,0 +1,129 @@
+"""Clusters as balls: one after the other."""
+
+import math
+
+import numpy as np
+
+from .._aggregate._balls import squared_distances
+from .._aggregate._one_cluster import fit_one_cluster, one_cluster_entries
+from .._base import check_integer
+from ._centers import BaseDPCenters
+from ._dp_one_cluster import BaseDPBall, check_n_points
+
+__all__ = ["DPOneClusterKMeans"]
+
+_LARGER = 1.25  # points so many radii from a centre belong to its ball
+
+
+class DPOneClusterKMeans(BaseDPBall, BaseDPCenters):
+    """Cluster centres by repeated search for a small ball.
+
+    Each round finds a ball among the points that are in none yet. Good for compact clusters among
+    points that belong to none; for a partition of all points, :class:`DPKMeans` is the better
+    choice.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of rounds; each pays one share of the budget.
+    n_points : int or float, optional
+        How many points a ball should hold, or which fraction of the released number of points;
+        0.8 / n_clusters by default.
+    epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
+sample_size, ledger, n_jobs, random_state :
+        See :class:`DPOneCluster`.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        By decreasing released number of points.
+    radii_ : ndarray of shape (n_clusters,)
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        Released numbers of points that were new in each ball.
+    labels_ : ndarray of int32 of shape (n_samples,)
+        Nearest centres of the training rows. Not private: in memory only, never in a pickle.
+    status_ : str
+        "ok" if all rounds were; otherwise what the first one that was not says.
+    privacy_report_ : PrivacyReport
+    radius_ : float
+        Radius of the domain: public, or released.
+
+    See Also
+    --------
+    DPKMeans, DPOneCluster
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which count as one point). Every round reads every point, so
+    the rounds add up: that points of earlier balls are left out is no parallel composition.
+
+    References
+    ----------
+    Nissim, K., Stemmer, U. and Vadhan, S. (2016). Locating a small cluster privately. PODS.
+    (observation 3.5)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPOneClusterKMeans
+    >>> X = np.vstack([np.full((3000, 2), -0.5), np.full((3000, 2), 0.5)])
+    >>> X += np.random.default_rng(0).normal(scale=0.02, size=X.shape)
+    >>> model = DPOneClusterKMeans(2, epsilon=2.0, bounds=1.0).fit(X)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+
+    def __init__(self, n_clusters=8, *, n_points=None, epsilon=None, delta=1e-6, rho=None,
+                 bounds=None, radius_method="auto", center_method="auto", radius_grid="log",
+                 min_radius=None, sample_size=2**15, ledger=None, n_jobs=None,
+                 random_state=None):
+        self.n_clusters = n_clusters
+        self.n_points = n_points
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.radius_method = radius_method
+        self.center_method = center_method
+        self.radius_grid = radius_grid
+        self.min_radius = min_radius
+        self.sample_size = sample_size
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        check_integer(self.n_clusters, "n_clusters", low=1)
+        self._check_search(n_features)
+
+    def _wanted(self):
+        return 0.8 / self.n_clusters if self.n_points is None else check_n_points(self.n_points)
+
+    def _plan_entries(self, target, n_features):
+        rho, failure = self._total(target)
+        entries, rho = self._bound_entries(rho)
+        k = self.n_clusters
+        rounds = (one_cluster_entries(rho / k * (1 - 1e-9), failure / k * (1 - 1e-9),
+                                      self._search(), f"{i}/") for i in range(k))
+        return (*entries, *(entry for each in rounds for entry in each))
+
+    def _fit(self, X, units, session, progress):
+        rows, domain, status = self._rows(X, units, session)
+        active, balls = np.ones(rows.n_rows, dtype=bool), []
+        for i in range(self.n_clusters):
+            # A fraction is one of all points: the first round's released number of them.
+            wanted = balls[0].target if balls else self._wanted()
+            balls.append(fit_one_cluster(session, rows, wanted, self._search(), prefix=f"{i}/",
+                                         active=active))
+            limit = balls[-1].square * _LARGER**2
+            active &= squared_distances(rows, balls[-1].center) > limit
+            progress(f"ball {i}")
+        self.status_ = next((text for text in (status, *(ball.status for ball in balls))
+                             if text != "ok"), "ok")
+        self.radius_ = domain.radius
+        weights = np.array([ball.n_points for ball in balls])
+        self.radii_ = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])[
+            np.argsort(-weights, kind="stable")]
+        steps = np.array([ball.center for ball in balls])
+        self._set_centers(X, domain.clip_points(steps * rows.unit + domain.center), weights)

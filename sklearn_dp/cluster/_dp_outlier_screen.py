@@ -1,0 +1,103 @@
+"""A released ball that contains most of the data, as a transformer."""
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+
+from ._dp_one_cluster import DPOneCluster
+
+__all__ = ["DPOutlierScreen"]
+
+
+class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
+    """Find a ball that holds most of the data, privately, and map it to the unit ball.
+
+    A paid way to find bounds: after ``transform`` every row lies in the unit ball, so a private
+    estimator behind it in a `Pipeline` can say ``bounds=1.0``, with noise for the size of the ball
+    instead of the size of the domain. Rows outside the ball are moved to its border.
+
+    Parameters
+    ----------
+    n_points : int or float, default=0.9
+        How many points the ball should hold, or which fraction of their released number.
+    epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
+sample_size, ledger, n_jobs, random_state :
+        See :class:`DPOneCluster`. `center_method` is "clip" by default: where nearly all points
+        are in the ball, their mean leads to it.
+
+    Attributes
+    ----------
+    center_, radius_, n_points_in_, n_points_target_, found_, status_, privacy_report_ :
+        See :class:`DPOneCluster`.
+
+    See Also
+    --------
+    DPOneCluster : The ball itself, of a minority of the points as well.
+
+    Notes
+    -----
+    Guarantee: that of :class:`DPOneCluster`. Moving or dropping rows by a released ball is a
+    function of each row alone, so what another private estimator makes of the transformed rows
+    keeps its own guarantee, and the two costs add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import DPKMeans, DPOutlierScreen
+    >>> X = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> X[::50] = 1000.0
+    >>> screen = DPOutlierScreen(epsilon=0.5, bounds=2000.0)
+    >>> model = make_pipeline(screen, DPKMeans(3, epsilon=0.5, bounds=1.0)).fit(X)
+    >>> bool(screen.radius_ < 10)
+    True
+    """
+
+    def __init__(self, n_points=0.9, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
+                 radius_method="auto", center_method="clip", radius_grid="log", min_radius=None,
+                 sample_size=2**15, ledger=None, n_jobs=None, random_state=None):
+        super().__init__(
+            n_points, epsilon=epsilon, delta=delta, rho=rho, bounds=bounds,
+            radius_method=radius_method, center_method=center_method, radius_grid=radius_grid,
+            min_radius=min_radius, sample_size=sample_size, ledger=ledger, n_jobs=n_jobs,
+            random_state=random_state)
+
+    def transform(self, X):
+        """Rows about the centre, in radii, those outside moved to the border.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features), of norm at most 1
+        """
+        X = self._validate_predict(X)
+        offsets = (X.astype(np.float64) - self.center_) / self._scale()
+        # In units of the largest entry of a far row, so that nothing overflows.
+        largest = np.maximum(np.abs(offsets).max(axis=1, keepdims=True), 1.0)
+        lengths = np.linalg.norm(offsets / largest, axis=1, keepdims=True)
+        shrink = np.minimum(1.0, 1.0 / largest / np.maximum(lengths, 1e-300))
+        return (offsets * shrink).astype(X.dtype)
+
+    def inverse_transform(self, X):
+        """Back from the unit ball, for instance the centres that were found there.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+        """
+        X = self._validate_predict(X)
+        return (X * self._scale() + self.center_).astype(X.dtype)
+
+    def _scale(self):
+        return self.radius_ if self.radius_ > 0 else 1.0
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,101 @@
+"""The ball as a transformer, and clusters as balls."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPKMeans, DPOneClusterKMeans, DPOutlierScreen
+from sklearn_dp.audit import replay_audit
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+
+def with_outliers(seed, n=3000, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 5
+    X[::20] = 400 * rng.random((len(X[::20]), d))
+    return X
+
+
+def test_outliers_are_flagged_and_the_rest_is_kept():
+    X = with_outliers(0)
+    screen = DPOutlierScreen(epsilon=1.0, bounds=1000.0, random_state=0).fit(X)
+    inside = screen.predict(X)
+    good = np.arange(len(X)) % 20 != 0
+    assert inside[good].mean() > 0.9 and inside[~good].mean() < 0.05
+    assert screen.radius_ < 8
+    assert screen.predict(X).mean() == screen.score(X)
+
+
+def test_transformed_rows_lie_in_the_unit_ball_and_come_back():
+    X = with_outliers(1)
+    screen = DPOutlierScreen(epsilon=1.0, bounds=1000.0, random_state=0).fit(X)
+    small = screen.transform(X)
+    assert np.linalg.norm(small, axis=1).max() <= 1 + 1e-12
+    inside = screen.predict(X) == 1
+    assert np.allclose(screen.inverse_transform(small)[inside], X[inside])
+    far = screen.transform(np.full((1, 3), 1e300))
+    assert np.allclose(np.linalg.norm(far), 1) and screen.transform(X[:2].astype("f4")).dtype == "f4"
+
+
+def test_a_screen_makes_the_next_step_more_accurate():
+    """Spec item 30, paired: centres found with and without the paid bounds."""
+    wins = 0
+    for seed in range(10):
+        X = with_outliers(seed)
+        screen = DPOutlierScreen(epsilon=0.5, bounds=1000.0, random_state=seed)
+        model = make_pipeline(screen, DPKMeans(1, epsilon=0.5, bounds=1.0, random_state=seed))
+        model.fit(X)
+        screened = screen.inverse_transform(model[-1].cluster_centers_)[0]
+        plain = DPKMeans(1, epsilon=1.0, bounds=1000.0, random_state=seed).fit(X)
+        wins += (np.linalg.norm(screened - 5) < np.linalg.norm(plain.cluster_centers_[0] - 5))
+    assert wins == 10
+
+
+PLACES = np.array([[0.2, 0.2], [0.8, 0.3], [0.4, 0.8]])
+
+
+def balls(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 3
+    return PLACES[labels] + 0.02 * rng.normal(size=(n, 2)), labels
+
+
+def test_one_ball_for_each_cluster():
+    X, labels = balls()
+    for seed in range(3):
+        model = DPOneClusterKMeans(3, epsilon=2.0, bounds=(0.0, 1.0), random_state=seed).fit(X)
+        assert model.status_ == "ok"
+        assert adjusted_rand_score(labels, model.labels_) > 0.99
+        assert (np.diff(model.cluster_weights_) <= 0).all()
+        assert model.radii_.max() < 0.1
+        miss = np.linalg.norm(model.cluster_centers_[:, None] - PLACES, axis=2).min(axis=0)
+        assert miss.max() < 0.02
+
+
+def test_rounds_add_up():
+    plan = DPOneClusterKMeans(4, rho=0.4).privacy_plan(2)
+    shares = {}
+    for entry in plan.entries:
+        name = entry.name.split("/")[0]
+        shares[name] = shares.get(name, 0.0) + entry.rho
+    assert set(shares) == {"bound", "0", "1", "2", "3"}
+    assert sum(shares.values()) <= 0.4
+    assert all(shares[i] == pytest.approx(0.095, rel=1e-6) for i in "0123")
+
+
+def test_parallel_composition_would_be_caught():
+    """Points of the first ball are read in the second round, too: an audit counts both."""
+    X, _ = balls(60)
+    audit = replay_audit(DPOneClusterKMeans(2, n_points=15, epsilon=100.0, bounds=2.0), X)
+    assert audit.violations == []
+    assert {"0/count", "1/count"} <= set(audit.ratios)
+
+
+@pytest.mark.parametrize("options", [{"n_clusters": 0}, {"n_clusters": 1.5}, {"n_points": 0}])
+def test_bad_parameters(options):
+    with pytest.raises((ValueError, TypeError), match=next(iter(options))):
+        DPOneClusterKMeans(**options).privacy_plan(2)
