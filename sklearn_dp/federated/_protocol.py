@@ -13,6 +13,7 @@ Two units of privacy share the statistics and differ in what bounds them:
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import Units, safe_norms
 
 __all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "check_answer", "client_update",
-           "coarse_step", "is_count", "message_domain", "norm_of", "project", "row_bounds"]
+           "coarse_step", "is_count", "message_domain", "norm_of", "project", "row_bounds",
+           "upper_triangle"]
 
 BASIS_BITS = 20
 CLIENT_STEPS = 2**20
@@ -34,6 +36,7 @@ NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
 _MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
 _LARGEST_ENTRY = 2**61
 _BLOCK = 2**16  # rows at a time
+_FINE_STEPS = 2.0**26
 _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what it is made of
 
 ANSWERS = {
@@ -75,7 +78,7 @@ def client_update(kind, message, rows):
     if not message["shares"].size:
         return exact
     bounds = row_bounds(kind, message)
-    return {name: _clip_whole(name, value, len(X), share * bounds[name], message)
+    return {name: _clip_whole(name, value, len(X), bounds[name], share, message)
             for (name, value), share in zip(exact.items(), message["shares"], strict=True)}
 
 
@@ -158,7 +161,13 @@ def _moment(message, X):
         x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
         # Integers of at most 2**30, at most 2**16 of them: exact sums.
         total += (x.T @ x).astype(np.int64)
-    return {"second moment": total[np.triu_indices(rows.n_features)]}
+    return {"second moment": total[upper_triangle(rows.n_features)]}
+
+
+@lru_cache(maxsize=8)
+def upper_triangle(d):
+    """Indices of the upper triangle of a d x d matrix; the same for every client."""
+    return np.triu_indices(d)
 
 
 def _weights(message, X):
@@ -228,7 +237,7 @@ def row_bounds(kind, message):
     return {f"{kind} sums": reach, f"{kind} counts": 1.0}
 
 
-def _clip_whole(name, value, n_rows, bound, message):
+def _clip_whole(name, value, n_rows, bound, share, message):
     """A client's statistic over its number of rows, clipped as a whole; zero without rows.
 
     Every client's vector has norm at most CLIENT_STEPS, so whatever a client holds, its coming or
@@ -237,24 +246,27 @@ def _clip_whole(name, value, n_rows, bound, message):
     """
     if n_rows == 0:
         return np.zeros(value.shape, dtype=np.int64)
-    mean = value / (n_rows * bound)
-    factor = CLIENT_STEPS * min(1.0, 1 / max(norm_of(name, mean, message), 1e-300)) * _MARGIN
-    return np.trunc(mean * factor).astype(np.int64)
+    # The mean of vectors of norm at most `bound` has at most that norm: 2**26 steps, rounded
+    # toward zero. Squares of these integers sum to at most 2**52: the norm is exact.
+    fine = np.trunc(value * (_FINE_STEPS / (n_rows * bound)))
+    limit = _FINE_STEPS * share
+    factor = min(1.0, limit / max(norm_of(name, fine, message), 1.0)) * _MARGIN
+    return np.trunc(fine * (factor * CLIENT_STEPS / limit)).astype(np.int64)
 
 
 def norm_of(name, value, message):
-    """The norm that a vector of a client is clipped in, from its entries in no order.
+    """The norm that a vector of integers is clipped in.
 
     Frobenius' for the upper triangle of a moment; l1 for counts that get Laplace noise.
     """
     value = np.asarray(value, dtype=np.float64)
     if message["l1"].size and is_count(name):
-        return math.fsum(np.abs(value).tolist())
+        return float(np.abs(value).sum())
     squares = np.square(value)
     if name == "second moment":
         d = (math.isqrt(8 * len(value) + 1) - 1) // 2
-        squares *= np.where(np.equal(*np.triu_indices(d)), 1.0, 2.0)
-    return math.sqrt(math.fsum(squares.tolist()))
+        squares *= np.where(np.equal(*upper_triangle(d)), 1.0, 2.0)
+    return math.sqrt(float(squares.sum()))
 
 
 def is_count(name):

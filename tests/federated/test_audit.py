@@ -190,18 +190,19 @@ def small_clients_skipped_at_row_level(original):
 
 @patched(_protocol, "_clip_whole")
 def parts_clipped_one_by_one(original):
-    def clip(name, value, n_rows, bound, message):
+    def clip(name, value, n_rows, bound, share, message):
         if not name.endswith("sums"):
-            return original(name, value, n_rows, bound, message)
+            return original(name, value, n_rows, bound, share, message)
         parts = np.split(value, len(message["anchors"]))
-        return np.concatenate([original(name, part, n_rows, bound, message) for part in parts])
+        return np.concatenate([original(name, part, n_rows, bound, share, message)
+                               for part in parts])
     return clip
 
 
 @patched(_protocol, "_clip_whole")
 def client_clip_missing(original):
-    def clip(name, value, n_rows, bound, message):
-        return np.trunc(value * (_protocol.CLIENT_STEPS / bound)).astype(np.int64)
+    def clip(name, value, n_rows, bound, share, message):
+        return np.trunc(value * (_protocol.CLIENT_STEPS / (bound * share))).astype(np.int64)
     return clip
 
 
