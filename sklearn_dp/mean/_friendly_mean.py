@@ -85,9 +85,9 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
     (with `groups`: all rows of a group, which count as one point, their mean). The number of rows
-    is not public. Without bounds, at epsilon=1 in ten dimensions, some 400 points give at most twice
-    the error of knowing the location (600 with the basic filter, 2000 with the zCDP filter); with
-    far fewer there is no location, and `status_` says so.
+    is not public. Without bounds, at epsilon=1 in ten dimensions, some 400 points give at most
+    twice the error of knowing the location (600 with the basic filter, 2000 with the zCDP filter);
+    with far fewer there is no location, and `status_` says so.
 
     References
     ----------
