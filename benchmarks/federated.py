@@ -1,0 +1,281 @@
+"""Federated private k-means on the set-up of its paper, and on real federated data.
+
+    python benchmarks/federated.py                      # all of it; about an hour
+    python benchmarks/federated.py --seeds 2 --quick    # ours alone, epsilon 1
+    python benchmarks/federated.py --parts rows,real --data DIRECTORY
+
+Prints tables and writes doc/benchmarks/federated.csv and, with ``--plot``, .png from all that the
+csv holds; ``--output`` for another place. `DIRECTORY` (or the environment variable
+SKLEARN_DP_DATA) holds acs_20states.npz and wisdm_har.npz; without it that part is left out.
+
+The mixture: 10 means uniform on [0, 1]^100, covariance I / 2; 100 clients of 1000 rows for rows as
+the unit, 1000, 2000 or 5000 clients of 50 rows for clients; the server has 20 fresh points of each
+component and 100 uniform ones. "excess" is the mean squared distance to the nearest centre minus
+that of k-means started at the true means. delta = 1e-6; each seed is a new data set and new noise.
+
+  ours               FederatedDPKMeans, its defaults
+  paper, PLD         the paper's split, Laplace counts and points about the origin, with the budget
+                     that an exact composition (dp-accounting) allows
+  paper, basic       the same with epsilons that are added up, delta / 2 for each Gaussian step
+  kmeans++, lloyd, sphere_packing   the server's start, and 5 private Lloyd rounds
+  k-FED              not private
+"""
+
+import argparse
+import csv
+import math
+import os
+import sys
+import time
+import warnings
+from functools import lru_cache
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
+
+from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
+from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
+from sklearn_dp.federated._plan import PAPER_SPLIT, _cost  # noqa: E402
+from sklearn_dp.federated._starts import k_fed, optimal_centers  # noqa: E402
+
+DELTA = 1e-6
+EPSILONS = (0.1, 0.2, 0.4, 1.0)
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "federated"
+FIELDS = ("part", "method", "epsilon", "seed", "excess", "optimum", "seconds")
+
+
+def mixture(seed, n_clients, rows):
+    """The paper's synthetic data: rows, their clients, the true means, the server's points."""
+    rng = np.random.default_rng(seed)
+    means = rng.uniform(size=(10, 100))
+    X = means[rng.integers(10, size=n_clients * rows)]
+    X = X + math.sqrt(0.5) * rng.normal(size=X.shape)
+    server = np.repeat(means, 20, axis=0) + math.sqrt(0.5) * rng.normal(size=(200, 100))
+    server = np.vstack([server, rng.uniform(size=(100, 100))])
+    return X, np.repeat(np.arange(n_clients), rows), means, server
+
+
+def cost(X, centers):
+    return float(np.square(pairwise_distances_argmin_min(X, centers)[1]).mean())
+
+
+# --- budgets of the paper's method ---------------------------------------------------------------
+
+
+def steps_of(epsilon, unit):
+    names = list(PAPER_SPLIT[unit])[:4]
+    return {name: epsilon * PAPER_SPLIT[unit][name] for name in names}
+
+
+def pld_total(steps, delta):
+    """Epsilon of Gaussian steps of (epsilon_i, delta) and Laplace steps, composed exactly."""
+    import dp_accounting as dp
+    from dp_accounting import pld
+
+    events = [dp.LaplaceDpEvent(1 / epsilon) if name in ("weights", "lift counts",
+                                                         "client presence")
+              else dp.GaussianDpEvent(accounting.gaussian_sigma(epsilon, delta))
+              for name, epsilon in steps.items()]
+    accountant = pld.PLDAccountant(value_discretization_interval=1e-3)
+    return accountant.compose(dp.ComposedDpEvent(events)).get_epsilon(delta)
+
+
+@lru_cache(maxsize=64)
+def paper_rho(epsilon, unit, exact):
+    """What to ask of ``method="paper"`` so that its noise is that of the paper at epsilon."""
+    delta, scaled = DELTA / 2, epsilon
+    if exact:
+        delta, low, high = DELTA, epsilon / 2, 3 * epsilon
+        for _ in range(12):
+            scaled = (low + high) / 2
+            fits = pld_total(steps_of(scaled, unit), DELTA) <= epsilon
+            low, high = (scaled, high) if fits else (low, scaled)
+        scaled = low
+    return math.fsum(_cost("laplace" if name in ("weights", "lift counts", "client presence")
+                           else "gaussian", step, delta)
+                     for name, step in steps_of(scaled, unit).items())
+
+
+def model(method, epsilon, seed, server, unit="row"):
+    if method.startswith("paper"):
+        return FederatedDPKMeans(10, rho=paper_rho(epsilon, unit, "PLD" in method), delta=DELTA,
+                                 bounds=float(np.linalg.norm(server, axis=1).max()),
+                                 method="paper", count_noise="laplace", random_state=seed)
+    options = {} if method == "ours" else {"server_init": method, "n_lloyd": 5}
+    return FederatedDPKMeans(10, epsilon=epsilon, delta=DELTA, random_state=seed, **options)
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def rows_part(options):
+    """Rows as the unit."""
+    for seed in range(options.seeds):
+        X, _, means, server = mixture(seed, 100, 1000)
+        best = cost(X, optimal_centers(X, 10, start=means))
+        if not options.quick:
+            rng = np.random.default_rng(seed)
+            found = k_fed(np.split(X, 100), 10, rng)
+            yield "rows", "k-FED", math.inf, seed, cost(X, found) - best, best, 0.0
+        for epsilon in options.epsilons:
+            for method in options.methods:
+                start = time.process_time()
+                fitted = model(method, epsilon, seed, server).fit(X, X_server=server)
+                took = time.process_time() - start
+                yield ("rows", method, epsilon, seed, cost(X, fitted.cluster_centers_) - best,
+                       best, took)
+
+
+def clients_part(options):
+    """Clients as the unit."""
+    for n_clients in options.clients:
+        for seed in range(options.seeds):
+            X, clients, means, server = mixture(seed, n_clients, 50)
+            best = cost(X, optimal_centers(X, 10, start=means))
+            for epsilon in options.epsilons:
+                for method in [m for m in options.methods if m in ("ours", "paper, PLD")]:
+                    start = time.process_time()
+                    fitted = model(method, epsilon, seed, server, "group").fit(
+                        X, groups=clients, X_server=server)
+                    took = time.process_time() - start
+                    yield (f"{n_clients} clients", method, epsilon, seed,
+                           cost(X, fitted.cluster_centers_) - best, best, took)
+
+
+def real_part(options):
+    """Real clients; the server has one row in fifty, which are then nobody's."""
+    directory = options.data or os.environ.get("SKLEARN_DP_DATA")
+    for name in ("acs_20states", "wisdm_har"):
+        path = Path(directory or ".") / f"{name}.npz"
+        if not path.exists():
+            print(f"{name}: not there, left out", file=sys.stderr)
+            continue
+        for seed in range(options.seeds):
+            with np.load(path, allow_pickle=False) as data:
+                low, high = data["bounds_lo"], data["bounds_hi"]
+                X = np.clip((data["X"] - low) / np.where(high > low, high - low, 1.0), 0, 1)
+                groups = data["groups"]
+            rng = np.random.default_rng(seed)
+            public = rng.random(len(X)) < 0.02
+            server, X, groups = X[public], X[~public], groups[~public]
+            best = cost(X, optimal_centers(X, 10, n_init=5))
+            for epsilon in (1.0,) if options.quick else (0.4, 1.0, 4.0):
+                for label, fitted in real_fits(epsilon, seed, X, groups, server):
+                    yield (name, label, epsilon, seed, cost(X, fitted.cluster_centers_) - best,
+                           best, 0.0)
+
+
+def real_fits(epsilon, seed, X, groups, server):
+    common = {"epsilon": epsilon, "delta": DELTA, "random_state": seed}
+    federated = FederatedDPKMeans(10, bounds=(0.0, 1.0), **common)
+    yield "rows", federated.fit(X, X_server=server)
+    yield "rows, no server data", FederatedDPKMeans(10, bounds=(0.0, 1.0), **common).fit(X)
+    yield "persons or states", FederatedDPKMeans(10, bounds=(0.0, 1.0), **common).fit(
+        X, groups=groups, X_server=server)
+    yield "server's start", FederatedDPKMeans(10, bounds=(0.0, 1.0), server_init="lloyd",
+                                              n_lloyd=1, **common).fit(X, X_server=server)
+    yield "pooled rows (DPKMeans)", DPKMeans(10, bounds=(0.0, 1.0), **common).fit(X)
+
+
+PARTS = {"rows": rows_part, "clients": clients_part, "real": real_part}
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+def table(lines):
+    """Median [smallest, largest] excess of each part, method and epsilon."""
+    groups = {}
+    for line in lines:
+        groups.setdefault((line[0], line[1]), {}).setdefault(float(line[2]), []).append(
+            float(line[4]))
+    for part in dict.fromkeys(part for part, _ in groups):
+        epsilons = sorted({e for key, values in groups.items() if key[0] == part for e in values
+                           if math.isfinite(e)})
+        yield ""
+        yield f"| {part} | " + " | ".join(f"{e:g}" for e in epsilons) + " |"
+        yield "|" + "---|" * (len(epsilons) + 1)
+        for (where, method), values in groups.items():
+            if where != part:
+                continue
+            cells = [values.get(e, values.get(math.inf)) for e in epsilons]
+            yield f"| {method} | " + " | ".join(
+                "" if cell is None else f"{np.median(cell):.3g} [{min(cell):.3g}, {max(cell):.3g}]"
+                for cell in cells) + " |"
+
+
+def plot(lines, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    parts = [part for part in dict.fromkeys(line[0] for line in lines)
+             if part == "rows" or part.endswith("clients")]
+    figure, axes = plt.subplots(1, len(parts), figsize=(4 * len(parts), 3.6), sharey=True,
+                                squeeze=False)
+    for axis, part in zip(axes[0], parts, strict=True):
+        for method in dict.fromkeys(line[1] for line in lines if line[0] == part):
+            found = {}
+            for line in lines:
+                if line[:2] == (part, method) or list(line[:2]) == [part, method]:
+                    found.setdefault(min(float(line[2]), 99.0), []).append(float(line[4]))
+            x = sorted(found)
+            y = [max(np.median(found[e]), 1e-4) for e in x]
+            if x == [99.0]:
+                axis.axhline(y[0], ls=":", color="grey", label=method)
+            else:
+                axis.plot(x, y, "o-", ms=3, label=method)
+        axis.set(title=part, xlabel="epsilon", xscale="log", yscale="log")
+        axis.legend(fontsize=7)
+    axes[0, 0].set_ylabel("excess cost per row")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", default="rows,clients,real")
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--methods", default="")
+    parser.add_argument("--epsilons", default="")
+    parser.add_argument("--clients", default="1000,2000,5000")
+    parser.add_argument("--data")
+    parser.add_argument("--plot", action="store_true", help="draw what the csv holds already")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    everything = ["ours", "paper, PLD", "paper, basic", "kmeans++", "lloyd", "sphere_packing"]
+    options.methods = (options.methods.split(";") if options.methods
+                       else ["ours"] if options.quick else everything)
+    options.epsilons = ([float(e) for e in options.epsilons.split(",")] if options.epsilons
+                        else [1.0] if options.quick else list(EPSILONS))
+    options.clients = [int(n) for n in options.clients.split(",")]
+    warnings.simplefilter("ignore")
+    file = options.output.with_suffix(".csv")
+    if options.plot:
+        with file.open() as source:
+            lines = [tuple(line) for line in list(csv.reader(source))[1:]]
+        plot(lines, options.output.with_suffix(".png"))
+        print("\n".join(table(lines)))
+        return
+    new = not file.exists()
+    with file.open("a", newline="") as target:
+        writer, lines = csv.writer(target), []
+        if new:
+            writer.writerow(FIELDS)
+        for part in options.parts.split(","):
+            for line in PARTS[part](options):
+                lines.append(line)
+                writer.writerow([f"{x:.6g}" if isinstance(x, float) else x for x in line])
+                target.flush()
+                print(*(f"{x:.4g}" if isinstance(x, float) else x for x in line), flush=True)
+    print("\n".join(table(lines)))
+
+
+if __name__ == "__main__":
+    main()

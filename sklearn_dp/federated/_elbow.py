@@ -1,0 +1,51 @@
+"""Choose the number of clusters from the noisy weights of the server's points, at no cost."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+__all__ = ["elbow"]
+
+
+def elbow(model, *, most=15, n_init=10, random_state=0):
+    """The number of clusters at the elbow of the weighted cost of the server's points.
+
+    Post-processing of a fit: fit once with a generous `n_clusters` (20, say), read off the
+    number, and fit again with it.
+
+    Parameters
+    ----------
+    model : FederatedDPKMeans
+        Fitted with `X_server`.
+    most : int, default=15
+        Largest number to try.
+    n_init : int, default=10
+        Starts of each clustering.
+    random_state : int, default=0
+
+    Returns
+    -------
+    n_clusters : int
+        Where the second difference of the logarithm of the cost is largest.
+    costs : ndarray of shape (most,)
+        Weighted costs of 1, ..., `most` clusters, over the first.
+
+    Notes
+    -----
+    Appendix H.3 of the paper. Server points that lie apart from all clients can form a cluster of
+    their own, so the elbow may be one too high.
+    """
+    if getattr(model, "server_weights_", None) is None:
+        raise ValueError("model must be fitted with X_server and server_init='feddp'.")
+    points, weights = model.server_points_, model.server_weights_
+    if model.subspace_ is not None:
+        points = points @ model.subspace_.T
+    keep = weights > 0
+    points, weights = points[keep], weights[keep]
+    most = min(most, len(points))
+    if most < 3:
+        raise ValueError("too few server points have any weight for an elbow.")
+    costs = np.array([KMeans(k, n_init=n_init, random_state=random_state).fit(
+        points, sample_weight=weights).inertia_ for k in range(1, most + 1)])
+    costs = np.maximum(costs, 1e-12 * costs[0] + 1e-300)
+    bend = np.diff(np.log(costs), 2)
+    return int(np.argmax(bend)) + 2, costs / costs[0]

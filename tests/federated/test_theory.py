@@ -1,0 +1,147 @@
+"""The elbow, the baselines, and the algorithms of the paper's appendix."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import Grid
+from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.federated import _starts, elbow
+from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.federated._theory import (
+    diameter_reduction,
+    private_average,
+    simplify_rounds,
+    simplify_server_data,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+
+def clusters(seed, k=4, n=4000, d=6, spread=0.2):
+    rng = np.random.default_rng(seed)
+    means = 3 * rng.uniform(-1, 1, size=(k, d))
+    server = np.repeat(means, 10, axis=0) + spread * rng.normal(size=(10 * k, d))
+    return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
+
+
+def session_of(rho, uses=1, seed=0):
+    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6),
+                       (PlanEntry("counts", "gaussian", rho, uses=uses),))
+    return PrivacySession(plan, random_state=seed)
+
+
+def test_the_elbow_is_at_the_number_of_clusters():
+    X, _, server = clusters(0, k=5)
+    model = FederatedDPKMeans(9, epsilon=2.0, random_state=0).fit(X, X_server=server)
+    k, costs = elbow(model, most=9)
+    assert k == 5 and costs[0] == 1 and len(costs) == 9
+    with pytest.raises(ValueError, match="X_server"):
+        elbow(FederatedDPKMeans(3, random_state=0).fit(X))
+
+
+# -- private averaging -----------------------------------------------------------------------------
+
+
+def test_the_average_has_noise_for_the_squared_radius():
+    """Standard deviation of the sum is radius / sqrt(2 rho): twice the radius, twice the noise."""
+    scales = []
+    for radius in (4.0, 8.0):
+        recorder = Tape()
+        with tape(recorder):
+            private_average(np.full((100, 3), 1.0), radius, epsilon=1.0, random_state=0)
+        event = next(e for e in recorder.events if e.entry == "sum")
+        scales.append(float(event.scale) * event.public["unit"])
+    rho = PrivacyBudget(epsilon=1.0, delta=1e-6).to_rho()
+    assert scales[1] == pytest.approx(2 * scales[0])
+    assert scales[0] == pytest.approx(4.0 / np.sqrt(2 * 0.85 * rho))
+
+
+def test_the_average_is_near_the_mean_and_inside_the_ball():
+    X = np.random.default_rng(0).normal(size=(20_000, 5)) + 1.0
+    # Noise on each coordinate 8 * 4.6 / 20000 = 0.002; ten of them.
+    assert private_average(X, 8.0, epsilon=1.0, random_state=0) == pytest.approx(
+        X.mean(axis=0), abs=0.02)
+    for n in (0, 1, 5):
+        assert np.linalg.norm(private_average(X[:n], 0.5, epsilon=0.1, random_state=0)) <= 0.5
+
+
+# -- server data -----------------------------------------------------------------------------------
+
+
+def on_grid(X, domain):
+    return np.unique(Grid.for_radius(domain.radius).quantise(X, domain.radius), axis=0)
+
+
+def test_server_points_without_rows_are_thinned_out():
+    X, means, server = clusters(1)
+    domain = Domain.from_bounds(12.0, 6)
+    far = 3 + np.random.default_rng(2).uniform(0, 1, size=(60, 6))
+    points = on_grid(np.vstack([server, far]), domain)
+    rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Tape()
+    assert rounds == 47  # T = 46 = 10 log(4 log(100) / 0.2), rounded up; and one
+    with tape(recorder):
+        kept = simplify_server_data(session_of(1.0, rounds), "counts",
+                                    LocalEngine([X[:99], X[99:]]), domain, points, rounds,
+                                    rho=1.0, threshold=30.0)
+    places = points[kept] * Grid.for_radius(12.0).unit
+    assert all(np.linalg.norm(places - mean, axis=1).min() < 1.0 for mean in means)
+    assert not (places > 2.9).all(axis=1).any() and len(kept) <= 40
+    noisy = [event for event in recorder.events if event.entry == "counts"]
+    assert 1 < len(noisy) <= rounds
+    # Noise for all the T + 1 rounds: sigma^2 = (T + 1) / (2 rho).
+    assert all(float(e.scale) == pytest.approx(np.sqrt(rounds / 2)) for e in noisy)
+
+
+def test_far_components_come_together_and_go_back():
+    X, means, server = clusters(3, k=3, d=2, spread=0.01)
+    far = np.array([[0.0, 0.0], [5e4, 0.0], [0.0, -7e4]])
+    labels = np.linalg.norm(X[:, None] - means, axis=2).argmin(axis=1)
+    X, server = X + far[labels], server + np.repeat(far, 10, axis=0)
+    moved = diameter_reduction(session_of(0.5), "counts", LocalEngine([X]),
+                               Domain.from_bounds(1e5, 2), server, rho=0.5, n_rows=4000, w_min=0.3,
+                               sigma_max=0.01, epsilon=1.0)
+    near = moved.apply(X)
+    assert np.ptp(near, axis=0).max() < 0.01 * np.ptp(X, axis=0).max()
+    centers = np.array([near[labels == j].mean(axis=0) for j in range(3)])
+    truth = np.array([X[labels == j].mean(axis=0) for j in range(3)])
+    assert moved.invert(centers) == pytest.approx(truth, abs=1e-3)
+    gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2)]
+    assert min(gaps) > 1.0
+
+
+# -- baselines -------------------------------------------------------------------------------------
+
+
+def test_sphere_packing_keeps_its_distances():
+    rng = np.random.default_rng(0)
+    centers = _starts.sphere_packing(5, 3, 2.0, rng)
+    assert np.abs(centers).max() <= 2.0
+    gaps = min(np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2))
+    corner = np.linalg.norm(2.0 - np.abs(centers), axis=1).min()
+    # Feasible at some a; 5 balls of radius 0.7 fit easily, 5 of radius 2 do not.
+    assert 0.7 < min(gaps / 2, corner) < 2.0
+
+
+@pytest.mark.parametrize("d", [2, 20])
+def test_k_fed_repaired_finds_the_clusters_of_continuous_data(d):
+    """The released code sends raw rows whenever no row occurs twice: that misses some cluster."""
+    X, means, _ = clusters(4, d=d)
+    centers = _starts.k_fed(np.split(X, 20), 4, np.random.default_rng(0))
+    assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.1
+    few = _starts.k_fed([np.repeat(means[:2], 3, axis=0), means[2:]], 4, np.random.default_rng(0))
+    assert np.linalg.norm(means[:, None] - few, axis=2).min(axis=1).max() == 0
+
+
+def test_the_optimum_is_started_at_the_true_means_or_often():
+    X, means, _ = clusters(5)
+    for start in (means, None):
+        centers = _starts.optimal_centers(X, 4, start=start)
+        assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.05
