@@ -18,7 +18,7 @@ _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 _DISTANCE_SHARE, _ERROR_SHARE, _COUNT_SHARE = 0.04, 0.10, 0.10
 _ERROR_CAP = 1.7  # times the clip radius
-_ERROR_STEPS = (1, 2, 3)
+_ERROR_STEPS = (1, 2, 3, 4, 5)
 
 
 def lloyd_entries(rho, cap, prefix=""):
@@ -203,7 +203,8 @@ def _step(walk, state, step, last):
                           bold=walk.size.small)
     n_moves = 0
     if errors is not None:
-        n_moves = _move(walk, state, *errors, went, doubts=3.0 if step == 1 else 2.0)
+        doubts = 3.0 if step == 1 else 2.5 if walk.size.small else 2.0
+        n_moves = _move(walk, state, *errors, went, doubts)
     if len(state.centers) > walk.n_clusters:
         _reduce(walk, state)
         return False
