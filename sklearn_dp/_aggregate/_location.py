@@ -24,13 +24,15 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Located:
-    """A released ball that holds most of the rows.
+    """Where most of the rows are.
 
     Attributes
     ----------
     rows : Rows
-        About the centre of the ball, clipped to it, on its grid.
+        About the released centre, clipped to the domain, on its grid.
     domain : Domain
+    radius : float
+        Of the released ball about the centre that holds most of the rows, in grid steps.
     size : float
         Released number of units, positive.
     size_sd : float
@@ -40,6 +42,7 @@ class Located:
 
     rows: Rows
     domain: Domain
+    radius: float
     size: float
     size_sd: float
     status: str
@@ -71,7 +74,7 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
     fraction : float, default=0.99
         Share of the units that the ball should hold.
     wider : float, default=1.0
-        How much larger the ball is made in the end.
+        How much farther than this ball the rows may reach.
     prefix : str
 
     Returns
@@ -102,23 +105,26 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         if domain.radius > before / 4:
             break
-    sd, domain = math.sqrt(variance), _box(domain.center, wider * domain.radius)
+    sd = math.sqrt(variance)
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
-    return Located(Rows.quantise(X, domain), domain, max(count, 4 * sd, 1.0), sd, status)
+    domain = _box(domain.center, wider * domain.radius)
+    rows = Rows.quantise(X, domain)
+    return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), sd, status)
 
 
-def about_origin(session, X, units, domain, *, fraction=0.99, prefix=""):
-    """Rows about the origin, where that is known to be their mean, and a status."""
-    most = 1.0
+def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
+    """As :func:`locate`, where the origin is known to be the mean; the size stays unknown."""
+    center, most = np.zeros(X.shape[1]), math.inf
     if domain is not None:
         X = _clipped(X, domain)
         most = float(np.linalg.norm(domain.center)) + domain.radius
     radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
     status = "ok" if radius is not None else "too few rows for this budget: no radius found"
-    if radius is not None:
-        most = radius if domain is None else min(radius, most)
-    return Rows.quantise(X, _box(np.zeros(X.shape[1]), most)), status
+    known = [value for value in (radius, most) if value is not None and value < math.inf]
+    domain = _box(center, wider * min(known, default=1.0))
+    rows = Rows.quantise(X, domain)
+    return Located(rows, domain, rows.ball / wider, math.inf, math.inf, status)
 
 
 def _box(center, radius):

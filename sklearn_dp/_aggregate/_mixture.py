@@ -94,11 +94,11 @@ def fit_mixture(session, X, units, domain, n_components, form, progress):
     counts, sums and second moments of all the components are released together, at the cost of
     those of one.
     """
-    place = locate(session, X, units, domain, fraction=0.999, wider=1.25)
+    place = locate(session, X, units, domain, fraction=0.999, wider=2.0)
     progress("location")
     rows = place.rows
     if n_components == 1:
-        start = [Ellipsoid.ball(np.zeros(rows.n_features), rows.ball, weight=place.size)]
+        start = [Ellipsoid.ball(np.zeros(rows.n_features), place.radius, weight=place.size)]
         labels = None
     else:
         found = fit_engine(session, X, units, place.domain, n_components, prefix=_PREFIX)
@@ -130,7 +130,7 @@ def _start(session, rows, units, found, place):
     length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
     centers = np.rint(centers * np.minimum(1.0, rows.ball / length))
     labels, squared = nearest(rows, centers)
-    edges = geometric_edges(2 * rows.ball, _BINS, _RATIO)
+    edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
     bins = np.searchsorted(np.square(edges[1:-1]), squared, side="right")
     rho = session.remaining(_RADII)
     # A row is in one bin of one component.
@@ -138,7 +138,7 @@ def _start(session, rows, units, found, place):
                        _BINS * len(centers), units, rho).reshape(len(centers), _BINS)
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
-    usual = np.median([width for width in widths if width is not None] or [rows.ball / 2])
+    usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
     unit = math.sqrt(normal_quantile(0.5, d))
     square = 1.5 * normal_quantile(0.9, d)
     return [Ellipsoid.ball(center, (usual if width is None else width) / unit, square,

@@ -23,6 +23,7 @@ __all__ = ["FriendlyCovariance"]
 
 METHODS = ("whiten", "gram")
 _LOCATION_SHARE = 0.06
+_WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most of them
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
@@ -163,36 +164,24 @@ class FriendlyCovariance(BaseDPEstimator):
         return self._fit_validated(X, groups)
 
     def _fit(self, X, units, session, progress):
-        rows, self.status_, origin, size = self._place(X, units, session)
-        progress("location")
-        options = {"centered": bool(self.assume_centered)}
+        centered = bool(self.assume_centered)
+        domain = self._domain(X.shape[1])
         if self.method == "gram":
-            end, seen = fit_gram(session, rows, units, rows.ball, **options)
+            rows, origin, self.status_ = *_bounded_rows(X, domain, centered), "ok"
+            end, seen = fit_gram(session, rows, units, rows.ball, centered=centered)
         else:
-            start = Ellipsoid.ball(np.zeros(rows.n_features), rows.ball, weight=size)
-            (end,), (seen,) = refine(session, rows, units, [start], **options,
+            place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
+            progress("location")
+            rows, origin, self.status_ = place.rows, place.domain.center, place.status
+            start = Ellipsoid.ball(np.zeros(rows.n_features), place.radius, weight=place.size)
+            (end,), (seen,) = refine(session, rows, units, [start], centered=centered,
                                      assign=lambda now, _: component_weights(rows, now))
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
-        factor = end.factor * rows.unit
+        factor, inverse = end.factor * rows.unit, end.axes / (end.scales * rows.unit)
         self.covariance_ = _symmetric(factor @ factor.T)
-        inverse = end.axes / (end.scales * rows.unit)
         self.precision_ = _symmetric(inverse @ inverse.T)
-        self.location_ = origin + end.center * rows.unit
-        self.size_ = end.weight
-
-    def _place(self, X, units, session):
-        """Rows about a point, a status, the point, and the number of units as far as known."""
-        domain = self._domain(X.shape[1])
-        if self.method == "gram":
-            if self.assume_centered:
-                reach = float(np.linalg.norm(domain.center)) + domain.radius
-                domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
-            return Rows.quantise(X, domain), "ok", domain.center, math.inf
-        if self.assume_centered:
-            return *about_origin(session, X, units, domain), np.zeros(X.shape[1]), math.inf
-        place = locate(session, X, units, domain)
-        return place.rows, place.status, place.domain.center, place.size
+        self.location_, self.size_ = origin + end.center * rows.unit, end.weight
 
     def get_precision(self):
         """The released precision matrix.
@@ -236,6 +225,14 @@ class FriendlyCovariance(BaseDPEstimator):
         distances = self.mahalanobis(X)
         volume = np.linalg.slogdet(self.precision_)[1]
         return float(volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_) / 2
+
+
+def _bounded_rows(X, domain, centered):
+    """Rows clipped to public bounds, about the middle of these or the origin, and that point."""
+    if centered:
+        reach = float(np.linalg.norm(domain.center)) + domain.radius
+        domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
+    return Rows.quantise(X, domain), domain.center
 
 
 def _symmetric(matrix):
