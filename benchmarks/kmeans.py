@@ -2,7 +2,7 @@
 
     python benchmarks/kmeans.py                   # all cells, 15 seeds; about half an hour
     python benchmarks/kmeans.py --quick           # a cell of each kind, 3 seeds
-    python benchmarks/kmeans.py --cells "n=1e4 d=50" --seeds 5
+    python benchmarks/kmeans.py --cells "n=1e4 d=(50|100)" --seeds 5
 
 Prints a table and writes doc/benchmarks/kmeans.md, .csv and .png (`--output` for another place).
 Every method sees the same rows, one process, one thread; each seed is a new data set (the bundled
@@ -22,6 +22,8 @@ import argparse
 import csv
 import os
 import platform
+import re
+import shlex
 import sys
 import time
 import types
@@ -300,12 +302,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a cell of each kind, 3 seeds")
     parser.add_argument("--seeds", type=int, help="data sets for each cell")
-    parser.add_argument("--cells", help="only cells with this in their name")
+    parser.add_argument("--cells", default="", help="only cells whose name has this pattern")
     parser.add_argument("--ours", action="store_true", help="leave the rivals out")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="path without a suffix")
     options = parser.parse_args()
     n_seeds = options.seeds or (3 if options.quick else 15)
-    cells = [cell for cell in all_cells() if (options.cells or "") in str(cell)
+    cells = [cell for cell in all_cells() if re.search(options.cells, str(cell))
              and (not options.quick or str(cell) in QUICK)]
     chosen = {"DPKMeans": ours, "KMeans(n_init=10)": plain} if options.ours else methods()
     rows = []
@@ -318,7 +320,7 @@ def main():
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    command = "python benchmarks/kmeans.py" + "".join(" " + word for word in sys.argv[1:])
+    command = shlex.join(["python", "benchmarks/kmeans.py", *sys.argv[1:]])
     entries = list(summary(rows))
     write_markdown(options.output, entries, command, n_seeds)
     write_plot(options.output, entries)
