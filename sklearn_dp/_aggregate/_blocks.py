@@ -173,11 +173,14 @@ def _fit_block(estimator, rows, seed, extract, shape, min_rows):
 
 def _seeded_clone(estimator, seed):
     """A fresh, silent estimator whose random states, nested ones too, all come from `seed`."""
-    fresh = clone(estimator)
     fixed = {"random_state": int(seed), "verbose": 0}
-    return fresh.set_params(**{name: fixed[name.rpartition("__")[2]]
-                               for name in fresh.get_params(deep=True)
-                               if name.rpartition("__")[2] in fixed})
+    fresh = clone(estimator)
+    names = [name for name in fresh.get_params(deep=True) if name.rpartition("__")[2] in fixed]
+    for name in names:
+        if name in fixed:
+            setattr(fresh, name, fixed[name])  # what set_params does, without a look at the class
+    nested = {name: fixed[name.rpartition("__")[2]] for name in names if name not in fixed}
+    return fresh.set_params(**nested)
 
 
 def ask_all(function, clients, *, n_jobs=None, seconds=None):

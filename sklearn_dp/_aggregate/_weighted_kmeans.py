@@ -9,7 +9,6 @@ import numpy as np
 __all__ = ["best_start", "weighted_kmeans"]
 
 _TRIALS = 4  # candidates for each next centre of a start
-_FEW_POINTS = 512  # up to here all distances of two points are computed at once
 _SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
 
 
@@ -61,10 +60,13 @@ def _draw(mass, shape, rng):
 
 def _starts(points, weights, n_clusters, rng, n_starts):
     """Greedy k-means++, all starts at once: (n_starts, n_clusters, q). Returns costs too."""
-    known = _squared(points, points) if len(points) <= _FEW_POINTS else None
+    norms, directions = np.einsum("ij,ij->i", points, points), -2.0 * points.T
 
     def squared(which):
-        return _squared(points, points[which]) if known is None else known[which]
+        square = points[which.ravel()] @ directions
+        square += norms
+        square += norms[which.ravel(), None]
+        return np.maximum(square, 0.0, out=square).reshape(*which.shape, len(points))
 
     start = np.arange(n_starts)
     chosen = [_draw(np.broadcast_to(weights, (n_starts, len(points))), 1, rng)[:, 0]]
