@@ -17,7 +17,7 @@ from ._noise_law import noise_audit
 from ._observe import accepts_groups, prepared, run_fit
 from ._replay import replay_audit
 
-__all__ = ["CHECKS", "check_dp_estimator"]
+__all__ = ["CHECKS", "check_data", "check_dp_estimator", "check_groups"]
 
 _EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
 _N_FEATURES = 3
@@ -60,11 +60,11 @@ def check_dp_estimator(estimator, *, generate_only=False):
 
 def check_replay(estimator):
     """Neighbours differ only by noise that is paid for; small data and the empty set too."""
-    for n, d, recordings in ((20, 3, 1), (400, 3, 2), (30, 12, 1), (2, 5, 1), (1, 3, 1), (0, 3, 1)):
-        X = _data(n, n, d)
+    for n, d, recordings in ((20, 3, 1), (400, 3, 1), (30, 12, 1), (2, 5, 1), (1, 3, 1), (0, 3, 1)):
+        X = check_data(n, n, d)
         _assert_none(_replayed(estimator, X, recordings=recordings, html=n == 20))
         if accepts_groups(estimator) and n > 1:
-            _assert_none(_replayed(estimator, X, groups=_groups(n), recordings=recordings))
+            _assert_none(_replayed(estimator, X, groups=check_groups(n), recordings=recordings))
 
 
 def _replayed(estimator, X, **options):
@@ -74,9 +74,9 @@ def _replayed(estimator, X, **options):
 
 def check_noise_law(estimator):
     """The noise has the claimed scale, no mean, and is never used twice."""
-    _assert_none(noise_audit(estimator, _data(400), fits=40))
+    _assert_none(noise_audit(estimator, check_data(400), fits=30))
     if accepts_groups(estimator):
-        _assert_none(noise_audit(estimator, _data(30), groups=_groups(30), fits=10))
+        _assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=10))
 
 
 def check_noise_is_fresh(estimator):
@@ -94,7 +94,7 @@ def _drawn_with_global_seed(estimator, seed):
     np.random.seed(seed)  # noqa: NPY002 - the global state is what must have no effect
     recorder = Tape()
     moderate = prepared(estimator, random_state=None, epsilon=1.0, rho=None)
-    _succeed(run_fit(moderate, _data(30), recorder=recorder))
+    _succeed(run_fit(moderate, check_data(30), recorder=recorder))
     return np.concatenate([np.ravel(event.output - event.value).astype(float)
                            for event in paid(recorder.events) if event.kind == "gaussian"])
 
@@ -102,7 +102,7 @@ def _drawn_with_global_seed(estimator, seed):
 def check_seeded_noise_is_told(estimator):
     """A seed is warned of, and told by the report."""
     for seed, source in ((0, "seeded"), (None, "system")):
-        outcome = run_fit(prepared(estimator, random_state=seed), _data(30))
+        outcome = run_fit(prepared(estimator, random_state=seed), check_data(30))
         _succeed(outcome)
         warned = any(issubclass(kind, SeededNoiseWarning) for kind, _ in outcome.warnings)
         assert warned == (seed is not None), "SeededNoiseWarning, if and only if there is a seed"
@@ -115,7 +115,7 @@ def check_seeded_noise_is_told(estimator):
 def check_cost_is_independent_of_data(estimator):
     """Two data sets, of any size and scale, cost the same."""
     charges = []
-    for X in (_data(30), 1e4 * _data(211, seed=1)):
+    for X in (check_data(30), 1e4 * check_data(211, seed=1)):
         ledger = _ledger()
         _succeed(run_fit(prepared(estimator, ledger=ledger), X))
         charges.append([replace(charge, time="") for charge in ledger.entries])
@@ -128,7 +128,7 @@ def check_plan_and_report_agree(estimator):
     ledger = _ledger()
     copy = prepared(estimator, ledger=ledger)
     plan = copy.privacy_plan(_N_FEATURES)
-    _succeed(run_fit(copy, _data(50)))
+    _succeed(run_fit(copy, check_data(50)))
     report, (charge,) = copy.privacy_report_, ledger.entries
     for name in ("epsilon", "rho"):
         assert getattr(plan, name) == getattr(report, name) == getattr(charge, name), name
@@ -144,10 +144,10 @@ def check_plan_and_report_agree(estimator):
 def check_ledger_is_charged_before_data(estimator):
     """The charge is there when the data are first looked at, and a fit that fails keeps it."""
     ledger, seen = _ledger(), []
-    watched = _Watched(_data(30), lambda: seen.append(len(ledger.entries)))
+    watched = _Watched(check_data(30), lambda: seen.append(len(ledger.entries)))
     _succeed(run_fit(prepared(estimator, ledger=ledger), watched))
     assert seen and set(seen) == {1}, "data were looked at before the ledger was charged"
-    outcome = run_fit(prepared(estimator, ledger=ledger), _data(30), recorder=_Bomb())
+    outcome = run_fit(prepared(estimator, ledger=ledger), check_data(30), recorder=_Bomb())
     assert isinstance(outcome.error, _Explosion), "the fit hides an error"
     assert len(ledger.entries) == 2, "a fit that failed was not charged, or was refunded"
 
@@ -159,14 +159,14 @@ def check_exhausted_ledger_refuses(estimator):
         raise AssertionError("data were looked at although the ledger is exhausted")
 
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1e-9, delta=1e-12))
-    outcome = run_fit(prepared(estimator, ledger=ledger), _Watched(_data(30), touch))
+    outcome = run_fit(prepared(estimator, ledger=ledger), _Watched(check_data(30), touch))
     assert isinstance(outcome.error, BudgetExceededError), f"no refusal, but {outcome.error!r}"
     assert not ledger.entries, "a refused fit was charged"
 
 
 def check_prediction_is_free(estimator):
     """predict, transform and score charge nothing and change nothing."""
-    ledger, X = _ledger(), _data(30)
+    ledger, X = _ledger(), check_data(30)
     outcome = run_fit(prepared(estimator, ledger=ledger), X)
     _succeed(outcome)
     before = _released_state(outcome.estimator)
@@ -183,9 +183,9 @@ def check_prediction_is_free(estimator):
 
 def check_no_leaks(estimator):
     """No training value in pickle, texts, HTML, warnings or errors."""
-    _assert_none(scan_for_leaks(estimator, _data(25)))
+    _assert_none(scan_for_leaks(estimator, check_data(25)))
     if accepts_groups(estimator):
-        _assert_none(scan_for_leaks(estimator, _data(25), groups=_groups(25)))
+        _assert_none(scan_for_leaks(estimator, check_data(25), groups=check_groups(25)))
 
 
 def check_pickle(estimator):
@@ -193,7 +193,7 @@ def check_pickle(estimator):
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
     sizes = {}
     for n in (500, 8000):
-        outcome = run_fit(prepared(estimator), _data(n))
+        outcome = run_fit(prepared(estimator), check_data(n))
         _succeed(outcome)
         data = pickle.dumps(outcome.estimator)
         sizes[n] = len(data)
@@ -202,15 +202,15 @@ def check_pickle(estimator):
     copy = pickle.loads(data)
     assert not any(hasattr(copy, name) for name in copy._not_released), "labels_ in the pickle"
     for method in {"predict", "transform"} & set(dir(copy)):
-        np.testing.assert_array_equal(getattr(copy, method)(_data(9)),
-                                      getattr(outcome.estimator, method)(_data(9)))
+        np.testing.assert_array_equal(getattr(copy, method)(check_data(9)),
+                                      getattr(outcome.estimator, method)(check_data(9)))
 
 
 def check_parameters_are_kept(estimator):
     """A fit and a clone leave parameters alone; clones are not fitted."""
     copy = prepared(estimator)
     before = copy.get_params(deep=False)
-    _succeed(run_fit(copy, _data(30)))
+    _succeed(run_fit(copy, check_data(30)))
     assert all(value is before[name] for name, value in copy.get_params(deep=False).items()), (
         "a fit changes parameters")
     again = clone(copy)
@@ -227,7 +227,7 @@ def check_small_data(estimator):
     for epsilon in (0.01, 1000.0):
         for n in sorted({0, 1, k - 1, 20}):
             copy = prepared(estimator, epsilon=epsilon, rho=None)
-            outcome = run_fit(copy, _data(n), internal=n == 0)
+            outcome = run_fit(copy, check_data(n), internal=n == 0)
             _succeed(outcome, f"epsilon={epsilon:g}, n={n}: ")
             _check_finite(copy)
             assert isinstance(copy.status_, str) and copy.status_, "status_ must be words"
@@ -237,7 +237,8 @@ def check_small_data(estimator):
 
 def check_numpy_error_state_has_no_effect(estimator):
     """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row."""
-    X = np.concatenate([_data(30), 5e-324 * np.sign(_data(2)), 1e300 * np.sign(_data(2))])
+    signs = np.sign(check_data(2))
+    X = np.concatenate([check_data(30), 5e-324 * signs, 1e300 * signs])
     faces = []
     for treatment in ("raise", "warn"):
         with np.errstate(all=treatment):
@@ -256,7 +257,7 @@ def _check_finite(estimator):
 
 def check_rows_out_of_bounds_are_clipped(estimator):
     """Rows outside `bounds` are moved to the border: how far outside they were has no effect."""
-    rows = np.sign(_data(30)) * (1 + np.abs(_data(30)))
+    rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)):
         faces = []
         for factor in (4.0, 8.0):  # powers of two, so that the clipped rows agree to the last bit
@@ -272,7 +273,7 @@ def check_n_jobs_has_no_effect(estimator):
         return
     results = []
     for n_jobs in (1, 2):
-        outcome = run_fit(prepared(estimator, n_jobs=n_jobs), _data(300))
+        outcome = run_fit(prepared(estimator, n_jobs=n_jobs), check_data(300))
         _succeed(outcome)
         results.append(_released_state(outcome.estimator))
     assert results[0] == results[1], "n_jobs changes the result"
@@ -301,14 +302,14 @@ CHECKS = (
 # -- helpers ---------------------------------------------------------------------------------------
 
 
-def _data(n, seed=0, d=_N_FEATURES):
+def check_data(n, seed=0, d=_N_FEATURES):
     """Two groups of points, with values of many digits."""
     rng = np.random.default_rng(seed)
     places = np.resize([[-3.0, 0.5, 0.1], [2.0, 2.0, -1.0]], (2, d))
     return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
 
 
-def _groups(n):
+def check_groups(n):
     """Groups of one to four rows, out of order."""
     return np.random.default_rng(1).permutation(np.arange(n) * 2 // 5)
 

@@ -21,7 +21,8 @@ from .._privacy._mechanisms import Units
 from .._privacy._noise import NoiseSource
 from .._privacy._session import PrivacySession
 from ..exceptions import UtilityWarning
-from ._checks import CHECKS
+from ._checks import CHECKS, check_data, check_groups
+from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["MUTANTS", "Mutant", "killer", "mutant"]
 
@@ -84,10 +85,25 @@ def killer(bug, estimator):
         broken code; None if the mutant survives.
     """
     with bug.planted() as reached:
+        _visit(estimator)
+        if not reached:
+            return "not reached"
         for check in CHECKS:
             if check.__name__ in bug.killed_by and _fails(check, estimator):
                 return check.__name__
-    return None if reached else "not reached"
+    return None
+
+
+def _visit(estimator):
+    """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors."""
+    bounded = prepared(estimator, bounds=1.0)
+    for copy, X in ((prepared(estimator), check_data(400)), (bounded, check_data(20)),
+                    (prepared(estimator), check_data(30, d=12)), (bounded, 1j * check_data(20))):
+        outcome = run_fit(copy, X)
+        if outcome.error is None:
+            outcome.face(html=True)
+    if accepts_groups(estimator):
+        run_fit(prepared(estimator), check_data(20), check_groups(20))
 
 
 def _fails(check, estimator):
