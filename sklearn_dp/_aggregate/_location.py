@@ -15,6 +15,7 @@ __all__ = ["Located", "about_origin", "locate", "location_entries"]
 
 _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
+_NOT_SEEN = "too few rows for this budget: no radius found"
 _WORDS = {
     _BOUND: "a unit adds 1 to the histogram of norms",
     _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
@@ -48,11 +49,9 @@ class Located:
     status: str
 
 
-def location_entries(rho, share, *, bounds_known, centered=False, prefix=""):
+def location_entries(rho, share, *, centered=False, prefix=""):
     """Plan entries of `locate` (of `about_origin` if centered), worth at most ``share * rho``."""
-    names = (_CENTER, _REACH) if bounds_known else (_BOUND, _CENTER, _REACH)
-    if centered:
-        names = (_REACH,)
+    names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
         PlanEntry(prefix + name, "gaussian", part, uses=1 if name == _BOUND else _ROUNDS,
@@ -83,17 +82,16 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
 
     Notes
     -----
-    A round releases the mean of the rows in the present ball and the distance from it that holds
-    most of them, on a public grid of all scales. From far away the noise of the first mean is
-    large, so there are up to three rounds; as long as the ball shrinks much another one follows,
-    which is decided by released radii.
+    Even where there is a public bound, most rows may be much nearer, so a radius about its centre
+    is released first. A round then releases the mean of the rows in the present ball and the
+    distance from it that holds most of them, on a public grid of all scales. From far away the
+    noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
+    much another one follows, which is decided by released radii.
     """
-    status = "ok"
-    if domain is None:
-        radius = private_radius(session, prefix + _BOUND, X, units, fraction=0.999)
-        status = "ok" if radius is not None else "no bound found: the unit ball is used"
-        domain = Domain.from_bounds(1.0 if radius is None else radius, X.shape[1])
-    X = _clipped(X, domain)
+    X, center, most = _known(X, domain)
+    radius = private_radius(session, prefix + _BOUND, X - center, units, fraction=0.999)
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, _least(radius, most))
     rho = [session.plan[prefix + name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
         rows = Rows.quantise(X, domain)
@@ -115,16 +113,27 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
 
 def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
     """As :func:`locate`, where the origin is known to be the mean; the size stays unknown."""
-    center, most = np.zeros(X.shape[1]), math.inf
-    if domain is not None:
-        X = _clipped(X, domain)
-        most = float(np.linalg.norm(domain.center)) + domain.radius
+    X, center, most = _known(X, domain)
+    most, center = most + float(np.linalg.norm(center)), np.zeros(X.shape[1])
     radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
-    status = "ok" if radius is not None else "too few rows for this budget: no radius found"
-    known = [value for value in (radius, most) if value is not None and value < math.inf]
-    domain = _box(center, wider * min(known, default=1.0))
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, wider * _least(radius, most))
     rows = Rows.quantise(X, domain)
     return Located(rows, domain, rows.ball / wider, math.inf, math.inf, status)
+
+
+def _known(X, domain):
+    """Rows moved into public bounds, and the centre and radius of these, if there are any."""
+    if domain is None:
+        return X, np.zeros(X.shape[1]), math.inf
+    return _clipped(X, domain), domain.center, domain.radius
+
+
+def _least(radius, most):
+    """The released radius within the public one; the unit ball when there is neither."""
+    if radius is None:
+        return most if most < math.inf else 1.0
+    return min(radius, most)
 
 
 def _box(center, radius):

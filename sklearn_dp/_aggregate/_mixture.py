@@ -55,9 +55,9 @@ class MixtureResult:
     status: str
 
 
-def mixture_entries(rho, n_features, n_components, *, bounds_known):
+def mixture_entries(rho, n_features, n_components):
     """Plan entries of `fit_mixture`, worth at most `rho`."""
-    entries = location_entries(rho, _LOCATION_SHARE, bounds_known=bounds_known)
+    entries = location_entries(rho, _LOCATION_SHARE)
     if n_components > 1:
         entries += engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True,
                                   prefix=_PREFIX)

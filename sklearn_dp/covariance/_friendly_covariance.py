@@ -134,8 +134,7 @@ class FriendlyCovariance(BaseDPEstimator):
     def _plan_entries(self, target, n_features):
         rho, first = target.to_rho(), ()
         if self.method == "whiten":
-            first = location_entries(rho, _LOCATION_SHARE, bounds_known=self.bounds is not None,
-                                     centered=self.assume_centered)
+            first = location_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (*first, *moment_entries(rest, centered=self.assume_centered))
 

@@ -117,7 +117,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
-        first = location_entries(rho, _LOCATION_SHARE, bounds_known=self.bounds is not None)
+        first = location_entries(rho, _LOCATION_SHARE)
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (*first, PlanEntry(_MOMENT, "gaussian", rest,
                                   sensitivity="squared radius in Frobenius norm"))

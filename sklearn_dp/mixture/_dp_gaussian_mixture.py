@@ -124,8 +124,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
             raise ValueError(f"covariance_type must be one of {FORMS}.")
 
     def _plan_entries(self, target, n_features):
-        return mixture_entries(target.to_rho(), n_features, self.n_components,
-                               bounds_known=self.bounds is not None)
+        return mixture_entries(target.to_rho(), n_features, self.n_components)
 
     @with_callbacks
     def fit(self, X, y=None, *, groups=None):
