@@ -16,6 +16,7 @@ from sklearn_dp._aggregate._box_mean import (
 )
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._tape import Tape, tape
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -61,14 +62,29 @@ def test_qualities_equal_their_definition():
         assert np.array_equal(qualities(values, cell, ball), brute_force(values, cell, ball))
 
 
-def test_draws_follow_the_distribution():
-    """Chi-square on 600 draws, false alarm 1e-6; weights q * count would be 0 at both ends."""
+def law_of_the_draws():
+    """p-value of chi-square on 400 draws of the example."""
     values, counts = np.array([0.0, 0.0, 1.0]), np.zeros(5)
-    for seed in range(600):
-        counts[interior_point(step_of(seed), values, 1, 2, changes=1, epsilon=2.0) + 2] += 1
-    chance = probabilities(qualities(values, 1, 2), 2.0)
-    assert stats.chisquare(counts, 600 * chance).pvalue > 1e-6
-    assert counts.min() > 0
+    step = step_of()
+    for _ in range(400):
+        counts[interior_point(step, values, 1, 2, changes=1, epsilon=2.0) + 2] += 1
+    return stats.chisquare(counts, 400 * probabilities(qualities(values, 1, 2), 2.0)).pvalue
+
+
+def test_draws_follow_the_distribution():
+    assert law_of_the_draws() > 1e-6
+
+
+@pytest.mark.parametrize("weight", [lambda q: q, lambda q: np.exp(q)])
+def test_other_weights_would_be_seen(weight, monkeypatch):
+    """E16, q * count as printed; and a rate without the half."""
+    def choice(self, scores, *, sensitivity, epsilon):
+        total = np.cumsum(weight(scores / sensitivity * epsilon))
+        u = int(self._session._noise.uniform_integers(2**53)) * 2.0**-53
+        return int(np.searchsorted(total, u * total[-1]))
+
+    monkeypatch.setattr(Step, "choice", choice)
+    assert law_of_the_draws() < 1e-6
 
 
 def test_privacy_of_the_interior_point_is_arithmetic():

@@ -1,0 +1,269 @@
+"""DPKTupleKMeans with every aggregator, sampling mode, inner clusterer and form of the data."""
+
+import pickle
+
+import numpy as np
+import pytest
+from joblib import parallel_backend
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp._aggregate import _blocks, _tuple_stage
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
+from sklearn_dp.exceptions import BudgetExceededError
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
+ONE_COPY = np.uint64(int(0.75 * 2**64))  # between 0.607 and 0.910 of the range: one copy
+
+MODES = {
+    "core": dict(aggregator="friendly_core", n_tuples=30, rho=12.0),
+    "core, copies": dict(aggregator="friendly_core", sampling="with_replacement", rho=6.0,
+                         n_tuples=60, delta=0.2),
+    "averages": dict(aggregator="k_averages", separation=7.0, rho=40.0, n_tuples=100),
+    "centres": dict(aggregator="noisy_centers", separation=7.0, rho=40.0),
+    "centres, copies": dict(aggregator="noisy_centers", sampling="with_replacement",
+                            separation=7.0, rho=40.0, delta=0.2),
+}
+
+
+class Sectors(ClusterMixin, BaseEstimator):
+    """The means of the rows next to each of three public points: cheap, and good enough."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        labels = np.linalg.norm(X[:, None] - CORNERS, axis=2).argmin(axis=1)
+        self.cluster_centers_ = np.array([X[labels == i].mean(axis=0) for i in range(3)])
+        return self
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 0.01)
+
+
+def blobs(n, seed=0, scale=0.01):
+    rng = np.random.default_rng(seed)
+    return CORNERS[rng.integers(3, size=n)] + scale * rng.normal(size=(n, 2))
+
+
+def model(**parameters):
+    defaults = dict(n_clusters=3, bounds=1.0, inner=Sectors(), delta=0.01, random_state=0)
+    return DPKTupleKMeans(**{**defaults, **parameters})
+
+
+def rows_for(estimator):
+    """Enough rows for the tuple path."""
+    size = estimator._stage(estimator._target(), 2)[0].size
+    return 34 * size * (2 if estimator.sampling == "with_replacement" else 1)
+
+
+def error(found):
+    return max(np.linalg.norm(found - corner, axis=1).min() for corner in CORNERS)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_finds_the_centres(mode):
+    estimator = model(**MODES[mode])
+    if mode == "core, copies":
+        estimator.set_params(rho=20.0)
+    fitted = estimator.fit(blobs(rows_for(estimator)))
+    assert fitted.aggregator_ == MODES[mode]["aggregator"]
+    assert fitted.path_.startswith("tuples")
+    if mode != "averages":  # whose boxes need a hundred thousand tuples
+        assert error(fitted.cluster_centers_) < 0.05
+    report = fitted.privacy_report_
+    assert report.spent_rho <= report.rho * (1 + 1e-12)
+
+
+class OneCopy(Replay):
+    """An added unit has one copy; others are coupled as ever."""
+
+    def _couple(self, recorded, fresh):
+        coupled = super()._couple(recorded, fresh)
+        return np.where(self.units < 0, ONE_COPY, coupled)
+
+
+def audit(mode, n_pairs, seed=0):
+    """Replay violations; pairs void by a failure event, or since several tuples change."""
+    rng, violations, paths, voided = np.random.default_rng(seed), [], set(), 0
+    base = model(**MODES[mode])
+    size = rows_for(base)
+    for i in range(n_pairs):
+        X = blobs(int(rng.integers(size, size + 50)), seed=i)
+        place = int(rng.integers(len(X) + 1))
+        row = rng.choice([0.0, 1e6, -0.5]) + rng.normal(size=2)
+        more, known = np.insert(X, place, row, axis=0), np.arange(len(X))
+        units, back = np.insert(known, place, -1), np.delete(np.arange(len(X) + 1), place)
+        first, second, mapping = (X, more, units) if i % 2 else (more, X, back)
+        estimator = base.set_params(random_state=i)
+        with tape(Tape()) as recording:
+            fitted = clone(estimator).fit(first)
+        draws = next(e.output for e in recording.events if e.kind == "draws")
+        if base.sampling == "with_replacement" and i % 2 == 0 and draws[place] > 0.909 * 2.0**64:
+            continue
+        with tape(OneCopy(recording.events, mapping, keep_added=bool(i % 3))) as replay:
+            other = clone(estimator).fit(second)
+        paths.add(fitted.path_)
+        if replay.voided:
+            voided += 1
+            continue
+        violations += replay.finish()
+        if pickle.dumps(fitted) != pickle.dumps(other):
+            violations.append("the pickles differ")
+    return violations, paths, voided
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_replays(mode):
+    violations, paths, voided = audit(mode, 8)
+    assert violations == [] and voided <= 3 and "coreset" not in paths
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_replays_of_400_pairs(mode):
+    violations, paths, voided = audit(mode, 400, seed=1)
+    assert violations == [] and voided <= 80 and any(p.startswith("tuples") for p in paths)
+
+
+def _number_of_rows_in_the_seed(patch):
+    known = module.fit_blocks
+
+    def fit_blocks(estimator, X, *others, prepare, **options):
+        return known(estimator, X, *others, prepare=lambda rows: prepare(rows) + 0.3 * (
+            len(X) % 2), **options)
+
+    patch.setattr(module, "fit_blocks", fit_blocks)
+
+
+def _blocks_by_value(patch):
+    patch.setattr(PrivacySession, "blocks", lambda self, n, blocks: np.arange(n) % blocks)
+    patch.setattr(PrivacySession, "unit_draws", lambda self, n: np.arange(n, dtype=np.uint64)
+                  * np.uint64(2**64 // max(n, 1)))
+
+
+@pytest.mark.parametrize(("mode", "plant"), [
+    ("core", _number_of_rows_in_the_seed), ("centres", _blocks_by_value)])
+def test_broken_blocks_are_seen(mode, plant, monkeypatch):
+    plant(monkeypatch)
+    try:
+        violations, _, voided = audit(mode, 8)
+    except StopIteration:  # no draws on the tape
+        return
+    assert violations or voided > 4
+
+
+# -- inner clusterers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", [
+    GaussianMixture(3, n_init=3, covariance_type="spherical"),
+    make_pipeline(PCA(1), KMeans(3, n_init=3)),
+    make_pipeline(StandardScaler(), "passthrough", KMeans(3, n_init=3))])
+def test_centres_of_mixtures_and_pipelines_are_mapped_back(inner):
+    X = blobs(4000)
+    if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
+        X = X * [1.0, 0.0]
+    found = _blocks.fit_blocks(inner, X, np.arange(4000) % 4, range(4), module._centers_of, (3, 2))
+    goal = CORNERS * ([1.0, 0.0] if X[0, 1] == 0 else [1.0, 1.0])
+    for each in found:
+        assert max(np.linalg.norm(each - c, axis=1).min() for c in goal) < 0.01
+
+
+def test_a_pipeline_in_a_fit():
+    X = np.hstack([blobs(4500), np.zeros((4500, 3))]) + 0.2
+    inner = make_pipeline(PCA(2), KMeans(3, n_init=2))
+    fitted = model(inner=inner, rho=6.0, n_tuples=60, bounds=1.2).fit(X)
+    assert fitted.path_ == "tuples" and error(fitted.cluster_centers_[:, :2] - 0.2) < 0.01
+
+
+# -- data in pieces, on disk, elsewhere -------------------------------------------------------
+
+
+def test_pieces_give_what_a_fit_gives(monkeypatch):
+    X, estimator = blobs(1500), model(**MODES["core"])
+    whole = clone(estimator).fit(X).cluster_centers_
+    for limit in (2**28, 1000):
+        monkeypatch.setattr(_blocks, "_KEPT_BYTES", limit)
+        for cuts in ([1], [10, 700, 701], []):
+            pieces = (piece for piece in np.split(X, cuts))
+            fitted = clone(estimator).fit_blocks(pieces)
+            assert np.array_equal(fitted.cluster_centers_, whole)
+            assert fitted.n_features_in_ == 2
+    with pytest.raises(ValueError, match="columns"):
+        clone(estimator).fit_blocks([X, X[:, :1]])
+
+
+def test_the_ledger_is_asked_before_the_second_piece():
+    seen = []
+
+    def pieces():
+        for number in range(3):
+            seen.append(number)
+            yield blobs(500, seed=number)
+
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1e-6, delta=1e-9))
+    with pytest.raises(BudgetExceededError):
+        model(ledger=ledger, **MODES["core"]).fit_blocks(pieces())
+    assert seen == [0]
+
+
+def test_a_memory_map_gives_the_same_bits(tmp_path):
+    X, estimator = blobs(1500), model(**MODES["core"])
+    np.save(tmp_path / "rows.npy", X)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert np.array_equal(clone(estimator).fit(mapped).cluster_centers_,
+                          clone(estimator).fit(X).cluster_centers_)
+
+
+def test_threads_and_processes_give_the_same_bits():
+    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
+    alone = clone(estimator).fit(X).cluster_centers_
+    with parallel_backend("threading", n_jobs=2):
+        assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
+
+
+def test_dask_gives_the_same_bits():
+    distributed = pytest.importorskip("distributed")
+    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
+    alone = clone(estimator).fit(X).cluster_centers_
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2,
+                            dashboard_address=None), parallel_backend("dask"):
+        assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
+
+
+def test_ray_gives_the_same_bits():
+    ray = pytest.importorskip("ray")
+    from ray.util.joblib import register_ray
+
+    X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
+    alone = clone(estimator).fit(X).cluster_centers_
+    ray.init(num_cpus=2, include_dashboard=False)
+    register_ray()
+    try:
+        with parallel_backend("ray"):
+            assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize(("change", "match"), [
+    ({"aggregator": "mean"}, "aggregator"), ({"sampling": "bootstrap"}, "sampling"),
+    ({"separation": 6.0}, "separation"), ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
+    ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters")])
+def test_bad_parameters_are_named(change, match):
+    with pytest.raises(ValueError, match=match):
+        model(**change).privacy_plan(2)

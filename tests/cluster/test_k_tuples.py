@@ -1,0 +1,87 @@
+"""aggregate_k_tuples: contract, budgets, refusals."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import PrivacyBudget, PrivacyLedger
+from sklearn_dp.cluster import aggregate_k_tuples
+from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+CENTERS = np.array([[0.5, 0.0], [-0.5, 0.3], [0.0, -0.6]])
+
+
+def database(t, spread, seed=0):
+    rng = np.random.default_rng(seed)
+    tuples = CENTERS + spread * rng.normal(size=(t, 3, 2))
+    return np.stack([rng.permutation(each) for each in tuples])
+
+
+def error(found):
+    return max(np.linalg.norm(found - c, axis=1).min() for c in CENTERS)
+
+
+@pytest.mark.parametrize(("aggregator", "neighbours", "t", "spread", "limit"), [
+    ("auto", "replace", 300, 0.01, 0.01), ("friendly_core", "add_remove", 300, 0.01, 0.01),
+    ("noisy_centers", "replace", 400, 1e-4, 0.4)])
+def test_aggregators_on_tuples(aggregator, neighbours, t, spread, limit):
+    found = aggregate_k_tuples(database(t, spread), bounds=1.0, epsilon=6.0, aggregator=aggregator,
+                               neighbours=neighbours, random_state=1)
+    assert found.status == "ok" and error(found.centers) < limit
+    report = found.privacy_report
+    assert report.epsilon <= 6.0 and report.spent_rho <= report.rho * (1 + 1e-12)
+    words = {"replace": "replace one group", "add_remove": "add or remove one group"}
+    assert words[neighbours] in repr(report)
+
+
+def test_a_single_step_gets_all_of_epsilon():
+    found = aggregate_k_tuples(database(400, 1e-4), bounds=1.0, epsilon=6.0, random_state=1,
+                               aggregator="noisy_centers")
+    assert found.privacy_report.epsilon == 6.0
+    assert found.privacy_report.accounting == "one (epsilon, delta)-DP step"
+    with pytest.raises(ValueError, match="n_tuples"):  # as zCDP it is less
+        aggregate_k_tuples(database(400, 1e-4), bounds=1.0, rho=0.5, aggregator="noisy_centers")
+
+
+def test_disagreement_is_an_answer():
+    rng = np.random.default_rng(2)
+    with pytest.warns(UtilityWarning, match="do not agree"):
+        found = aggregate_k_tuples(rng.uniform(-1, 1, size=(400, 3, 2)), bounds=1.0, epsilon=6.0,
+                                   random_state=1)
+    assert found.centers is None and found.status == "the tuples do not agree"
+
+
+def test_null_tuples_and_boxes():
+    tuples = database(300, 0.01)
+    tuples[:9] = np.nan
+    tuples[9, 0, 0] = np.inf
+    tuples[10] *= 1e9
+    found = aggregate_k_tuples(tuples, bounds=(-1.0, 1.0), epsilon=6.0, random_state=1)
+    assert error(found.centers) < 0.01
+    empty = np.empty((0, 3, 2))
+    with pytest.warns(UtilityWarning):
+        none = aggregate_k_tuples(empty, bounds=1.0, neighbours="add_remove", random_state=0)
+    assert none.centers is None
+
+
+def test_the_ledger_is_asked_first():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group")
+    aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
+    assert len(ledger.entries) == 1
+    with pytest.raises(BudgetExceededError):
+        aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
+    assert len(ledger.entries) == 1
+
+
+@pytest.mark.parametrize(("change", "match"), [
+    ({"aggregator": "mean"}, "aggregator"), ({"neighbours": "swap"}, "neighbours"),
+    ({"gamma": 0.25}, "gamma"), ({"bounds": None}, "bounds"), ({"bounds": -1.0}, "bounds"),
+    ({"neighbours": "add_remove", "aggregator": "k_averages"}, "friendly_core"),
+    ({"tuples": np.zeros((4, 3))}, "tuples"), ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
+    ({"aggregator": "noisy_centers", "separation": 5.0, "epsilon": 6.0}, "separation"),
+    ({"tuples": [["a"]]}, "tuples"), ({"aggregator": "k_averages"}, "n_tuples")])
+def test_bad_parameters_are_named(change, match):
+    options = {"tuples": database(300, 0.01), "bounds": 1.0, **change}
+    with pytest.raises(ValueError, match=match):
+        aggregate_k_tuples(options.pop("tuples"), **options)
