@@ -87,20 +87,36 @@ def gather(pieces):
     kept, size = [], 0
     pieces = iter(pieces)
     for piece in pieces:
-        kept.append(np.atleast_2d(np.asarray(piece, dtype=np.float64)))
+        kept.append(_numbers(piece))
         size += kept[-1].nbytes
         if size > _KEPT_BYTES:
             return _spool(kept, pieces)
+    for piece in kept:
+        _check_width(piece, kept[0].shape[1])
     return np.concatenate(kept)
+
+
+def _numbers(piece):
+    """A piece as a contiguous array of doubles; numpy's own error would quote what it holds."""
+    try:
+        piece = np.ascontiguousarray(piece, dtype=np.float64)
+    except (TypeError, ValueError):
+        piece = None
+    if piece is None or piece.ndim != 2:
+        raise ValueError("each piece must be a numeric array of shape (n_i, n_features).")
+    return piece
+
+
+def _check_width(piece, width):
+    if piece.shape[1] != width:
+        raise ValueError("all pieces must have the same number of columns.")
 
 
 def _spool(kept, pieces):
     width, rows = kept[0].shape[1], 0
     with tempfile.TemporaryFile() as file:
-        for piece in itertools.chain(kept, pieces):
-            piece = np.ascontiguousarray(np.atleast_2d(np.asarray(piece, dtype=np.float64)))
-            if piece.shape[1] != width:
-                raise ValueError("all pieces must have the same number of columns.")
+        for piece in map(_numbers, itertools.chain(kept, pieces)):
+            _check_width(piece, width)
             file.write(piece.data)
             rows += len(piece)
         file.flush()

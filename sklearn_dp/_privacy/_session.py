@@ -131,9 +131,10 @@ class PrivacyPlan:
 
         The zCDP cost of such a step increases with its epsilon.
         """
+        if len(self.entries) != 1:
+            return False
         step, target = self.entries[0], self.target
-        return (len(self.entries) == 1 and step.mechanism == APPROXIMATE
-                and step.uses == 1 and target.epsilon is not None
+        return (step.mechanism == APPROXIMATE and step.uses == 1 and target.epsilon is not None
                 and step.cap <= accounting.pure_zcdp_rho(target.epsilon)
                 and step.delta <= target.delta)
 

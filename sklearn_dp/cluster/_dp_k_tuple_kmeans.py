@@ -164,7 +164,9 @@ class DPKTupleKMeans(BaseDPCenters):
         :meth:`fit` on all rows.
         """
         pieces = iter(pieces)
-        first = next(pieces)
+        first = next(pieces, None)
+        if first is None:
+            raise ValueError("pieces must hold at least one array.")
         session = self._open_session(first, "row")
         X = validate_quietly(self, gather(itertools.chain([first], pieces)), dtype=np.float64)
         return self._fit_session(X, self._units(X, None), session)

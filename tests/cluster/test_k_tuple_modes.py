@@ -203,8 +203,15 @@ def test_pieces_give_what_a_fit_gives(monkeypatch):
             fitted = clone(estimator).fit_blocks(pieces)
             assert np.array_equal(fitted.cluster_centers_, whole)
             assert fitted.n_features_in_ == 2
-    with pytest.raises(ValueError, match="columns"):
-        clone(estimator).fit_blocks([X, X[:, :1]])
+    for limit in (2**28, 1000):
+        monkeypatch.setattr(_blocks, "_KEPT_BYTES", limit)
+        with pytest.raises(ValueError, match="columns"):
+            clone(estimator).fit_blocks([X, X[:, :1]])
+        with pytest.raises(ValueError, match="numeric") as caught:
+            clone(estimator).fit_blocks([X, [["secret", "1"]]])
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ValueError, match="at least one"):
+        clone(estimator).fit_blocks([])
 
 
 def test_the_ledger_is_asked_before_the_second_piece():
