@@ -11,6 +11,7 @@ from .cluster import (
 )
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
+from .ensemble import SampleAndAggregate
 from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
@@ -28,5 +29,6 @@ __all__ = [
     "FriendlyMean",
     "PrivacyBudget",
     "PrivacyLedger",
+    "SampleAndAggregate",
 ]
 __version__ = "0.1.0.dev0"

@@ -22,7 +22,7 @@ LAYERS = (
     {"ledger", "_sklearn_compat"},
     {"_aggregate"},
     {"_base"},
-    {"mean", "covariance", "decomposition", "cluster", "mixture"},
+    {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},
     {"federated", "model_selection", "inspection", "audit"},
     {"__init__"},
 )

@@ -24,6 +24,9 @@ AUDITED = {
                      {"epsilon": 1000.0, "n_points": 5, "sample_size": 8}],
     "DPOneClusterKMeans": [{"n_clusters": 2}, {"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}],
     "DPOutlierScreen": [{}, {"epsilon": 100.0, "bounds": 9.0}],
+    "SampleAndAggregate": [{"n_blocks": 6, "epsilon": 50.0, "aggregator": name, **bounds}
+                           for name in ("one_cluster", "friendly_core", "mean")
+                           for bounds in ({}, {"output_bounds": 3.0})],
     "FriendlyMean": [{}, {"rho": 8.0, "locate": "zcdp"}, {"rho": 8.0, "locate": "basic"},
                      {"rho": 8.0, "refine": False}, {"epsilon": 20.0, "bounds": 20.0},
                      {"epsilon": 30.0, "locate": "cells", "diameter": 10.0}],
@@ -32,8 +35,9 @@ MUTATED = {
     "DPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}],
     "DPOneCluster": [{"epsilon": 20.0, "n_points": 8}],
-    "DPOneClusterKMeans": [{"n_clusters": 2, "epsilon": 40.0, "n_points": 8}],
-    "DPOutlierScreen": [{"epsilon": 20.0, "n_points": 8}],
+    "DPOneClusterKMeans": [{"n_clusters": 2, "epsilon": 12.0, "n_points": 8}],
+    "DPOutlierScreen": [{"epsilon": 5.0, "n_points": 8}],
+    "SampleAndAggregate": [{"n_blocks": 12, "epsilon": 20.0}],
     "FriendlyMean": [{"rho": 8.0, "locate": "zcdp"}],
     "FederatedDPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
 }
@@ -44,6 +48,7 @@ HARMLESS = {"FriendlyMean": POINTS,
             "DPOneCluster": {*POINTS, "clip skipped"},
             "DPOneClusterKMeans": {"group weight ignored", "clip skipped"},
             "DPOutlierScreen": {*POINTS, "clip skipped"},
+            "SampleAndAggregate": {*POINTS, "clip skipped"},
             # A client is one vector, clipped as a whole: its rows need no weights.
             "FederatedDPKMeans": {"group weight ignored"}}
 

@@ -1,0 +1,5 @@
+"""Private meta-estimators."""
+
+from ._sample_and_aggregate import SampleAndAggregate
+
+__all__ = ["SampleAndAggregate"]

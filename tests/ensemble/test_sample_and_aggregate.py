@@ -1,0 +1,284 @@
+"""SampleAndAggregate: what it recovers, what it survives, and that one row changes one output."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.estimator_checks import check_estimator
+
+from sklearn_dp._aggregate import _balls
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.ensemble import SampleAndAggregate
+from sklearn_dp.ensemble import _sample_and_aggregate as module
+from sklearn_dp.exceptions import UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+LINEAR = {"output": ("coef_", "intercept_"), "output_bounds": 20.0, "random_state": 0}
+AGGREGATORS = ("one_cluster", "friendly_core", "mean")
+
+
+def linear_data(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, X @ [1.0, -2.0] + 0.5 + 0.3 * rng.normal(size=n)
+
+
+# -- what it recovers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_coefficients_of_a_regression(aggregator):
+    X, y = linear_data()
+    model = SampleAndAggregate(Ridge(1e-3), aggregator=aggregator, n_blocks=150, epsilon=8.0,
+                               **LINEAR).fit(X, y)
+    assert model.status_ == "ok" and model.n_blocks_ == 150
+    assert model.n_working_ == pytest.approx(150, abs=20)
+    assert np.abs(model.estimator_.coef_ - [1, -2]).max() < 0.5
+    assert abs(model.estimator_.intercept_ - 0.5) < 0.5
+    assert np.array_equal(model.predict(X), model.estimator_.predict(X))
+    assert model.score(X, y) > 0.85
+
+
+def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
+    """The ball adapts to the spread of the outputs, the naive baseline to their bounds."""
+    X, y = linear_data(20000)
+    misses = {}
+    for aggregator in ("one_cluster", "mean"):
+        model = SampleAndAggregate(Ridge(), aggregator=aggregator, epsilon=1.0, n_blocks=600,
+                                   **{**LINEAR, "output_bounds": 100.0}).fit(X, y)
+        misses[aggregator] = np.linalg.norm(model.output_ - [1, -2, 0.5])
+    assert misses["one_cluster"] < 0.1 * misses["mean"]
+
+
+def test_classifier():
+    X, y = linear_data()
+    labels = np.where(y > 0.5, "yes", "no")
+    model = SampleAndAggregate(LogisticRegression(), classes=["no", "yes"], epsilon=4.0,
+                               n_blocks=150, **LINEAR).fit(X, labels)
+    assert model.status_ == "ok" and model.score(X, labels) > 0.95
+    assert model.predict_proba(X[:3]).shape == (3, 2)
+    with pytest.raises(ValueError, match="classes"):
+        SampleAndAggregate(LogisticRegression(), **LINEAR).privacy_plan(2)
+
+
+def test_components_with_fixed_signs():
+    X, _ = linear_data()
+    X = X * [3.0, 1.0]
+    model = SampleAndAggregate(PCA(1), output=("components_", "mean_"), output_bounds=3.0,
+                               fix_signs=("components_",), epsilon=4.0, n_blocks=150,
+                               random_state=0).fit(X)
+    assert model.status_ == "ok"
+    assert abs(model.estimator_.components_[0, 0]) > 0.98
+    assert model.transform(X).shape == (len(X), 1)
+
+
+def test_median_by_default_without_bounds():
+    X, _ = linear_data()
+    model = SampleAndAggregate(epsilon=4.0, n_blocks=300, random_state=0).fit(X + [40, -7])
+    assert model.status_ == "ok"
+    assert np.abs(model.output_ - [40, -7]).max() < 0.3
+
+
+# -- what it survives -------------------------------------------------------------------------
+
+
+class Failing(RegressorMixin, BaseEstimator):
+    """Works on the public dummy data only, whose target is bounded."""
+
+    def fit(self, X, y):
+        if np.abs(X).max() > 1:
+            raise RuntimeError("no")
+        self.coef_ = np.zeros(X.shape[1])
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class Wild(Failing):
+    """NaN or huge outputs."""
+
+    def fit(self, X, y):
+        super().fit(np.zeros_like(X), y)
+        if np.abs(X).max() > 1:
+            self.coef_ = np.full(X.shape[1], np.nan if len(X) % 2 else 1e300)
+        return self
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+@pytest.mark.parametrize("bounds", [2.0, (-1.0, 3.0), None])
+def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
+    X, y = linear_data(500)
+    model = SampleAndAggregate(Failing(), output=("coef_",), aggregator=aggregator,
+                               output_bounds=bounds, epsilon=20.0, n_blocks=40, random_state=0)
+    with pytest.warns(UtilityWarning, match="most blocks failed"):
+        model.fit(3 + X, y)
+    assert np.isfinite(model.output_).all()
+    if bounds is not None:
+        assert (np.abs(model.output_) <= 3).all()
+    wild = SampleAndAggregate(Wild(), output=("coef_",), aggregator=aggregator,
+                              output_bounds=bounds, n_blocks=40, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UtilityWarning)
+        assert np.isfinite(wild.fit(3 + X, y).output_).all()
+
+
+@pytest.mark.parametrize("options, error, word", [
+    ({"output": ("weights_",)}, ValueError, "output"), ({"output": ()}, ValueError, "output"),
+    ({"output": "coef_"}, TypeError, "output"), ({"aggregator": "median"}, ValueError, "aggreg"),
+    ({"n_blocks": 1}, ValueError, "n_blocks"), ({"n_blocks": "many"}, ValueError, "n_blocks"),
+    ({"agreement": 0.0}, ValueError, "agreement"), ({"agreement": 1.5}, ValueError, "agreement"),
+    ({"output_bounds": -1.0}, ValueError, "output_bounds"), ({"estimator": 3}, TypeError, "estim"),
+    ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds")])
+def test_bad_parameters_are_named(options, error, word):
+    model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
+    with pytest.raises(error, match=word):
+        model.privacy_plan(2)
+
+
+@pytest.mark.parametrize("y", [None, [1.0, 2.0], [np.nan] * 20, [1 + 1j] * 20, [["a"] * 2] * 20])
+def test_bad_targets(y):
+    with pytest.raises(ValueError, match="^y must"):
+        SampleAndAggregate(Ridge(), **LINEAR).fit(np.zeros((20, 2)), y)
+
+
+# -- one row, one output ----------------------------------------------------------------------
+
+
+def test_adding_a_row_changes_at_most_one_output(monkeypatch):
+    """Spec item 13."""
+    seen = []
+    original = module.fit_blocks
+
+    def spy(*args, **options):
+        seen.append(original(*args, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(module, "fit_blocks", spy)
+    X, y = linear_data(300)
+    model = SampleAndAggregate(Ridge(), n_blocks=20, **LINEAR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UtilityWarning)
+        model.fit(X, y)
+        model.fit(np.vstack([X, [[50.0, 50.0]]]), np.append(y, -90.0))
+    changed = (seen[0] != seen[1]).any(axis=1)
+    assert changed.sum() == 1
+
+
+class LastColumn(BaseEstimator):
+    """A regression of the last column on the others, for audits that know no target."""
+
+    def fit(self, X, y=None):
+        self.coef_ = Ridge().fit(X[:, :-1], X[:, -1]).coef_
+        return self
+
+
+SETTINGS = [{"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": epsilon}
+            for name in AGGREGATORS for bounds, epsilon in ((3.0, 200.0), (None, 5.0))]
+SETTINGS.append({"agreement": 0.3, "output_bounds": 3.0, "n_blocks": 12, "epsilon": 300.0})
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+@pytest.mark.parametrize("inner", [{}, {"estimator": LastColumn(), "output": ("coef_",)}],
+                         ids=["median", "regression"])
+def test_replay(options, inner):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = SampleAndAggregate(**options, **inner)
+    audit = replay_audit(model, X)
+    audit += replay_audit(model, X, groups=np.arange(30) // 2, random_state=1)
+    assert audit.violations == []
+    assert audit.n_pairs - audit.n_voided >= 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+def test_replay_of_a_thousand_pairs(options):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
+    assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
+
+
+def halved(original):
+    return lambda radius, d, replace: original(radius, d, False)
+
+
+def blocks_by_position(original):
+    return lambda self, n_units, n_blocks: np.arange(n_units) * n_blocks // max(n_units, 1)
+
+
+def with_shared_scaler(original):
+    def fit_blocks(estimator, X, *args, **options):
+        return original(estimator, X / X.std(axis=0), *args, **options)
+
+    return fit_blocks
+
+
+def bounds_of_the_data(original):
+    return lambda self, session, results, working: module.Domain.from_bounds(
+        float(np.abs(results).max()) + 1e-3, results.shape[1])
+
+
+def mean_of_outputs(original):
+    return lambda self, session, results, working, domain: (results.mean(axis=0), "ok")
+
+
+def number_from_n(original):
+    def inner_fits(self, X, *args):
+        self.n_blocks_ = 2 + len(X) // 4
+        return original(self, X, *args)
+
+    return inner_fits
+
+
+def true_number_of_failures(original):
+    def fit(self, X, *args):
+        original(self, X, *args)
+        self.status_ = f"{np.isfinite(X).sum()} numbers"
+
+    return fit
+
+
+CLASS = SampleAndAggregate
+MUTANTS = [
+    ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
+    ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
+    ("blocks by position", PrivacySession, "blocks", blocks_by_position, "one_cluster"),
+    ("blocks see a shared scaler", module, "fit_blocks", with_shared_scaler, "mean"),
+    ("bounds of the outputs from the data", CLASS, "_output_domain", bounds_of_the_data, "mean"),
+    ("mean of outputs without noise", CLASS, "_by_mean", mean_of_outputs, "mean"),
+    ("number of blocks from n", CLASS, "_inner_fits", number_from_n, "one_cluster"),
+    ("status from the data", CLASS, "_fit", true_number_of_failures, "one_cluster"),
+]
+
+
+@pytest.mark.parametrize("name, owner, attribute, change, aggregator", MUTANTS,
+                         ids=[mutant[0] for mutant in MUTANTS])
+def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, aggregator):
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    model = SampleAndAggregate(aggregator=aggregator, output_bounds=1.0, n_blocks=12,
+                               epsilon=100.0)
+    assert replay_audit(model, X, recordings=2).violations == []
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
+    assert replay_audit(model, X, recordings=2).violations != []
+
+
+# -- contracts --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_contracts(aggregator):
+    model = SampleAndAggregate(aggregator=aggregator, n_blocks=20)
+    for result in check_estimator(model, on_fail=None):
+        assert result["status"] != "failed", result["check_name"]
+    checks = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
+              "check_rows_out_of_bounds_are_clipped", "check_plan_and_report_agree"}
+    for instance, check in check_dp_estimator(model, generate_only=True):
+        if check.__name__ in checks:
+            check(instance)
