@@ -11,7 +11,7 @@ from .._privacy._mechanisms import private_radius
 from .._privacy._session import PlanEntry
 from ._centering import center_and_count, mean_radius
 from ._coreset import build_coreset
-from ._lloyd import lloyd, lloyd_entries
+from ._lloyd import lloyd, lloyd_budget, lloyd_entries
 from ._pca import plain_axes, principal_axes
 from ._rows import Rows
 from ._weighted_kmeans import weighted_kmeans
@@ -101,6 +101,8 @@ def _entry(name, prefix, rho, share, most, uses=1):
 def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None):
     """Release the centres of k clusters.
 
+    Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
+
     Parameters
     ----------
     session : PrivacySession
@@ -123,7 +125,7 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     status = "ok"
     if domain is None:
         domain, status = _private_domain(session, prefix, X, units)
-    mu = math.sqrt(2 * session.remaining())
+    mu = math.sqrt(2 * lloyd_budget(session, prefix))
     rows = Rows.quantise(X, domain)
     origin, count, variance = center_and_count(
         session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER))

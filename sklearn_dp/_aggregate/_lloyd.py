@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .._privacy._accounting import sum_down
 from .._privacy._mechanisms import histogram, quantile_from_histogram
 from .._privacy._session import PlanEntry
 from ._centering import bins_of, geometric_edges, noise_sd
@@ -12,7 +13,7 @@ from ._moves import merge_and_split, split_direction
 from ._rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from ._weighted_kmeans import weighted_kmeans
 
-__all__ = ["LloydResult", "lloyd", "lloyd_entries"]
+__all__ = ["LloydResult", "lloyd", "lloyd_budget", "lloyd_entries"]
 
 _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
@@ -41,6 +42,20 @@ def lloyd_entries(rho, cap, prefix=""):
         PlanEntry(prefix + name, "gaussian", math.nextafter(rho * share, 0.0), uses=None,
                   max_rho=cap, sensitivity=text)
         for name, (share, text) in words.items())
+
+
+def lloyd_budget(session, prefix=""):
+    """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
+
+    The entries that follow in the plan, on the same path, keep their shares.
+    """
+    entries = session.plan.entries
+    place = [entry.name for entry in entries].index(prefix + _SUMS)
+    paths = set(entries[place].paths)
+    later = [entry.rho for entry in entries[place + 1:]
+             if not (paths and entry.paths) or paths & set(entry.paths)]
+    free = sum_down([session.remaining(), *(-rho for rho in later)])
+    return min(session.remaining(prefix + _SUMS), free)
 
 
 @dataclass
@@ -127,7 +142,7 @@ class _Walk:
         return self.prefix + entry
 
     def left(self):
-        return self.session.remaining(self.name(_SUMS))
+        return lloyd_budget(self.session, self.prefix)
 
     @property
     def most_steps(self):

@@ -14,8 +14,9 @@ from sklearn_dp._aggregate._engine import engine_entries, fit_engine
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
-from sklearn_dp._privacy._session import PlanError, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.exceptions import SeededNoiseWarning
 
 # --- data sets, neighbours, replays ---------------------------------------------------------------
 
@@ -402,6 +403,22 @@ def test_a_fit_spends_its_plan_and_no_more(n, d, k):
         session = case.session()
         case.fit(session)
         assert session.plan.rho * (1 - 1e-9) <= session.spent <= session.plan.rho
+
+
+def test_later_entries_of_a_plan_keep_their_shares():
+    X = separated(3000, 5, 3, 0)[0]
+    for paths in ((), ("a",)):
+        entries = tuple(replace(entry, paths=paths) for entry in
+                        engine_entries(0.02, 5, bounds_known=True, prefix="core "))
+        later = PlanEntry("later", "gaussian", 0.05, paths=paths)
+        other = PlanEntry("other path", "gaussian", 0.01, paths=("b",))
+        first = PlanEntry("first", "gaussian", 0.004)
+        plan = PrivacyPlan(PrivacyBudget(rho=0.1, delta=1e-6), (first, *entries, other, later))
+        with pytest.warns(SeededNoiseWarning):
+            session = PrivacySession(plan, random_state=0)
+        fit_engine(session, X, Units(3000), Domain.from_bounds(1.0, 5), 3, prefix="core ")
+        assert session.remaining("later") >= 0.05 and session.remaining() < 0.0601
+        session.gaussian("later", 7, sensitivity=1.0, rho=0.05)
 
 
 # --- answers --------------------------------------------------------------------------------------
