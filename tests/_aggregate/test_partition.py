@@ -23,7 +23,9 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
 
 E28 = math.exp(-28)
 
@@ -400,3 +402,26 @@ def _in_ball(rng, k, d):
     direction = rng.normal(size=(k, d))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     return direction * rng.choice([0.3, 1.0], size=(k, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "k", "reach", "samples"), [(1, 2, 512, 141), (4, 8, 4096, 593)])
+def test_end_to_end_success_of_the_papers_tests(d, k, reach, samples):
+    """B7: at least 34 of 40 runs separate 20 000 fresh samples; each run succeeds with > .95."""
+    from sklearn_dp.cluster import aggregate_k_tuples
+
+    good = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        axes = np.eye(d)[:max(k // 2, 1)]
+        centers = reach * np.concatenate([axes, -axes])
+        tuples = centers + rng.normal(size=(2550, k, d)) / math.sqrt(samples)
+        found = aggregate_k_tuples(tuples, bounds=2.0 * reach, epsilon=1.0, delta=E28,
+                                   aggregator="noisy_centers", random_state=seed).centers
+        if found is None:
+            continue
+        fresh = np.repeat(centers, 20_000 // k, axis=0)
+        fresh = fresh + rng.normal(size=fresh.shape)
+        nearest = np.linalg.norm(fresh[:, None] - found, axis=2).argmin(axis=1).reshape(k, -1)
+        good += bool((nearest == nearest[:, :1]).all()) and len(set(nearest[:, 0])) == k
+    assert good >= 34

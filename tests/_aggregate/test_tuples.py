@@ -221,3 +221,42 @@ def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
         assert np.array_equal(np.sort(places), np.arange(k))
         shift = np.linalg.norm(chain[6][places] - chain[0], axis=1)
         assert (shift > 0.1).all()
+
+
+def test_how_far_balls_must_be_for_tuples_to_match():
+    """4.6: centres Delta radii apart, points at opposite ends of their balls."""
+    for separation, ratio, expected in ((16.0, 1 / 7, False), (16.01, 1 / 7, True),
+                                        (12.0, 1 / 5, False), (12.01, 1 / 5, True)):
+        one = np.array([[1.0], [1.0 + separation]])
+        two = np.array([[-1.0], [separation - 1.0]])
+        assert match_gamma(one[None], two[None], ratio)[0][0, 0] == expected
+
+
+def client_session(random_state=0):
+    entries = tuple_entries(8.0, 1e-6, neighbours="add_remove")
+    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries),
+                          random_state=random_state)
+
+
+def test_clients_come_and_go():
+    tuples, centers = make_tuples(np.random.default_rng(9))
+    found = aggregate_tuples(client_session(), tuples, 1.0, neighbours="add_remove")
+    assert unordered_error(found, centers) < 0.05
+    for few in (tuples[:0], tuples[:1], tuples[:3]):
+        assert aggregate_tuples(client_session(), few, 1.0, neighbours="add_remove") is None
+
+
+def test_the_share_of_strangers_moves_by_less_than_two():
+    """7.1.9, and nearly by two: one that is nobody's friend joins friends only."""
+    steps, (friends, sensitivity) = 2.0**20, _tuples._private_score(0, 50)
+    joined, _ = _tuples._private_score(2 * 50, 51)
+    assert 1.7 < (joined - friends) / steps < 2 and sensitivity == 2 * steps + 1
+    rng = np.random.default_rng(10)
+    for _ in range(200):
+        t = int(rng.integers(1, 30))
+        friend = rng.random((t + 1, t + 1)) < rng.random()
+        friend = np.triu(friend, 1) | np.triu(friend, 1).T
+        strangers = [int((~friend[:n, :n]).sum()) - n for n in (t, t + 1)]
+        one, two = (_tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1),
+                                                                   strict=True))
+        assert abs(one - two) <= sensitivity
