@@ -17,12 +17,14 @@ from pathlib import Path
 
 import plot_digits_pipeline
 import plot_far_mean
+import plot_private_mixture
 import plot_private_palette
 
 PARTS = [
     ("The palette of a photograph", plot_private_palette),
     ("Handwritten digits in a pipeline", plot_digits_pipeline),
     ("The mean of data far away", plot_far_mean),
+    ("A private mixture", plot_private_mixture),
 ]
 
 

@@ -18,6 +18,8 @@ SAYS = {
     "plot_private_palette": ["cost / KMeans", "ARI to KMeans", "DPKTupleKMeans took the path"],
     "plot_digits_pipeline": ["cost / KMeans", "accuracy", "One more fit is refused: ledger"],
     "plot_far_mean": ["median error", "FriendlyMean"],
+    "plot_federated": ["largest error", "numbers from a client"],
+    "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
 GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP for add or remove one row;.*noise: system"
 
