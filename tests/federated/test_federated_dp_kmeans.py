@@ -304,7 +304,8 @@ class Answering:
 
 @pytest.mark.parametrize("broken", [
     Silent(), Hanging(), Answering(None), Answering({}), np.zeros((4, 3)), "no rows",
-    np.full((5, 12), np.nan), np.empty((0, 12))], ids=str)
+    np.full((5, 12), np.nan), np.empty((0, 12))],
+    ids=["silent", "hanging", "none", "dict", "wrong width", "no rows", "nan", "empty"])
 def test_a_broken_client_counts_as_an_empty_one(broken):
     X, _, server, clients = mixture(n=600)
     good = [X[clients == j] for j in range(4)]
