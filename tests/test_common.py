@@ -40,17 +40,26 @@ MUTATED = {
     "SampleAndAggregate": [{"n_blocks": 12, "epsilon": 20.0}],
     "FriendlyMean": [{"rho": 8.0, "locate": "zcdp"}],
     "FederatedDPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
+    "DPPCA": [{"epsilon": 5.0}], "FriendlyCovariance": [{"epsilon": 100.0}],
+    "DPGaussianMixture": [{"n_components": 2, "epsilon": 100.0}],
 }
+_NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
 # Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
 # ball takes what is inside, wherever else points are.
 POINTS = {"group weight ignored", "labels in the pickle", "labels in the HTML display"}
-HARMLESS = {"FriendlyMean": POINTS,
-            "DPOneCluster": {*POINTS, "clip skipped"},
-            "DPOneClusterKMeans": {"group weight ignored", "clip skipped"},
-            "DPOutlierScreen": {*POINTS, "clip skipped"},
-            "SampleAndAggregate": {*POINTS, "clip skipped"},
-            # A client is one vector, clipped as a whole: its rows need no weights.
-            "FederatedDPKMeans": {"group weight ignored"}}
+HARMLESS = {
+    # Rows are moved into the bounds, and into the ball of the second moment, before these clips.
+    "DPPCA": _NO_LABELS | {"rows out of bounds refused", "second moment without a clip"},
+    "FriendlyCovariance": _NO_LABELS | {"rows out of bounds refused"},
+    "DPGaussianMixture": _NO_LABELS,
+    "FriendlyMean": POINTS,
+    "DPOneCluster": {*POINTS, "clip skipped"},
+    "DPOneClusterKMeans": {"group weight ignored", "clip skipped"},
+    "DPOutlierScreen": {*POINTS, "clip skipped"},
+    "SampleAndAggregate": {*POINTS, "clip skipped"},
+    # A client is one vector, clipped as a whole: its rows need no weights.
+    "FederatedDPKMeans": {"group weight ignored"},
+}
 
 
 def instances():
