@@ -1,0 +1,82 @@
+"""
+Clusters of rows that stay with their clients
+=============================================
+
+Forty clients hold points of six groups, unevenly: no client sees them all. The server has a few
+public points, some of them in places where no client has any.
+:class:`~sklearn_dp.FederatedDPKMeans` learns the weights of the server's points (middle) and then
+the centres (right), from noisy sums over the clients alone.
+"""
+
+import numpy as np
+from _common import ACCENT, MUTED, OTHER, parse_arguments, print_table, save
+
+from sklearn_dp import DPKMeans, FederatedDPKMeans
+
+K, CLIENTS = 6, 40
+arguments = parse_arguments(__doc__, "federated.png")
+rng = np.random.default_rng(0)
+
+# %%
+# Each client draws most of its rows from two of the groups.
+angles = 2 * np.pi * np.arange(K) / K
+means = np.column_stack([np.cos(angles), np.sin(angles)]) * np.linspace(0.6, 1.0, K)[:, None]
+rows = 100 if arguments.quick else 500
+labels = np.concatenate([rng.choice(rng.choice(K, 2, replace=False), rows)
+                         for _ in range(CLIENTS)])
+clients = np.repeat(np.arange(CLIENTS), rows)
+X = means[labels] + 0.08 * rng.normal(size=(len(labels), 2))
+server = np.vstack([np.repeat(means, 4, axis=0) + 0.08 * rng.normal(size=(4 * K, 2)),
+                    rng.uniform(-1.3, 1.3, size=(30, 2))])
+
+# %%
+# One fit in which a row is protected, one in which a client with all its rows is: with forty
+# clients that needs a far larger budget. And one on pooled rows, for comparison.
+by_row = FederatedDPKMeans(K, epsilon=1.0, privacy_unit="row").fit(X, groups=clients,
+                                                                   X_server=server)
+by_client = FederatedDPKMeans(K, epsilon=20.0).fit(X, groups=clients, X_server=server)
+pooled = DPKMeans(K, epsilon=1.0, bounds=1.4).fit(X)
+
+
+def far(model):
+    return np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2).min(axis=1).max()
+
+
+print(by_row.privacy_report_)
+print()
+print_table(["fit", "epsilon", "unit", "largest error"], [
+    ["federated", "1", "row", f"{far(by_row):.3f}"],
+    ["federated", "20", "client", f"{far(by_client):.3f}"],
+    ["pooled rows", "1", "row", f"{far(pooled):.3f}"]])
+print()
+print_table(["round", "numbers to a client", "numbers from a client"],
+            [[line["kind"], str(line["numbers_down"]), str(line["numbers_up"])]
+             for line in by_row.communication_])
+
+# %%
+
+
+def draw(figure):
+    left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
+    for client, color in ((0, ACCENT), (1, OTHER), (2, "#16a34a")):
+        left.scatter(*X[clients == client].T, s=4, alpha=0.4, color=color,
+                     label=f"client {client + 1}")
+    left.legend(fontsize=8, loc="lower left", markerscale=2)
+    left.set_title("What three clients hold")
+    weights = np.maximum(by_row.server_weights_, 0)
+    middle.scatter(*server.T, s=9, color=MUTED, marker="x")
+    middle.scatter(*by_row.server_points_.T, s=400 * weights / weights.max(), color=ACCENT,
+                   alpha=0.35)
+    middle.set_title("Public points, noisy weights")
+    right.scatter(*X[::7].T, s=2, alpha=0.15, color=MUTED)
+    right.scatter(*by_row.cluster_centers_.T, s=70, color=ACCENT, marker="o", label="row, 1")
+    right.scatter(*by_client.cluster_centers_.T, s=70, color=OTHER, marker="x",
+                  label="client, 20")
+    right.legend(title="unit, epsilon", fontsize=8, loc="lower left")
+    right.set_title("Released centers")
+    for axis in (left, middle, right):
+        axis.set_aspect("equal")
+    figure.tight_layout()
+
+
+save(draw, arguments.output, (11, 5))

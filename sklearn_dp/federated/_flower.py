@@ -1,0 +1,87 @@
+"""A thin adapter to Flower's Message API (extra ``federated``)."""
+
+import numpy as np
+
+from ._protocol import client_update
+
+__all__ = ["FlowerEngine", "flower_client"]
+
+_MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
+
+
+class FlowerEngine:
+    """Asks the nodes of a Flower ``Grid``.
+
+    Parameters
+    ----------
+    grid : flwr.serverapp.Grid
+    seconds : float, optional
+        To wait for the answers of a round; None: until all are there.
+    """
+
+    def __init__(self, grid, seconds=None):
+        self.grid, self.seconds = grid, seconds
+
+    def ask(self, kind, message):
+        """Pairs (answer, error), one for each node, in the order of their ids."""
+        nodes = sorted(self.grid.get_node_ids())
+        replies = list(self.grid.send_and_receive(
+            [_query(kind, message, node) for node in nodes], timeout=self.seconds))
+        found = {}
+        for reply in replies:  # a second answer of a node is none
+            found.setdefault(reply.metadata.src_node_id, reply)
+        return [_read(found.get(node)) for node in nodes]
+
+
+def _query(kind, message, node):
+    from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+
+    content = RecordDict({_MESSAGE: _record(message), _ROUND: ConfigRecord({"kind": kind})})
+    return Message(content, node, MessageType.QUERY)
+
+
+def _read(reply):
+    if reply is None:
+        return None, TimeoutError("no answer in time")
+    if reply.has_error():
+        return None, RuntimeError("the client failed")
+    return _arrays(reply.content[_ANSWER]), None
+
+
+def _record(arrays):
+    """A dict of arrays as Flower sends it: values, types and shapes stay what they are."""
+    from flwr.app import Array, ArrayRecord
+
+    return ArrayRecord({name: Array(np.ascontiguousarray(value))
+                        for name, value in arrays.items()})
+
+
+def _arrays(record):
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def flower_client(read):
+    """A Flower ``ClientApp`` that answers the rounds of a federated fit.
+
+    Parameters
+    ----------
+    read : callable
+        From the node's Flower ``Context`` to its rows. They stay where they are: what leaves is
+        what :func:`client_update` returns.
+
+    Returns
+    -------
+    app : flwr.clientapp.ClientApp
+    """
+    from flwr.app import Message, RecordDict
+    from flwr.clientapp import ClientApp
+
+    app = ClientApp()
+
+    @app.query()
+    def answer(message, context):
+        kind = message.content[_ROUND]["kind"]
+        found = client_update(kind, _arrays(message.content[_MESSAGE]), read(context))
+        return Message(RecordDict({_ANSWER: _record(found)}), reply_to=message)
+
+    return app

@@ -1,0 +1,61 @@
+"""Flower: the same fit through real processes. Needs the extra `federated`."""
+
+import importlib.util
+import shutil
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FederatedDPKMeans
+from sklearn_dp.federated._flower import FlowerEngine
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+                                        "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+
+@pytest.mark.slow
+def test_flower_gives_the_same_bits_as_the_local_engine():
+    pytest.importorskip("flwr")
+    if shutil.which("flower-superlink", path=str(Path(sys.executable).parent)) is None:
+        pytest.skip("no flower-superlink beside the interpreter")
+    spec = importlib.util.spec_from_file_location("federated_flower", EXAMPLE)
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    found = example.run_flower(2)
+    local = example.make_model("local").fit_clients(
+        [example.make_data(site) for site in range(2)], X_server=example.make_data(-1))
+    assert np.array_equal(np.array(found["centers"]), local.cluster_centers_)
+
+
+class Grid:
+    """Three nodes: one answers twice, one fails, one is silent."""
+
+    def get_node_ids(self):
+        return [3, 1, 2]
+
+    def send_and_receive(self, messages, *, timeout):
+        assert messages == [1, 2, 3] and timeout == 5.0
+        return [reply(1, 10), reply(1, 99), reply(3, 0, failed=True)]
+
+
+def reply(node, value, failed=False):
+    array = types.SimpleNamespace(numpy=lambda: np.array([value]))
+    return types.SimpleNamespace(metadata=types.SimpleNamespace(src_node_id=node),
+                                 has_error=lambda: failed,
+                                 content={"answer": {"weights": array}})
+
+
+def test_answers_that_come_twice_late_or_not_at_all(monkeypatch):
+    monkeypatch.setattr("sklearn_dp.federated._flower._query",
+                        lambda kind, message, node: node)
+    first, second, third = FlowerEngine(Grid(), seconds=5.0).ask("weights", {})
+    assert first[0]["weights"].tolist() == [10] and first[1] is None
+    assert isinstance(second[1], TimeoutError) and isinstance(third[1], RuntimeError)
+
+
+def test_flower_is_no_dependency_of_the_package():
+    assert FederatedDPKMeans(engine="flower").get_params()["engine"] == "flower"
