@@ -1,0 +1,223 @@
+"""K-tuples: the figures of the two papers, beside what they claim.
+
+    python benchmarks/tuples.py                  # all; some ten minutes on an idle core
+    python benchmarks/tuples.py --runs 3 --only figure8
+
+Prints tables and writes doc/benchmarks/tuples.md, .json and .png (`--output` for another place);
+tables that are not made anew are kept.
+
+figure8   FriendlyCore, figure 8: 8 Gaussians of standard deviation 0.0221 in the disk of radius
+          31/32, clipped to norm 1; rho = 1, delta = 1e-8; loss 1 - (cost of k-means++) / (private)
+figure9   FriendlyCore, figure 9 left: 5 Gaussians N(c, I), c uniform in {1, 2}^d, n = 250 000,
+          inner clusterer PCA and k-means; rho = 1, delta = 1e-8; share of wrong labels
+easy      Easy instances, Test1 to Test3: 2 k' standard Gaussians at +-R e_i, tuples of means of s
+          samples; epsilon = 1, delta = exp(-28); share of runs whose centres separate the clusters
+"""
+
+import argparse
+import json
+import statistics
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp.cluster import DPKTupleKMeans, aggregate_k_tuples
+from sklearn_dp.exceptions import UtilityWarning
+
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
+CLAIMS = {
+    "figure8": "Paper: fails often for small n, very accurate for larger n.",
+    "figure9": "Paper: improves with d up to perfect labelling.",
+    "easy": "Paper: success with 3781 tuples, of samples that grow with k; figures only. "
+            "PrivatekAverages needs about 500 000 k d tuples.",
+}
+
+
+# --- figure 8 ------------------------------------------------------------------------------------
+
+
+def disk_mixture(rng, n, k=8):
+    radius, angle = 31 / 32 * np.sqrt(rng.random(k)), 2 * np.pi * rng.random(k)
+    centers = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X = centers[np.arange(n) % k] + 0.0221 * rng.normal(size=(n, 2))
+    gaps = np.linalg.norm(centers[:, None] - centers, axis=2) + 9 * np.eye(k)
+    return X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True)), gaps.min()
+
+
+def figure8(runs):
+    for n in (20_000, 50_000, 100_000):
+        for t in (200, 400):
+            losses, paths, gaps = [], [], []
+            for seed in range(runs):
+                X, gap = disk_mixture(np.random.default_rng([n, seed]), n)
+                known = -KMeans(8, n_init=1, random_state=seed).fit(X).score(X)
+                model = DPKTupleKMeans(8, rho=1.0, delta=1e-8, bounds=1.0, n_tuples=t,
+                                       aggregator="friendly_core").fit(X)
+                losses.append(1 - known / -model.score(X))
+                paths.append(model.path_ == "tuples")
+                gaps.append(gap)
+            yield {"n": n, "tuples": t, "runs": runs, "core found": f"{sum(paths)}/{runs}",
+                   "median loss": statistics.median(losses), "worst loss": max(losses),
+                   "median loss on success": _median(np.array(losses)[paths]),
+                   "smallest gap of a failure": min(
+                       [g for g, p in zip(gaps, paths, strict=True) if not p], default=np.nan)}
+
+
+def _median(values):
+    return float(np.median(values)) if len(values) else float("nan")
+
+
+# --- figure 9, left ------------------------------------------------------------------------------
+
+
+def cube_mixture(rng, n, d, k=5):
+    centers = rng.integers(1, 3, size=(k, d)).astype(float)
+    labels = rng.integers(k, size=n)
+    return centers[labels] + rng.normal(size=(n, d)), labels, centers
+
+
+def wrong_labels(labels, found, k=5):
+    table = confusion_matrix(labels, found, labels=range(k))
+    return 1 - table[linear_sum_assignment(-table)].sum() / len(labels)
+
+
+def figure9(runs, n=100_000):
+    for d in (16, 64, 128):
+        for gamma in (1 / 5, 1 / 7):
+            failures, paths, bayes = [], [], []
+            for seed in range(runs):
+                X, labels, centers = cube_mixture(np.random.default_rng([d, seed]), n, d)
+                inner = make_pipeline(PCA(5, svd_solver="covariance_eigh"),
+                                      KMeans(5, n_init=3))
+                model = DPKTupleKMeans(5, rho=1.0, delta=1e-8, bounds=10 * np.sqrt(d),
+                                       n_tuples=200, gamma=gamma, inner=inner,
+                                       aggregator="friendly_core").fit(X)
+                failures.append(wrong_labels(labels, model.labels_))
+                square = -2 * X @ centers.T + np.square(centers).sum(axis=1)
+                bayes.append(wrong_labels(labels, square.argmin(axis=1)))
+                paths.append(model.path_ == "tuples")
+            yield {"n": n, "d": d, "gamma": f"1/{round(1 / gamma)}", "runs": runs,
+                   "core found": f"{sum(paths)}/{runs}", "wrong labels": _median(failures),
+                   "of the true centres": _median(bayes)}
+
+
+# --- easy instances ------------------------------------------------------------------------------
+
+
+def separates(rng, centers, found):
+    samples = np.repeat(centers, 2000, axis=0)
+    samples = samples + rng.normal(size=samples.shape)
+    nearest = np.linalg.norm(samples[:, None] - found, axis=2).argmin(axis=1).reshape(-1, 2000)
+    return bool((nearest == nearest[:, :1]).all()) and len(set(nearest[:, 0])) == len(centers)
+
+
+def easy_run(seed, d, k, R, s, t):
+    rng = np.random.default_rng([seed, d, k, s])
+    centers = R * np.concatenate([np.eye(d)[:k // 2], -np.eye(d)[:k // 2]])
+    tuples = centers + rng.normal(size=(t, k, d)) / np.sqrt(s)
+    found = aggregate_k_tuples(tuples, bounds=2.0 * R, epsilon=1.0, delta=np.exp(-28.0),
+                               aggregator="noisy_centers").centers
+    return found is not None and separates(rng, centers, found)
+
+
+PAPER = [  # test, d, k, R, samples per tuple at which the printed constants succeed
+    *[("Test1", 1, 2, 2.0**p, 141 * 4.0 ** (9 - p)) for p in (5, 7, 9)],
+    *[("Test2", 4, k, 512.0 * k, s) for k, s in ((2, 49), (4, 244), (8, 593))],
+    *[("Test3", d, 2, 256.0 * np.sqrt(d), s) for d, s in ((4, 196), (8, 126), (16, 84))]]
+EASY = [(*line, round(s * share)) for *line, s in PAPER for share in (1 / 10, 1 / 7, 1 / 5, 1)]
+
+
+def easy(runs, t=2550):
+    for name, d, k, R, s in EASY:
+        good = sum(easy_run(seed, d, k, R, s, t) for seed in range(4 * runs))
+        yield {"test": name, "d": d, "k": k, "R": R, "tuples": t, "samples per tuple": s,
+               "success": good / (4 * runs), "runs": 4 * runs}
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+def markdown(rows):
+    names = list(rows[0])
+    lines = [[f"{value:.4g}" if isinstance(value, float) else str(value)
+              for value in row.values()] for row in rows]
+    table = [names, ["---"] * len(names), *lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in table)
+
+
+def plot_figure8(axis, rows):
+    for t in (200, 400):
+        part = [row for row in rows if row["tuples"] == t]
+        axis.plot([r["n"] for r in part], [max(r["median loss"], 1e-5) for r in part], "o-",
+                  label=f"{t} tuples")
+    axis.set(xscale="log", yscale="log", xlabel="n", ylabel="median loss",
+             title="FriendlyCore, figure 8")
+
+
+def plot_figure9(axis, rows):
+    for gamma in ("1/5", "1/7"):
+        part = [row for row in rows if row["gamma"] == gamma]
+        axis.plot([r["d"] for r in part], [r["wrong labels"] for r in part], "o-",
+                  label=f"gamma {gamma}")
+    axis.plot([r["d"] for r in part], [r["of the true centres"] for r in part], "k:",
+              label="true centres")
+    axis.set(xlabel="d", ylabel="share of wrong labels", title="FriendlyCore, figure 9 left")
+
+
+def plot_easy(axis, rows):
+    for key in dict.fromkeys((r["test"], r["d"], r["k"], r["R"]) for r in rows):
+        part = [r for r in rows if (r["test"], r["d"], r["k"], r["R"]) == key]
+        axis.plot([r["samples per tuple"] for r in part], [r["success"] for r in part], "o-",
+                  label="{} d={} k={} R={:.0f}".format(*key))
+    axis.set(xscale="log", xlabel="samples per tuple", ylabel="success",
+             title="Easy instances, Test1 to Test3")
+
+
+PLOTS = {"figure8": plot_figure8, "figure9": plot_figure9, "easy": plot_easy}
+
+
+def plot(tables, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(tables), figsize=(5 * len(tables), 4),
+                                   layout="constrained", squeeze=False)
+    for axis, (name, rows) in zip(axes[0], tables.items(), strict=True):
+        PLOTS[name](axis, rows)
+        axis.legend(fontsize=6)
+    figure.savefig(path, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", choices=list(CLAIMS), action="append")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", UtilityWarning)
+    kept = options.output.with_suffix(".json")
+    tables = json.loads(kept.read_text()) if kept.exists() else {}
+    for name, make in (("easy", easy), ("figure8", figure8), ("figure9", figure9)):
+        if not options.only or name in options.only:
+            tables[name] = list(make(options.runs))
+            print(f"{name}\n{markdown(tables[name])}", flush=True)
+    kept.write_text(json.dumps(tables, indent=1))
+    text = ["# K-tuples: the papers' figures\n", "`python benchmarks/tuples.py`\n"]
+    for name, rows in tables.items():
+        text += [f"## {name}\n", CLAIMS[name] + "\n", markdown(rows) + "\n"]
+    options.output.with_suffix(".md").write_text("\n".join([*text, "![](tuples.png)\n"]))
+    plot(tables, options.output.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
