@@ -15,6 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
+import plot_densest_place
 import plot_digits_pipeline
 import plot_far_mean
 import plot_private_mixture
@@ -24,6 +25,7 @@ PARTS = [
     ("The palette of a photograph", plot_private_palette),
     ("Handwritten digits in a pipeline", plot_digits_pipeline),
     ("The mean of data far away", plot_far_mean),
+    ("The densest place of a city", plot_densest_place),
     ("A private mixture", plot_private_mixture),
 ]
 

@@ -17,6 +17,7 @@ EXAMPLES = ROOT / "examples"
 SAYS = {
     "plot_private_palette": ["cost / KMeans", "ARI to KMeans", "DPKTupleKMeans took the path"],
     "plot_digits_pipeline": ["cost / KMeans", "accuracy", "One more fit is refused: ledger"],
+    "plot_densest_place": ["radius, km", "without privacy", "The places are"],
     "plot_far_mean": ["median error", "FriendlyMean"],
     "plot_federated": ["largest error", "numbers from a client"],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
