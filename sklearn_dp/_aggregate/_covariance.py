@@ -323,14 +323,16 @@ def _unclip(second, square, d):
     """Undo what clipping does to the second moment of a normal law near t times the identity.
 
     The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
-    survives; deviations from t I survive by c1, to first order.
+    survives; deviations from t I survive by c1, to first order. Far from it that is too much for
+    narrow directions; but clipping widens none, so no variance is less than what was seen.
     """
     trace = max(float(np.trace(second)) / d, 1e-3)
     t = trace
     for _ in range(30):
         t = min(trace / _kept(square / t, d), 4 * trace)
-    c1 = _kept(square / t, d + 2)
-    return t * np.eye(d) + (second - trace * np.eye(d)) / c1
+    values, vectors = np.linalg.eigh(second)
+    wide = np.maximum(t + (values - trace) / _kept(square / t, d + 2), values)
+    return (vectors * wide) @ vectors.T
 
 
 def normal_quantile(share, d):
