@@ -149,16 +149,16 @@ def one_center(X, cell, seed):
 
 
 def uniform_grid(X, cell, seed):
-    """Noisy counts of a uniform grid, then weighted k-means; all the budget in one histogram."""
-    from sklearn_dp._privacy._accounting import gaussian_sigma
+    """Noisy counts of a uniform grid (EUGkM's size), then weighted k-means.
 
+    All the budget goes into one histogram, where Laplace noise of scale 1 / epsilon serves best.
+    """
     d = X.shape[1]
     side = max(2, round((len(X) * cell.epsilon / 10) ** (2 / (2 + d))))
     index = np.clip(((X + 1) / 2 * side).astype(int), 0, side - 1)
     counts = np.bincount(np.ravel_multi_index(index.T, (side,) * d), minlength=side**d)
-    rng = np.random.default_rng(seed)
-    sigma = gaussian_sigma(cell.epsilon, DELTA[cell.setting])
-    weights = np.maximum(counts + sigma * rng.normal(size=len(counts)), 0.0)
+    noise = np.random.default_rng(seed).laplace(scale=1 / cell.epsilon, size=len(counts))
+    weights = np.maximum(counts + noise, 0.0)
     centers = np.stack(np.unravel_index(np.arange(side**d), (side,) * d), axis=1)
     points = (centers + 0.5) / side * 2 - 1
     keep = weights > 0
