@@ -89,7 +89,7 @@ def measure(largest, methods):
 
 
 def table(cells):
-    lines = ["| n | method | CPU s | of KMeans | ns a row | MB beyond rows | cost / KMeans' | path |",
+    lines = ["| n | method | CPU s | of KMeans | ns a row | MB more | cost / KMeans' | path |",
              "|--:|---|--:|--:|--:|--:|--:|---|"]
     reference = {cell["n"]: cell for cell in cells if cell["method"].startswith("KMeans")}
     for cell in cells:

@@ -18,6 +18,7 @@ from pathlib import Path
 import plot_densest_place
 import plot_digits_pipeline
 import plot_far_mean
+import plot_federated
 import plot_private_mixture
 import plot_private_palette
 
@@ -27,6 +28,7 @@ PARTS = [
     ("The mean of data far away", plot_far_mean),
     ("The densest place of a city", plot_densest_place),
     ("A private mixture", plot_private_mixture),
+    ("K-means over clients", plot_federated),
 ]
 
 

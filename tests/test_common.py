@@ -63,6 +63,11 @@ HARMLESS = {
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
+# Minutes each: the others have audits of their own in the normal suite, and these in `make audit`.
+QUICK = {"DPKMeans", "DPKTupleKMeans", "FriendlyMean"}
+LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name in ESTIMATORS]
+
 
 def instances():
     return [cls(**options) for cls in ESTIMATORS.values() for options in ({}, GENEROUS)]
@@ -129,7 +134,7 @@ def audits(estimator, seed):
             yield replay_audit(estimator, X, groups=groups, random_state=seed + 1)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LONG)
 def test_a_thousand_neighbours(name):
     settings = AUDITED.get(name, [{}, GENEROUS])
     total = ReplayResult(name)
@@ -147,7 +152,7 @@ def test_a_thousand_neighbours(name):
 # -- mutants ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", LONG)
 def test_mutants_are_killed(name):
     (options,) = MUTATED.get(name, [GENEROUS])
     estimator = ESTIMATORS[name](**options)

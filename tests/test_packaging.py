@@ -14,7 +14,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "pillow"}
 # Imported by a folder's scripts beyond what the package itself needs: the extra that supplies it.
-EXTRAS_OF = {"tests": ["test"], "examples": ["plot"], "benchmarks": ["bench", "accounting"]}
+# Tests of optional back ends skip where these are not installed.
+EXTRAS_OF = {"tests": ["test", "distributed", "federated"], "examples": ["plot"],
+             "benchmarks": ["bench", "accounting"]}
 
 
 def distribution(module):

@@ -340,7 +340,8 @@ def safe_norms(X):
 def radius_from_bins(noisy, edges, noise_sd, fraction):
     """A radius (or None) from noisy bins of norms: those that stand out of the noise, and the
     quantile among them. Post-processing."""
-    level = noise_sd * math.sqrt(2 * math.log(20 * len(noisy)))
+    # Noise is rounded to whole units: half a unit more, or little noise would show as one.
+    level = noise_sd * math.sqrt(2 * math.log(20 * len(noisy))) + 0.5
     seen = np.where(noisy > level, noisy, 0.0)
     if not seen.any():
         return None
