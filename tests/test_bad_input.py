@@ -75,7 +75,7 @@ BAD_PARAMETERS = {
     "n_tuples one": ({"n_tuples": 1}, "n_tuples"),
     "n_tuples float": ({"n_tuples": 10.0}, "n_tuples"),
     "n_tuples text": ({"n_tuples": "many"}, "n_tuples"),
-    "aggregator": ({"aggregator": "mean"}, "aggregator"),
+    "aggregator": ({"aggregator": "no such thing"}, "aggregator"),
     "fallback": ({"fallback": "none"}, "fallback"),
     "inner": ({"inner": 3}, "inner"),
     "gamma": ({"gamma": 0.5}, "gamma"),
