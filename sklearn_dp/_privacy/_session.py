@@ -254,7 +254,7 @@ class PrivacySession:
         fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
         self._algorithm_seed = self._play("seed", "", None, None, None, 0.0, {}, fresh)
-        self._accounts = {entry.name: _Account(entry) for entry in plan.entries}
+        self._open_accounts()
         self._log = []
 
     # -- money ------------------------------------------------------------------------------
@@ -268,13 +268,18 @@ class PrivacySession:
                 delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
                 gaussian=plan.gaussian, unit=plan.unit, label=label))
 
+    def _open_accounts(self):
+        """Nothing is spent yet; totals are kept, so that a release need not add all accounts."""
+        self._accounts = {entry.name: _Account(entry) for entry in self.plan.entries}
+        self._total = _Account(None)
+
     @property
     def spent(self):
         """rho charged so far (rounded up)."""
         return _float_up(self._spent_exact())
 
     def _spent_exact(self):
-        return sum((account.spent for account in self._accounts.values()), Fraction(0))
+        return self._total.spent
 
     def remaining(self, entry=None):
         """rho that an entry (or the whole plan) can still pay, rounded down."""
@@ -300,10 +305,11 @@ class PrivacySession:
         ):
             raise PlanError(f"plan entry {name!r} would overspend")
         failure = account.delta + Fraction(delta)
-        total = sum((other.delta for other in self._accounts.values()), Fraction(delta))
+        total = self._total.delta + Fraction(delta)
         if failure > Fraction(entry.delta) or total > self.plan.exact_delta:
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
         account.spent, account.delta, account.uses = after, failure, account.uses + 1
+        self._total.spent, self._total.delta = self._total.spent + Fraction(rho), total
 
     def _cost(self, name, rho):
         return self.remaining(name) if rho is None else float(rho)
@@ -521,7 +527,7 @@ class PrivacySession:
         self.step(entry, epsilon=epsilon, delta=delta)
         inner = copy.copy(self)
         inner.plan, inner._nested, inner._log = plan, True, []
-        inner._accounts = {line.name: _Account(line) for line in plan.entries}
+        inner._open_accounts()
         return inner
 
     # -- decisions about single units, released only through what is computed from the survivors
