@@ -54,6 +54,7 @@ _COUNT_SHARE = 0.04
 _MOST_ROUNDS = 16
 _ROUND_SHARES = 0.03, 0.2  # of the budget, for each round but the last
 _MOST_EXPLORED = 0.6  # of the budget, before the last round
+_DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
 _LEVEL = 0.25  # of the noise in the whitened second moment, aimed at before the last round
 _LOSSES = {0.999: 1.0, 0.99: 1.03, 0.9: 1.15, 0.7: 1.5}  # of efficiency when more is clipped
 
@@ -354,11 +355,33 @@ def _shrunk(second, noise, d, form):
     return share * np.eye(d) + (1 - share) * second
 
 
-def _updated(ellipsoid, count, mean, second, noise, form, ball, last):
+def _pooled(past, ellipsoid, second, noise):
+    """Average of the second moments of all rounds, in the whitened coordinates of this one.
+
+    Where these are rows b_i in the coordinates of an earlier round with noise s, that one's noise
+    has variances s^2 (|b_i|^2 |b_j|^2 + (b_i . b_j)^2) / 2. Every entry is weighted by the inverse
+    of its own. Also returned: the noise of one round whose spectral norm would be as large.
+    """
+    total, weight = np.zeros_like(second), np.zeros_like(second)
+    past.append((ellipsoid, second, noise))
+    for then, moment, level in past:
+        b = (ellipsoid.axes / ellipsoid.scales).T @ then.factor
+        cross = b @ b.T
+        spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
+        own = 2 / (spread + (0.0 if then is ellipsoid else _DRIFT**2))
+        total += own * (b @ moment @ b.T)
+        weight += own
+    return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))
+
+
+def _updated(ellipsoid, count, mean, second, noise, form, ball, last, past):
     """The next guess of one component, and whether all its directions stand out of the noise."""
     d = len(mean)
+    second = _unclip(second, ellipsoid.square, d)
+    if past is not None:
+        second, noise = _pooled(past, ellipsoid, second, noise)
     level = noise * _noise_norm(d, form)
-    second = _shrunk(_unclip(second, ellipsoid.square, d), noise, d, form)
+    second = _shrunk(second, noise, d, form)
     values, vectors = np.linalg.eigh(second)
     if form in ("diag", "spherical"):
         values, vectors = np.diag(second), np.eye(d)
@@ -391,7 +414,7 @@ def _within(vector, radius):
 
 
 def refine(session, rows, units, ellipsoids, *, assign, form="full", least_rounds=1,
-           most_rounds=_MOST_ROUNDS, share=None, centered=False, prefix=""):
+           most_rounds=_MOST_ROUNDS, share=None, centered=False, pool=False, prefix=""):
     """Improve released components by rounds of whitened, clipped moments.
 
     Parameters
@@ -411,6 +434,9 @@ def refine(session, rows, units, ellipsoids, *, assign, form="full", least_round
         Of the budget, for each round but the last; chosen by the released sizes by default.
     centered : bool
         Whether the centres are known.
+    pool : bool
+        Whether what earlier rounds released counts in later ones too: where the form is "full"
+        and `assign` gives the same weights every time.
     prefix : str
 
     Returns
@@ -420,7 +446,8 @@ def refine(session, rows, units, ellipsoids, *, assign, form="full", least_round
         Whether the component stood out of the noise in all directions.
     """
     budget = left = session.remaining(prefix + _MOMENTS)
-    context = _Context(session, rows, units, form, centered, prefix)
+    past = [[] if pool else None for _ in ellipsoids]
+    context = _Context(session, rows, units, form, centered, prefix, past)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
@@ -465,6 +492,7 @@ class _Context:
     form: str
     centered: bool
     prefix: str
+    past: list
 
     def round(self, ellipsoids, weights, radius, rho, *, last):
         """One round of releases. Returns components, what is seen, and what may yet come out."""
@@ -472,9 +500,9 @@ class _Context:
         shares = _shares(rho, radius, self.rows.n_features, self.centered)
         release = _release(self.session, self.prefix, exact, radius, shares, self.form)
         results = [
-            _updated(replace(e, square=radius**2), *values, self.form, self.rows.ball, last)
-            for e, *values in zip(ellipsoids, release.counts, release.means, release.seconds,
-                                  release.noise, strict=True)]
+            _updated(replace(e, square=radius**2), *values, self.form, self.rows.ball, last, past)
+            for e, *values, past in zip(ellipsoids, release.counts, release.means, release.seconds,
+                                        release.noise, self.past, strict=True)]
         seen = np.array([result[1] for result in results])
         hopeless = np.array([result[2] > 1.0 for result in results])
         return [result[0] for result in results], seen, ~seen & ~hopeless
@@ -483,7 +511,7 @@ class _Context:
 def fit_gram(session, rows, units, radius, *, centered=False, prefix=""):
     """One release of all the budget, clipped to a public radius: the classical bounded route."""
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
-    context = _Context(session, rows, units, "full", centered, prefix)
+    context = _Context(session, rows, units, "full", centered, prefix, [None])
     weights = component_weights(rows, [start])
     rho = session.remaining(prefix + _MOMENTS) * (1 - 1e-9)
     (end,), seen, _ = context.round([start], weights, 1.0, rho, last=True)

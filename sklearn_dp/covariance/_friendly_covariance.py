@@ -173,7 +173,7 @@ class FriendlyCovariance(BaseDPEstimator):
             progress("location")
             rows, origin, self.status_ = place.rows, place.domain.center, place.status
             start = Ellipsoid.ball(np.zeros(rows.n_features), place.radius, weight=place.size)
-            (end,), (seen,) = refine(session, rows, units, [start], centered=centered,
+            (end,), (seen,) = refine(session, rows, units, [start], centered=centered, pool=True,
                                      assign=lambda now, _: component_weights(rows, now))
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
