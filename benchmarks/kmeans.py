@@ -1,19 +1,23 @@
 """Private k-means beside k-means and its private rivals: cost, agreement with the truth, time.
 
-    python benchmarks/kmeans.py                   # all cells, 15 seeds; about half an hour
+    python benchmarks/kmeans.py                   # all cells, 15 seeds; about two hours
     python benchmarks/kmeans.py --quick           # a cell of each kind, 3 seeds
     python benchmarks/kmeans.py --cells "n=1e4 d=(50|100)" --seeds 5
+    python benchmarks/kmeans.py --cells "files" --data FOLDER --add    # into the same table
+    python benchmarks/kmeans.py --basins 100      # only ours: how often a fit misses a cluster
 
 Prints a table and writes doc/benchmarks/kmeans.md, .csv and .png (`--output` for another place).
-Every method sees the same rows, one process, one thread; each seed is a new data set (the bundled
-real ones: the same rows, new noise). "ratio" is the cost over the lowest non-private cost that was
-found (10 starts and the true centres; 60 starts for real data).
+Every method sees the same rows, one process, one thread; each seed is a new data set (the real
+ones: the same rows, new noise). "ratio" is the cost over the lowest non-private cost that was
+found (10 starts and the true centres; 60 starts for the small real data, 20 for files).
 
 Settings, all with the public radius 1:
   paper      8 Gaussians of standard deviation sqrt(0.0221), centres uniform in the unit ball
   separated  Gaussians whose standard deviation is a tenth of the smallest distance of two centres
              (d > 10: over 2 sqrt(d) + 6)
   real       iris, wine, breast_cancer, digits; each column scaled by its public range
+  files      data sets of a folder (`--data`, or the variable SKLEARN_DP_DATA), each column scaled
+             by the bounds that the file states; left out without a folder
 
 diffprivlib's KMeans is known to spend more than its epsilon; it is listed all the same.
 """
@@ -36,15 +40,21 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 import sklearn  # noqa: E402
+from scipy import sparse  # noqa: E402
 from sklearn import datasets  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.metrics import adjusted_rand_score  # noqa: E402
 
+from sklearn_dp._privacy._accounting import gaussian_sigma  # noqa: E402
 from sklearn_dp.cluster import DPKMeans  # noqa: E402
 from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
 
-DELTA = {"paper": 1e-8, "separated": 1e-8, "real": 1e-6}
+DELTA = {"paper": 1e-8, "separated": 1e-8, "real": 1e-6, "files": 1e-6}
 REAL = {"iris": 3, "wine": 3, "breast_cancer": 2, "digits": 10}
+FILES = {"s1": 15, "s2": 15, "s3": 15, "s4": 15, "unbalance": 8, "dim064": 16, "letter16": 26,
+         "wisdm_har": 6, "credit_default": 5, "acs_20states": 10, "cabs_sf": 10}
+SAME_ROWS = ("real", "files")
+FIRST_FRESH = 1000  # seeds of the data that only count wrong basins
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "kmeans"
 
 
@@ -91,11 +101,30 @@ def real_data(cell, seed):
     low, high = X.min(axis=0), X.max(axis=0)
     if cell.name == "digits":
         low, high = np.zeros(64), np.full(64, 16.0)
-    X = (2 * (X - low) / np.where(high > low, high - low, 1.0) - 1) / np.sqrt(X.shape[1])
-    return X, labels, None
+    return into_box(X, low, high), labels, None
 
 
-MAKE = {"paper": paper_mixture, "separated": separated_mixture, "real": real_data}
+def into_box(X, low, high):
+    """Rows scaled by public bounds, so that the box lies in the unit ball."""
+    X = 2 * (X - low) / np.where(high > low, high - low, 1.0) - 1
+    return np.clip(X, -1.0, 1.0) / np.sqrt(X.shape[1])
+
+
+def file_data(cell, seed):
+    with np.load(data_folder() / f"{cell.name}.npz", allow_pickle=False) as file:
+        low, high = file["bounds_lo"], file["bounds_hi"]
+        X = file["X"].astype(np.float64)
+        labels = file.get("y")
+    return into_box(X, low, high), labels, None
+
+
+def data_folder():
+    folder = os.environ.get("SKLEARN_DP_DATA")
+    return Path(folder) if folder else None
+
+
+MAKE = {"paper": paper_mixture, "separated": separated_mixture, "real": real_data,
+        "files": file_data}
 
 
 @dataclass(frozen=True)
@@ -111,6 +140,8 @@ class Cell:
 
     def __str__(self):
         where = f"{self.name} eps={self.epsilon:g}" if self.name else ""
+        if self.setting == "files":
+            where = f"{self.name} n={self.n} d={self.d} k={self.k}"
         return f"{self.setting} {where or f'n={self.n:.0e} d={self.d} k={self.k}'}".replace(
             "e+0", "e")
 
@@ -118,12 +149,23 @@ class Cell:
 def all_cells():
     cells = [Cell("separated", n, d, k)
              for n in (10**4, 10**5) for d in (2, 10, 50, 100) for k in (5, 10, 20)]
+    cells += [Cell("separated", 10**5, d, 50) for d in (2, 10, 50, 100)]
     cells += [Cell("paper", 20_000, 2, 8)]
     cells += [Cell("paper", 10**5, d, 8) for d in (2, 3, 4, 5, 8)]
     for name, k in REAL.items():
         X = getattr(datasets, f"load_{name}")().data
         cells += [Cell("real", *X.shape, k, epsilon, name) for epsilon in (0.5, 1, 2, 4)]
-    return cells
+    return cells + file_cells()
+
+
+def file_cells():
+    found = []
+    for name, k in FILES.items() if data_folder() else ():
+        path = data_folder() / f"{name}.npz"
+        if path.exists():
+            with np.load(path, allow_pickle=False) as file:
+                found.append(Cell("files", *file["X"].shape, k, 1.0, name))
+    return found
 
 
 QUICK = ("separated n=1e4 d=2 k=5", "separated n=1e4 d=10 k=5", "separated n=1e4 d=50 k=10",
@@ -166,6 +208,44 @@ def uniform_grid(X, cell, seed):
         points[keep], sample_weight=weights[keep]).cluster_centers_
 
 
+def sphere_packing(rng, k, d, n_tries=100):
+    """k points of the unit ball, as far apart and from its border as random placing gets them."""
+    low, high, best = 0.0, 1.0, in_ball(rng, k, d)
+    for _ in range(12):
+        gap = (low + high) / 2
+        placed = place(rng, k, d, gap, n_tries)
+        low, high, best = (gap, high, placed) if placed is not None else (low, gap, best)
+    return best
+
+
+def place(rng, k, d, gap, n_tries):
+    placed = np.empty((0, d))
+    for _ in range(k):
+        tries = (1 - gap) * in_ball(rng, n_tries, d)
+        far = (np.linalg.norm(tries[:, None] - placed, axis=2) >= 2 * gap).all(axis=1)
+        if not far.any():
+            return None
+        placed = np.vstack([placed, tries[far.argmax()]])
+    return placed
+
+
+def packed_lloyd(X, cell, seed, n_steps=5):
+    """Sphere packing, then noisy Lloyd steps: sums and counts, each step the same part of mu."""
+    rng = np.random.default_rng(seed)
+    centers = sphere_packing(rng, cell.k, cell.d)
+    # A row moves (sum, count) by at most sqrt(|x|^2 + 1) <= sqrt(2); exact mu-GDP over the steps.
+    sigma = gaussian_sigma(cell.epsilon, DELTA[cell.setting]) * np.sqrt(2 * n_steps)
+    for _ in range(n_steps):
+        labels = nearest(X, centers)
+        pick = sparse.csr_array((np.ones(len(X)), (labels, np.arange(len(X)))),
+                                shape=(cell.k, len(X)))
+        counts = pick.sum(axis=1) + sigma * rng.normal(size=cell.k)
+        sums = pick @ X + sigma * rng.normal(size=centers.shape)
+        seen = counts > sigma
+        centers[seen] = into_ball(sums[seen] / counts[seen, None])
+    return centers
+
+
 def diffprivlib_kmeans():
     """diffprivlib's KMeans as a method, or None."""
     # Its forests do not import beside a new scikit-learn; its k-means does.
@@ -188,7 +268,8 @@ def diffprivlib_kmeans():
 
 def methods():
     found = {"DPKMeans": ours, "KMeans(n_init=10)": plain, "one centre": one_center,
-             "noisy grid": uniform_grid, "diffprivlib": diffprivlib_kmeans()}
+             "noisy grid": uniform_grid, "sphere packing + Lloyd": packed_lloyd,
+             "diffprivlib": diffprivlib_kmeans()}
     return {name: method for name, method in found.items() if method is not None}
 
 
@@ -211,7 +292,8 @@ def nearest(X, centers):
 def best_known(X, cell, truth):
     """Lowest non-private cost, of many starts or of the true centres."""
     if truth is None:
-        return KMeans(cell.k, n_init=60, random_state=1).fit(X).inertia_
+        n_init = 60 if cell.setting == "real" else 20
+        return KMeans(cell.k, n_init=n_init, random_state=1).fit(X).inertia_
     return KMeans(cell.k, init=truth, n_init=1).fit(X).inertia_
 
 
@@ -220,7 +302,7 @@ def measure(cell, n_seeds, chosen):
     reference = None
     for seed in range(n_seeds):
         X, labels, truth = MAKE[cell.setting](cell, seed)
-        if reference is None or cell.setting != "real":
+        if reference is None or cell.setting not in SAME_ROWS:
             reference = best_known(X, cell, truth)
         rows = [run(cell, name, method, X, labels, seed) for name, method in chosen.items()
                 if name != "noisy grid" or cell.d <= 4]
@@ -233,7 +315,11 @@ def run(cell, name, method, X, labels, seed):
     centers = method(X, cell, seed)
     seconds = time.process_time() - start
     return {"cell": str(cell), "method": name, "seed": seed, "cost": cost(X, centers),
-            "ari": adjusted_rand_score(labels, nearest(X, centers)), "cpu": seconds}
+            "ari": agreement(labels, nearest(X, centers)), "cpu": seconds}
+
+
+def agreement(labels, found):
+    return np.nan if labels is None else adjusted_rand_score(labels, found)
 
 
 def summary(rows):
@@ -260,16 +346,21 @@ HEADER = ("| cell | method | cost ratio, median [quartiles] | worst | ARI | CPU 
           "|---|---|---|---|---|---|")
 
 
-def write_markdown(path, entries, command, n_seeds):
+def stamp(command):
+    return (f"`{command}` with Python {platform.python_version()}, numpy {np.__version__}, "
+            f"scikit-learn {sklearn.__version__}.")
+
+
+def write_markdown(path, entries, command):
+    n_seeds = sorted({entry["fits"] for entry in entries})
     text = [
         "# Private k-means", "",
         "Cost over the lowest non-private cost found; agreement with the true classes (adjusted "
-        "Rand index); CPU time", f"of one thread. Median over {n_seeds} seeds. Add or remove one "
-        "row; epsilon = 1 unless said, delta = 1e-8 (real data: 1e-6); public radius 1.",
+        "Rand index); CPU time", f"of one thread. Median over {' or '.join(map(str, n_seeds))} "
+        "seeds. Add or remove one row; epsilon = 1 unless said, delta = 1e-8 (real data and "
+        "files: 1e-6); public radius 1.",
         "diffprivlib's KMeans is known to spend more than its epsilon; \"one centre\" and KMeans "
-        "are not private.", "",
-        f"`{command}` with Python {platform.python_version()}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}.", "",
+        "are not private. The rivals draw float noise.", "", stamp(command), "",
         f"![cost ratios](images/{path.name}.png)", "", HEADER, *map(line, entries), ""]
     path.with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
 
@@ -283,7 +374,7 @@ def write_plot(path, entries):
     cells = list(dict.fromkeys(entry["cell"] for entry in entries))
     names = [name for name in dict.fromkeys(e["method"] for e in entries) if "init" not in name]
     figure, axis = plt.subplots(figsize=(9, 0.24 * len(cells) + 1.6), layout="constrained")
-    for name, marker in zip(names, "osx^", strict=False):
+    for name, marker in zip(names, "osx^v", strict=False):
         found = [(e["ratio"] - 1, cells.index(e["cell"])) for e in entries if e["method"] == name]
         loss, at = np.array(found).T
         axis.plot(np.maximum(loss, 1e-5), at, marker, label=name, linestyle="none", markersize=5)
@@ -298,32 +389,88 @@ def write_plot(path, entries):
     figure.savefig(images / f"{path.name}.png", dpi=130)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a cell of each kind, 3 seeds")
-    parser.add_argument("--seeds", type=int, help="data sets for each cell")
-    parser.add_argument("--cells", default="", help="only cells whose name has this pattern")
-    parser.add_argument("--ours", action="store_true", help="leave the rivals out")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="path without a suffix")
-    options = parser.parse_args()
+def write_csv(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def kept_rows(path, new):
+    """Rows of an earlier run whose cell and method are not among the new ones."""
+    done = {(row["cell"], row["method"]) for row in new}
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [{name: value if name in ("cell", "method") else float(value)
+                 for name, value in row.items()} for row in csv.DictReader(file)]
+    return [row for row in rows if (row["cell"], row["method"]) not in done]
+
+
+def in_order(rows):
+    cells = {str(cell): place for place, cell in enumerate(all_cells())}
+    names = {name: place for place, name in enumerate(methods())}
+    return sorted(rows, key=lambda row: (cells.get(row["cell"], len(cells)),
+                                         names.get(row["method"], len(names)), row["seed"]))
+
+
+def table(options, command):
     n_seeds = options.seeds or (3 if options.quick else 15)
     cells = [cell for cell in all_cells() if re.search(options.cells, str(cell))
              and (not options.quick or str(cell) in QUICK)]
-    chosen = {"DPKMeans": ours, "KMeans(n_init=10)": plain} if options.ours else methods()
-    rows = []
+    chosen = {name: method for name, method in methods().items()
+              if re.search(options.methods, name)}
+    rows, path = [], options.output
     print(HEADER)
     for cell in cells:
         new = list(measure(cell, n_seeds, chosen))
         rows += new
         print("\n".join(map(line, summary(new))), flush=True)
-    with open(options.output.with_suffix(".csv"), "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    command = shlex.join(["python", "benchmarks/kmeans.py", *sys.argv[1:]])
+    if options.add:
+        rows = in_order(rows + kept_rows(path.with_suffix(".csv"), rows))
+    write_csv(path.with_suffix(".csv"), rows)
     entries = list(summary(rows))
-    write_markdown(options.output, entries, command, n_seeds)
-    write_plot(options.output, entries)
+    write_markdown(path, entries, command)
+    write_plot(path, entries)
+
+
+def basins(options, command):
+    """How often a fit is far from the best: other data and other noise in every fit."""
+    lines = ["| cell | fits | above 1.05 | above 1.1 | worst |", "|---|---|---|---|---|"]
+    print("\n".join(lines))
+    for cell in all_cells():
+        if cell.setting != "separated" or not re.search(options.cells, str(cell)):
+            continue
+        ratio = np.empty(options.basins)
+        for i in range(options.basins):
+            X, _, truth = separated_mixture(cell, FIRST_FRESH + i)
+            ratio[i] = cost(X, ours(X, cell, i)) / best_known(X, cell, truth)
+        lines.append(f"| {cell} | {len(ratio)} | {np.mean(ratio > 1.05):.1%} "
+                     f"| {np.mean(ratio > 1.1):.1%} | {ratio.max():.4f} |")
+        print(lines[-1], flush=True)
+    text = ["# Wrong basins of private k-means", "",
+            "Share of fits of DPKMeans whose cost is above the non-private one by a factor: data "
+            "and noise are fresh in every fit. epsilon = 1, delta = 1e-8, public radius 1.", "",
+            stamp(command), "", *lines, ""]
+    options.output.with_name(options.output.name + "_basins.md").write_text(
+        "\n".join(text), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a cell of each kind, 3 seeds")
+    parser.add_argument("--seeds", type=int, help="data sets for each cell")
+    parser.add_argument("--cells", default="", help="only cells whose name has this pattern")
+    parser.add_argument("--methods", default="", help="only methods whose name has this pattern")
+    parser.add_argument("--add", action="store_true", help="keep the other rows of the table")
+    parser.add_argument("--basins", type=int, help="fits for each cell, instead of the table")
+    parser.add_argument("--data", help="folder of .npz files")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="path without a suffix")
+    options = parser.parse_args()
+    if options.data:
+        os.environ["SKLEARN_DP_DATA"] = options.data
+    arguments = [word for word in sys.argv[1:] if word != options.data]
+    command = shlex.join(["python", "benchmarks/kmeans.py", *arguments]).replace(
+        "--data", "--data FOLDER")
+    (basins if options.basins else table)(options, command)
 
 
 if __name__ == "__main__":

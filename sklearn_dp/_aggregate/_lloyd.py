@@ -242,7 +242,8 @@ def _clip_radius(walk, squared, rho):
     sd, n = noise_sd(rho), walk.size.n
     radius = None
     if sd * math.sqrt(n_bins) <= 0.35 * n:
-        radius = quantile_from_histogram(counts, edges, sd, (1 - walk.inside) * n)
+        # A radius too large costs more than one too small: the limit of a sum of bins is doubled.
+        radius = quantile_from_histogram(counts, edges, 2 * sd, (1 - walk.inside) * n)
     radius = 0.6 * walk.radius if radius is None else radius
     return radius, _gain(counts, edges, radius, walk.rows.n_features)
 
