@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from html import escape
 
+from ._parts import dearest
+
 __all__ = ["PrivacyReport"]
 
-_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path")
+_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path",
+            "part")
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class PrivacyReport:
         return cls(
             epsilon=plan.epsilon,
             delta=plan.target.delta, rho=plan.rho,
-            spent_rho=float(sum(row["rho"] for row in log)),
+            spent_rho=float(dearest((_part_of(row), row["rho"]) for row in log)),
             accounting="one (epsilon, delta)-DP step" if plan.one_step else
             "Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
             unit=plan.unit, noise=noise if log else "planned", releases=releases,
@@ -83,7 +86,8 @@ class PrivacyReport:
 
     def __repr__(self):
         names = self._columns()
-        table = [names] + [[_cell(row[name]) for name in names] for row in self.releases]
+        table = [names] + [[_cell(row.get(name, "all")) for name in names]
+                           for row in self.releases]
         widths = [max(len(line[i]) for line in table) for i in range(len(names))]
         lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
                  for line in table]
@@ -94,11 +98,15 @@ class PrivacyReport:
         names = self._columns()
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(row[name]))}</td>" for name in names) + "</tr>"
-            for row in self.releases)
+            "<tr>" + "".join(f"<td>{escape(_cell(row.get(name, 'all')))}</td>" for name in names)
+            + "</tr>" for row in self.releases)
         notes = "".join(f"<p>{escape(text)}</p>" for text in self.warnings)
         return (f"<p><b>{escape(self._headline())}</b></p>"
                 f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")
+
+
+def _part_of(row):
+    return tuple(row["part"].split("/")) if "part" in row else ()
 
 
 def _cell(value):

@@ -218,6 +218,11 @@ class _Account:
     delta: Fraction = Fraction(0)
     uses: int = 0
 
+    def raise_to(self, other):
+        """At least what another one has spent."""
+        self.spent, self.delta = max(self.spent, other.spent), max(self.delta, other.delta)
+        self.uses = max(self.uses, other.uses)
+
 
 class PrivacySession:
     """Releases of one fit, charged against its plan.
@@ -249,7 +254,7 @@ class PrivacySession:
                 "does not hold against anyone who knows the seed. Use random_state=None for "
                 "real data.", SeededNoiseWarning, stacklevel=4)
         self.noise = "system" if seed is None else "seeded"
-        self._tape, self._nested = active_tape(), False
+        self._tape, self._nested, self._part = active_tape(), False, ()
         self._noise = NoiseSource(seed, "noise")
         fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
@@ -530,6 +535,38 @@ class PrivacySession:
         inner._open_accounts()
         return inner
 
+    # -- parts of the units -------------------------------------------------------------------
+
+    def part(self, label):
+        """A session for releases about some of the units, apart from those of other labels.
+
+        The caller proves that parts with different labels look at disjoint sets of units; see
+        :mod:`sklearn_dp._privacy._parts`.
+
+        Parameters
+        ----------
+        label : str
+            Public or released.
+
+        Returns
+        -------
+        session : PrivacySession
+            It goes on from what this session has spent. Before this one spends more, it must
+            :meth:`join` all its parts.
+        """
+        inner = copy.copy(self)
+        inner._part = (*self._part, label)
+        inner._accounts = {name: copy.copy(each) for name, each in self._accounts.items()}
+        inner._total = copy.copy(self._total)
+        return inner
+
+    def join(self, parts):
+        """Go on from what the dearest of some parts has spent, for each entry and in all."""
+        for part in parts:
+            for name, account in self._accounts.items():
+                account.raise_to(part._accounts[name])
+            self._total.raise_to(part._total)
+
     # -- decisions about single units, released only through what is computed from the survivors
 
     def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
@@ -625,6 +662,7 @@ class PrivacySession:
         if self._tape is None:
             return output
         public = {**public, "nested": True} if self._nested else public
+        public = {**public, "part": "/".join(self._part)} if self._part else public
         return self._tape.play(
             Event(kind, entry, value, sensitivity, scale, cost, public, output))
 
@@ -634,7 +672,8 @@ class PrivacySession:
             "release": entry, "mechanism": mechanism,
             "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
             "sigma": float(np.max(np.asarray(sigma) * unit)),
-            "rho": float(rho), "delta": float(delta)})
+            "rho": float(rho), "delta": float(delta),
+            **({"part": "/".join(self._part)} if self._part else {})})
 
     def report(self):
         """Plan, releases, totals and noise source of this fit."""

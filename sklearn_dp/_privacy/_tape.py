@@ -107,6 +107,9 @@ class Replay:
         Realised cost of each plan entry, at most what it was charged.
     ratios : dict
         Largest realised distance over claimed sensitivity of each plan entry.
+    moved : set of str
+        The parts of the units (see :mod:`sklearn_dp._privacy._parts`) whose releases have moved:
+        one unit must not move any that do not lie in each other.
     """
 
     recorded: list
@@ -116,6 +119,7 @@ class Replay:
     voided: list = field(default_factory=list)
     loss: dict = field(default_factory=dict)
     ratios: dict = field(default_factory=dict)
+    moved: set = field(default_factory=set)
     _next: int = 0
 
     def play(self, event):
@@ -137,6 +141,10 @@ class Replay:
         """Check that nothing of the recording is left over; return the violations."""
         if self._next < len(self.recorded) and not self.violations:
             self.violations.append(f"{self.recorded[self._next].entry}: not released")
+        chain = sorted(self.moved, key=len)
+        for part, inner in zip(chain, chain[1:], strict=False):
+            if not inner.startswith(part):
+                self.violations.append(f"one unit is in both parts {part!r} and {inner!r}")
         return self.violations
 
     def _compare(self, known, event):
@@ -165,6 +173,8 @@ class Replay:
         """Note a distance in units of the claim, and the cost that it realises."""
         self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
         self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
+        if distance > 0 and "part" in event.public:
+            self.moved.add(event.public["part"] + "/")
         if distance > 1 + 1e-12 or cost > event.cost * (1 + 1e-9):
             self._blame(event, f"distance {distance:.6g} of the claim, cost {cost:.6g} "
                                f"of {event.cost:.6g}")

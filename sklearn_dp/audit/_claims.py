@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._privacy import _accounting as accounting
+from .._privacy._parts import dearest
 
 __all__ = ["check_claims", "paid", "rho_of"]
 
@@ -20,7 +21,7 @@ _INSIDE = ("inner_laplace", "inner_gaussian", "inner_choice", "sample", "conditi
 def paid(events):
     """The events that cost something: not randomness that is no noise, nor what a step draws."""
     return [event for event in events
-            if event.kind not in ("seed", "draws", "order", *_INSIDE)
+            if event.kind not in ("seed", "draws", "order", "share", *_INSIDE)
             and "nested" not in event.public]
 
 
@@ -93,22 +94,28 @@ def _report(events, report):
         return
     if told != made:
         yield "the report does not tell the releases that were made"
-    if not math.isclose(report.spent_rho, math.fsum(rho for _, rho in made), rel_tol=1e-9):
+    total = float(dearest((_part(event), rho_of(event)) for event in events))
+    if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
         yield "the report's total is not the sum over the releases"
 
 
 def _spending(events, plan):
     """Exact sums against the caps."""
-    spent, uses = defaultdict(Fraction), defaultdict(int)
+    made = defaultdict(list)
     for event in events:
-        spent[event.entry] += Fraction(rho_of(event))
-        uses[event.entry] += 1
+        made[event.entry].append((_part(event), rho_of(event)))
     planned = {entry.name: entry for entry in plan.entries}
-    for name in spent:
+    for name, charges in made.items():
         entry = planned.get(name)
         if entry is None:
             yield f"{name}: not in the plan"
-        elif spent[name] > Fraction(entry.cap) or uses[name] > (entry.uses or math.inf):
+        elif dearest(charges) > Fraction(entry.cap) or (
+                dearest((part, 1) for part, _ in charges) > (entry.uses or math.inf)):
             yield f"{name}: spends more than the plan allows"
-    if sum(spent.values(), Fraction(0)) > plan.exact_rho:
+    if dearest((_part(event), rho_of(event)) for event in events) > plan.exact_rho:
         yield "the releases spend more than the whole plan"
+
+
+def _part(event):
+    """The part of the units that an event looks at."""
+    return tuple(event.public["part"].split("/")) if "part" in event.public else ()

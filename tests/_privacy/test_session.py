@@ -10,6 +10,7 @@ from scipy import stats
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._noise import SIMULATION_TV, gaussian_tail
+from sklearn_dp._privacy._parts import dearest
 from sklearn_dp._privacy._session import (
     PlanEntry,
     PlanError,
@@ -348,3 +349,54 @@ def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
     session.gaussian("short", 1, sensitivity=1.0)
     with pytest.raises(PlanError, match="overspend"):  # one path, not both
         session.gaussian("long", 1, sensitivity=1.0, rho=0.75)
+
+
+# -- parts of the units ---------------------------------------------------------------------------
+
+
+def parted_plan():
+    return PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (
+        PlanEntry("all", "gaussian", 0.25), PlanEntry("some", "gaussian", 0.75, uses=2)))
+
+
+def test_disjoint_parts_cost_what_the_dearest_costs():
+    session = PrivacySession(parted_plan(), random_state=0)
+    session.gaussian("all", 1, sensitivity=1)
+    left, right = session.part("left"), session.part("right")
+    left.gaussian("some", 1, sensitivity=1, rho=0.5)
+    assert (left.spent, right.spent, session.spent) == (0.75, 0.25, 0.25)
+    inside, outside = left.part("inside"), left.part("outside")
+    inside.gaussian("some", 1, sensitivity=1, rho=0.125)
+    outside.gaussian("some", 1, sensitivity=1)
+    right.gaussian("some", 1, sensitivity=1, rho=0.25)
+    with pytest.raises(PlanError, match="more often"):
+        inside.gaussian("some", 1, sensitivity=1)
+    assert session.report().spent_rho == 1.0
+    session.join([inside, outside, right])
+    assert session.spent == 1.0 and session.remaining() == 0
+    with pytest.raises(PlanError):
+        right.join([outside])
+        right.gaussian("some", 1, sensitivity=1, rho=0.1)
+    parts = [row.get("part", "") for row in session.report().releases]
+    assert parts == ["", "left", "left/inside", "left/outside", "right"]
+    assert "left/inside" in repr(session.report())
+
+
+def test_dearest_chain():
+    charges = [((), 1), (("a",), 2), (("a", "b"), 4), (("a", "c"), 3), (("d",), 5)]
+    assert dearest(charges) == 7 and dearest([]) == 0
+    assert dearest([(("ab",), 1), (("a",), 2)]) == 2  # labels, not letters
+
+
+def test_a_replay_sees_a_unit_in_two_parts():
+    def run(weights, recorder):
+        with tape(recorder):
+            session = PrivacySession(parted_plan(), random_state=0)
+        for label, weight in weights.items():
+            session.part(label).gaussian("some", weight, sensitivity=1, rho=0.5)
+        return recorder.finish() if isinstance(recorder, Replay) else recorder.events
+
+    events = run({"left": 3, "right": 5}, Tape())
+    assert run({"left": 4, "right": 5}, Replay(events, np.arange(1))) == []
+    found = run({"left": 4, "right": 6}, Replay(events, np.arange(1)))
+    assert len(found) == 1 and "both parts" in found[0]

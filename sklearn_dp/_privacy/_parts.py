@@ -1,0 +1,37 @@
+"""Releases that look at disjoint sets of units: each unit pays for those that look at it.
+
+A part is a path of labels, like ("second half", "inside"). Parts with different labels below the
+same one look at disjoint sets of units; which unit is where is decided by earlier releases, by
+the unit itself and by its own random bits. So adding or removing a unit changes what is released
+about one chain of parts, each in the other, and a fit costs what the dearest chain costs.
+
+The reason: given the releases so far, the next one has a divergence of zero if the unit is
+outside of its part, and of at most its cost otherwise, and which of the two holds is known
+before it is made. The charges along each chain that a unit could follow, whether there are any
+such units or not, sum to at most the plan's total: that is fully adaptive composition [1]_.
+
+References
+----------
+.. [1] V. Feldman and T. Zrnic, "Individual privacy accounting via a Renyi filter", NeurIPS 2021.
+"""
+
+from fractions import Fraction
+
+__all__ = ["dearest"]
+
+
+def dearest(charges):
+    """Largest sum of charges along a chain of parts.
+
+    Parameters
+    ----------
+    charges : iterable of (part, cost)
+        A part is a tuple of labels; () is all the units.
+
+    Returns
+    -------
+    total : Fraction
+    """
+    charges = [(part, Fraction(cost)) for part, cost in charges]
+    return max((sum((cost for part, cost in charges if leaf[:len(part)] == part), Fraction(0))
+                for leaf in {part for part, _ in charges}), default=Fraction(0))
