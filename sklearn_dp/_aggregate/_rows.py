@@ -136,12 +136,15 @@ def nearest(rows, centers):
     """
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
-    lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers.T
+    lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers
     for part, x in rows.chunks(len(centers)):
-        scores = x @ directions
-        scores += lengths
-        labels[part] = best = scores.argmin(axis=1)
-        squared[part] += scores[np.arange(len(x)), best]
+        # A row of scores for each centre: whole rows are compared faster than short columns.
+        scores = directions @ x.T
+        scores += lengths[:, None]
+        best = scores.min(axis=0)
+        for j in range(len(centers) - 1, -1, -1):
+            np.copyto(labels[part], j, where=scores[j] == best)
+        squared[part] += best
     return labels, squared
 
 
