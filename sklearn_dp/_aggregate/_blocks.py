@@ -6,6 +6,7 @@ So adding or removing one unit replaces one result and leaves the others, and th
 """
 
 import itertools
+import math
 import tempfile
 import warnings
 from functools import cache
@@ -18,7 +19,7 @@ from scipy.special import pdtr
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather"]
+__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "uniforms"]
 
 _MOST_COPIES = 64
 _KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
@@ -77,6 +78,12 @@ def _mixed(words, number):
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+def uniforms(seed, shape):
+    """Numbers in [0, 1) for a fit that starts at random; a function of a seed below 2**31."""
+    words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
+    return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
 
 def gather(pieces):
@@ -154,6 +161,7 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
         All NaN for a block that failed in any way: too small, an exception, a result of another
         shape or one that is not finite. Failures never show otherwise.
     """
+    X = np.asarray(X)  # of a memmap, a view: faster to index
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
     with _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=n_jobs)(
@@ -163,7 +171,7 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
 
 
 def _read(X, rows, prepare):
-    part = np.asarray(X[rows], dtype=np.float64)
+    part = np.asarray(X.take(rows, axis=0), dtype=np.float64)
     return part if prepare is None else prepare(part)
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "core_hybrid",
     "dist_r",
     "friend_counts",
+    "match_distances",
     "match_gamma",
     "non_friend_pairs",
 ]
@@ -96,33 +97,51 @@ def match_gamma(X, Y, gamma=MATCH_LIMIT):
     if not 0 < gamma <= 1:
         raise ValueError("gamma must lie in (0, 1].")
     square = _tuple_distances(X, Y)
-    permutation = square.argmin(axis=3)
-    back = square.argmin(axis=2)
-    near, next_in_row = _two_smallest(square, 3)
-    next_in_column = np.take_along_axis(_two_smallest(square, 2)[1], permutation, axis=2)
-    limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
-    match = np.all(
-        (near < limit * next_in_row) & (near < limit * next_in_column)
-        & (np.take_along_axis(back, permutation, axis=2) == np.arange(square.shape[2])), axis=2)
-    distance = np.sqrt(np.where(match, near.sum(axis=2, where=match[..., None]), np.inf))
-    return match, permutation, distance
+    match, distance = _matches(square, gamma)
+    return match, square.argmin(axis=2).transpose(1, 2, 0), distance
+
+
+def match_distances(X, Y, gamma):
+    """The third part of :func:`match_gamma` alone."""
+    return _matches(_tuple_distances(X, Y), gamma)[1]
 
 
 def _tuple_distances(X, Y):
-    """Squared distances of shape (a, b, k, k); inf where a point is not finite."""
+    """Squared distances of shape (k, a, k, b); inf where a point is not finite.
+
+    In this order of the axes every loop over centres is one operation on all pairs of tuples.
+    """
     (a, k, d), b = X.shape, len(Y)
-    square = cdist(X.reshape(a * k, d), Y.reshape(b * k, d), "sqeuclidean")
+    X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
+    square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)
     square[np.isnan(square)] = np.inf
-    return square.reshape(a, k, b, k).transpose(0, 2, 1, 3)
+    return square
 
 
-def _two_smallest(square, axis):
-    """Smallest and second smallest along an axis; the second of one value is inf."""
-    if square.shape[axis] == 1:
-        only = square.min(axis=axis)
-        return only, np.full_like(only, np.inf)
-    both = np.partition(square, 1, axis=axis)
-    return both.take(0, axis=axis), both.take(1, axis=axis)
+def _matches(square, gamma):
+    """Which tuples match, and the distances of those that do."""
+    k = len(square)
+    limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
+    row, column = _second(square.transpose(2, 0, 1, 3)), _second(square)
+    # Partners are so near that both next ones are 1 / gamma times as far: the smallest of its row
+    # and of its column, so there is at most one in each, and k in all if every point has its own.
+    partner = square < limit * np.minimum(row[:, :, None], column)
+    match = partner.sum(axis=(0, 2)) == k
+    near = np.where(partner, square, 0.0).sum(axis=2)  # all but one are 0: exact
+    total = np.zeros(match.shape)
+    for each in near:  # one by one, for the same rounding in a tile of any shape
+        total += each
+    return match, np.sqrt(np.where(match, total, np.inf))
+
+
+def _second(values):
+    """The second smallest along the first axis; of one value, inf."""
+    first, second = values[0].copy(), np.full(values.shape[1:], np.inf)
+    spare = np.empty_like(first)
+    for value in values[1:]:
+        np.minimum(second, np.maximum(first, value, out=spare), out=second)
+        np.minimum(first, value, out=first)
+    return second
 
 
 # -- counts -----------------------------------------------------------------------------------

@@ -13,14 +13,20 @@ from scipy.special import ndtr, ndtri
 
 from .._privacy._session import PlanEntry
 from ._averages import friendly_average
-from ._friendly_core import MATCH_LIMIT, core_add_remove, core_fixed_size, match_gamma
+from ._friendly_core import (
+    MATCH_LIMIT,
+    core_add_remove,
+    core_fixed_size,
+    match_distances,
+    match_gamma,
+)
 
 __all__ = ["TUPLE_LIMIT", "TupleShares", "aggregate_tuples", "tuple_entries", "tuples_needed"]
 
 TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
 
-_PAIR_ENTRIES = 2**22  # entries of a tile of point distances
+_PAIR_ENTRIES = 2**19  # of a tile of point distances: 4 MB
 _SLACK = 0.25  # share of non-friends at which a radius still passes
 _RATIO = 1.5  # of neighbouring radii
 _LEAST_RADIUS = 1e-4  # of the public radius
@@ -113,14 +119,17 @@ def tuples_needed(rho, delta, *, friends=0.95, kept=0.9, most=2**20):
 def matched_distances(tuples, gamma):
     """Frobenius distances of all pairs of tuples after matching; inf where they do not match.
 
-    A pure function of each pair, in blocks of bounded memory.
+    A pure function of each pair, in tiles of bounded memory. A pair is compared once, in the order
+    of its places in the database, which are public.
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
     step = max(1, _PAIR_ENTRIES // (max(t, 1) * k * k))
     for start in range(0, t, step):
-        part = slice(start, start + step)
-        distances[part] = match_gamma(tuples[part], tuples, gamma)[2]
+        part, rest = slice(start, start + step), slice(start, t)
+        found = match_distances(tuples[part], tuples[rest], gamma)
+        distances[rest, part] = found.T
+        distances[part, rest] = found
     return distances
 
 
@@ -242,8 +251,7 @@ def _aligned(core, session):
     k = core.shape[1]
     aligned = core
     if len(core):
-        places = np.array([match_gamma(core[:1], each[None], MATCH_LIMIT)[1][0, 0]
-                           for each in core])
+        places = match_gamma(core[:1], core)[1][0]
         aligned = np.take_along_axis(core, places[:, :, None], axis=1)
         if (np.sort(places, axis=1) != np.arange(k)).any():
             aligned = core[:0]

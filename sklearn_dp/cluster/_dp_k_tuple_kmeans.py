@@ -6,16 +6,15 @@ import math
 from functools import partial
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.pipeline import Pipeline
 
+from .._aggregate._block_kmeans import BlockKMeans
 from .._aggregate._blocks import copied_rows, fit_blocks, gather
 from .._aggregate._centering import Size
 from .._aggregate._engine import engine_entries, fit_engine
 from .._aggregate._lloyd import lloyd, lloyd_entries
 from .._aggregate._rows import Rows
 from .._aggregate._tuple_stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._aggregate._weighted_kmeans import best_start
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
@@ -28,7 +27,6 @@ __all__ = ["DPKTupleKMeans"]
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
-_BLOCK_STARTS = 4
 _DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
@@ -64,9 +62,10 @@ class DPKTupleKMeans(BaseDPCenters):
     inner : estimator, optional
         Any clusterer that has ``cluster_centers_`` or ``means_`` of shape (n_clusters,
         n_features) after `fit`, or a ``Pipeline`` of invertible transformers and such a
-        clusterer: its centres are mapped back by ``inverse_transform``. By default scikit-learn's
-        ``KMeans`` from the best of a few greedy k-means++ starts. It must be a function of its
-        rows and its ``random_state`` alone.
+        clusterer: its centres are mapped back by ``inverse_transform``. By default Lloyd's
+        iterations from a greedy k-means++ start, with less overhead for each of many small fits
+        than ``KMeans``. It must be a function of its rows and its
+        ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
         centres refined by Lloyd steps.
@@ -274,7 +273,7 @@ class DPKTupleKMeans(BaseDPCenters):
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
         inner = self.inner
         if inner is None:
-            inner = KMeans(self.n_clusters, init=_start_block, n_init=1)
+            inner = BlockKMeans(self.n_clusters)
         return fit_blocks(inner, X, blocks, seeds, _centers_of, (self.n_clusters, X.shape[1]),
                           min_rows=self.n_clusters, prepare=partial(_clip, domain),
                           n_jobs=self.n_jobs)
@@ -302,11 +301,6 @@ def _centers_of(estimator):
         return estimator[:-1].inverse_transform(_centers_of(estimator[-1]))
     found = getattr(estimator, "cluster_centers_", None)
     return estimator.means_ if found is None else found
-
-
-def _start_block(rows, n_clusters, random_state):
-    """The best of a few greedy k-means++ starts, run side by side: blocks are many and small."""
-    return best_start(rows, n_clusters, random_state, _BLOCK_STARTS)
 
 
 def _clip(domain, rows):
