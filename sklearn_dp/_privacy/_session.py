@@ -19,6 +19,7 @@ from ._ledger import LedgerCharge, open_ledger
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
 from ._report import PrivacyReport
 from ._step import Step
+from ._shares import SHARES_DELTA, share_scale
 from ._tape import Event, active_tape
 
 __all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up",
@@ -356,6 +357,62 @@ class PrivacySession:
         return np.asarray(noisy * np.asarray(unit, dtype=np.float64), dtype=np.float64)
 
     def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
+    def shared_gaussian(self, entry, total, *, sensitivity, n_honest, given=None, unit=1.0,
+                        rho=None):
+        """Release a sum over clients that gets its noise from them, in shares.
+
+        Parameters
+        ----------
+        entry : str
+            Its delta must hold `SHARES_DELTA` for each use.
+        total : ndarray of ints
+            With the shares of `given` clients, in fine steps (see :func:`share_scale`); without
+            noise, in steps, where `given` is None: `n_honest` shares are then drawn here.
+        sensitivity, unit, rho
+            As in :meth:`gaussian`, in steps of the statistic.
+        n_honest : int
+            Shares, besides that of the client whose data differ, that nobody else knows.
+        given : int, optional
+
+        Raises
+        ------
+        RuntimeError
+            If there are not more than `n_honest` shares in the sum.
+
+        Notes
+        -----
+        sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, for neighbours with the same clients: see
+        :mod:`sklearn_dp._privacy._shares` for the proof.
+        """
+        rho = self._cost(entry, rho)
+        self._charge(entry, rho, SHARES_DELTA)
+        if given is not None and given <= n_honest:
+            raise RuntimeError(f"only {given} clients have added their share of the noise, and "
+                               f"n_honest={n_honest} of them besides each one must have.")
+        scale, total = share_scale(sensitivity, rho, n_honest), _exact_integers(total)
+        if given is None:
+            value = total << scale.bits
+            noisy = value + self._all_shares(scale.sigma, n_honest, value.shape)
+        else:
+            # The exact sum is nobody's; an audit, which has noted the shares, can take them off.
+            noisy, value = total, self._without_shares(entry, total)
+        fine = np.asarray(sensitivity, dtype=np.float64) * 2.0**scale.bits
+        sigma, step = scale.sigma * math.sqrt(n_honest), np.asarray(unit) * 2.0**-scale.bits
+        public = {"unit": unit, "shares": (n_honest if given is None else given) / n_honest}
+        noisy = self._play("gaussian", entry, value, fine, sigma, rho, public, noisy)
+        self._note(entry, "gaussian", fine, sigma, step, rho, SHARES_DELTA)
+        return np.asarray(noisy * step, dtype=np.float64)
+
+    def _all_shares(self, sigma, n_shares, shape):
+        """The sum of independent shares, one after the other."""
+        sigma, total = np.broadcast_to(sigma, shape), np.zeros(shape, dtype=np.int64)
+        for _ in range(n_shares):
+            total += self._noise.rounded_gaussian(sigma, shape)
+        return total
+
+    def _without_shares(self, entry, total):
+        return total if self._tape is None else total - self._tape.take_shares(entry)
+
                          unit=1.0, rho=None):
         """Release the cells of a huge histogram whose noisy count exceeds a threshold.
 

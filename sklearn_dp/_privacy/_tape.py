@@ -43,8 +43,9 @@ class Event:
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
-        "draws", "order", "seed"; "step" and its inner draws "inner_laplace", "inner_gaussian",
-        "inner_choice", "sample" and "condition" (see :mod:`sklearn_dp._privacy._step`).
+        "draws", "order", "seed", "share" (of a client, of the noise); "step" and its inner draws
+        "inner_laplace", "inner_gaussian", "inner_choice", "sample" and "condition"
+        (see :mod:`sklearn_dp._privacy._step`).
     entry : str
         Name of the plan entry that pays.
     value : object
@@ -71,7 +72,21 @@ class Event:
     output: object = None
 
 
-class Tape:
+class _Shares:
+    """The noise that clients have added to a sum so far, which only an audit may know."""
+
+    _added: dict
+
+    def add_share(self, event):
+        """Note the output of an event of kind "share"."""
+        self._added[event.entry] = self._added.get(event.entry, 0) + event.output
+
+    def take_shares(self, entry):
+        """All the shares for a release, which then belong to it."""
+        return self._added.pop(entry, 0)
+
+
+class Tape(_Shares):
     """A recording of all the events of a fit, in order."""
 
     def __init__(self):
@@ -79,12 +94,15 @@ class Tape:
 
     def play(self, event):
         """Note an event; the session goes on with the output that this returns."""
+        self._added = {}
         self.events.append(event)
         return event.output
 
 
+        if event.kind == "share":
+            self.add_share(event)
 @dataclass
-class Replay:
+class Replay(_Shares):
     """Force a recording on a neighbouring data set and compare.
 
     Parameters
@@ -124,9 +142,18 @@ class Replay:
 
     def play(self, event):
         """Compare an event with the recorded one and return the recorded output."""
+    _added: dict = field(default_factory=dict)
         if self._next >= len(self.recorded):
             self.violations.append(f"{event.entry}: a release that the neighbour does not make")
             return event.output
+        output = self._played(event)
+        if event.kind == "share":
+            # What the client adds from here on is the share that was recorded.
+            event.output = output
+            self.add_share(event)
+        return output
+
+    def _played(self, event):
         known = self.recorded[self._next]
         self._next += 1
         if (known.kind, known.entry) != (event.kind, event.entry):
@@ -192,6 +219,13 @@ class Replay:
     def _laplace(self, known, event):
         shift = np.abs(np.asarray(event.value) - np.asarray(known.value)).astype(np.float64)
         self._account(event, float(np.sum(shift / event.sensitivity)),
+    def _share(self, known, event):
+        """Noise of a client: independent of all data, so it may be coupled."""
+        if np.shape(known.output) != np.shape(event.output):
+            self._blame(event, "shape differs between neighbours")
+            return event.output
+        return known.output
+
                       float(np.sum(shift / event.scale)))
         return known.output
 

@@ -65,7 +65,9 @@ def noise_problems(tapes, random_state=0):
     for events in tapes:
         standard = [(event, _standardised(event, rng)) for event in events]
         for event, numbers in standard:
-            normals[event.entry].append(numbers)
+            # Noise that clients add is no release, and only their sum is.
+            share = "share of " if event.kind == "share" else ""
+            normals[share + event.entry].append(numbers)
         for lag in _LAGS:
             repeats[lag] += _pairs([z for event, z in standard if _is_fine(event)], lag)
     tests = [test for entry, parts in normals.items()
@@ -134,7 +136,9 @@ def _laplace_cdf(x):
 
 
 def _gaussian(event):
-    return _around(np.asarray(event.output - event.value, dtype=np.float64), event.scale, ndtr)
+    # A sum may hold more shares of the noise than are needed.
+    scale = np.asarray(event.scale) * np.sqrt(event.public.get("shares", 1.0))
+    return _around(np.asarray(event.output - event.value, dtype=np.float64), scale, ndtr)
 
 
 def _laplace(event):
@@ -222,7 +226,8 @@ def _bernoulli(event):
 
 
 _TRANSFORMS = {
-    "gaussian": _gaussian, "laplace": _laplace, "stability": _published, "sparse": _sparse,
+    "gaussian": _gaussian, "share": _gaussian, "laplace": _laplace, "stability": _published,
+    "sparse": _sparse,
     "choice": _choice, "lead": _lead, "filter": _filter, "bernoulli": _bernoulli,
     "inner_laplace": _laplace, "inner_gaussian": _gaussian, "inner_choice": _choice,
 }  # fmt: skip

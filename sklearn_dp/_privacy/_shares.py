@@ -1,0 +1,175 @@
+"""Noise in shares: clients add it, and nobody has to be trusted with the exact sum.
+
+Every client adds ``round(s Z)`` to its integers, with an ideal N(0, 1) draw Z of its own, and only
+the sum over clients is seen. Of the clients whose shares are in the sum, at least `n` keep theirs
+to themselves; the shares of all others are integers that the adversary knows and can subtract. So
+what protects the sum is the noise
+
+    S = round(s Z_1) + ... + round(s Z_n)
+
+or a sum of more such shares. Its variance is n s^2 + O(n), but its law is not that of
+``round(sqrt(n) s Z)``, so the theorem for one rounded Gaussian does not apply as it stands. What
+does hold: with U_j uniform on [-1/2, 1/2] and all draws independent,
+
+    S* = round(sqrt(n) s Z + U_1 + ... + U_(n-1))
+
+is post-processing of an ideal Gaussian of variance n s^2, since ``v + S* = round(v + sqrt(n) s Z +
+U_1 + ...)`` for an integer v; and S is so close to S* that the difference fits into a delta of
+`SHARES_DELTA` for a release.
+
+Proof. Let g be the density of s Z + U_1, and f that of sqrt(n) s Z + U_1 + ... + U_n. The law of
+round(s Z) is P[i] = g(i), that of S* is Q[i] = f(i), and ``h(t) = exp(-s^2 t^2 / 2) sin(t / 2) /
+(t / 2)`` and h^n are their Fourier transforms. By Poisson's summation formula the characteristic
+functions of S and S* are, for abs(t) <= pi,
+
+    p(t) = (sum_k h(t + 2 pi k))^n         q(t) = sum_k h(t + 2 pi k)^n.
+
+For k != 0, abs(t + 2 pi k) >= (2 abs(k) - 1) pi, so the terms k != 0 of either sum add up to at
+most e = 3 exp(-pi^2 s^2 / 2) where s >= 1 (abs(h) <= 1; the terms with abs(k) >= 2 are less than
+exp(-4 pi^2) of those with abs(k) = 1). Since abs(a^n - b^n) <= n abs(a - b) for a, b in the unit
+disc, abs(p - q) <= (n + 1) e, and so no probability of S differs by more than that from that of
+S*. Summed over the 2 M + 1 integers up to M = T sqrt(n) s + n, outside which S* falls with
+probability at most 2 exp(-T^2 / 2), the total variation distance is at most
+
+    (2 M + 1) (n + 1) e + 2 exp(-T^2 / 2)                                       (see `shares_tv`).
+
+With T = 40, n <= 2^32 and 2^8 <= s <= 2^50 this is less than 2^-1150, and less than 2^-1118 for up
+to 2^32 independent entries of a release. If each release of a fit (or of many fits) is replaced by
+one within total variation t of it, whatever the earlier outputs are, the whole is replaced by one
+within the sum of the t's; and if that one is (epsilon, delta)-DP, then the first is (epsilon, delta
++ (1 + exp(epsilon)) sum t)-DP. 2^-1118 (1 + exp(epsilon)) < 2^-100 for every epsilon up to 700.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._noise import MAX_SCALE, NoiseSource
+from ._tape import Event, active_tape
+
+__all__ = ["LEAST_SHARE", "MOST_SHARES", "SHARES_DELTA", "NoiseShares", "ShareScale",
+           "share_scale", "shares_tv"]
+
+SHARES_DELTA = 2.0**-100
+"""delta of a release whose noise comes in shares, for every epsilon up to 700."""
+
+LEAST_SHARE = 2.0**8
+"""Standard deviation of a share, in the steps that it is drawn in."""
+
+MOST_SHARES = 2**32
+
+_TAIL = 40.0  # T in the proof
+
+
+def shares_tv(sigma, n):
+    """Bound of the distance of the sum of `n` shares from rounded ideal noise; see the proof."""
+    if sigma < 1:
+        raise ValueError("the bound holds for sigma of at least 1.")
+    reach = 2 * (_TAIL * math.sqrt(n) * sigma + n) + 1
+    return reach * (n + 1) * 3 * math.exp(-(math.pi * sigma) ** 2 / 2) + 2 * math.exp(
+        -(_TAIL**2) / 2)
+
+
+@dataclass(frozen=True)
+class ShareScale:
+    """What each client draws.
+
+    Attributes
+    ----------
+    sigma : float or ndarray
+        Standard deviation of a share, in fine steps.
+    bits : int
+        A fine step is 2**-bits of the step of the statistic.
+    """
+
+    sigma: np.ndarray | float
+    bits: int
+
+
+def share_scale(sensitivity, rho, n_shares):
+    """Scale of the shares of which `n_shares` together are the noise of a release worth rho.
+
+    Parameters
+    ----------
+    sensitivity : float or ndarray
+        As in :meth:`PrivacySession.gaussian`, in steps of the statistic.
+    rho : float
+    n_shares : int
+
+    Returns
+    -------
+    scale : ShareScale
+        In steps so fine that a share is at least `LEAST_SHARE` of them.
+    """
+    if not 1 <= n_shares <= MOST_SHARES:
+        raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
+    # n shares of variance s^2 have n s^2 = sensitivity^2 / (2 rho) in all. Four roundings upwards
+    # are more than the three operations take away.
+    sigma = np.asarray(sensitivity, dtype=np.float64) / math.sqrt(2 * rho * n_shares)
+    for _ in range(4):
+        sigma = np.nextafter(sigma, np.inf)
+    least = float(np.min(sigma))
+    bits = max(0, math.ceil(math.log2(LEAST_SHARE / least)))
+    fine = np.ldexp(sigma, bits)  # exact
+    if float(np.max(fine)) > MAX_SCALE:
+        raise ValueError("the shares of the noise do not fit the integer grid.")
+    return ShareScale(fine if fine.ndim else float(fine), bits)
+
+
+class NoiseShares:
+    """A client's source of shares.
+
+    Parameters
+    ----------
+    seed : int, optional
+        None: the operating system's generator. An int: reproducible shares, for tests; they
+        protect nothing against those who know the seed.
+    name : str or int, default=""
+        Of the client: with the same seed, clients of different names have independent shares.
+    """
+
+    def __init__(self, seed=None, name=""):
+        self._seed, self._name = seed, name
+        self._noise = NoiseSource(None, "share")
+
+    @property
+    def seeded(self):
+        """Whether the shares can be reproduced."""
+        return self._seed is not None
+
+    def draw(self, entry, number, sigma, shape):
+        """A share of the noise of a release.
+
+        Parameters
+        ----------
+        entry : str
+            Name of the vector.
+        number : int
+            Of the round: seeded shares of different rounds are independent.
+        sigma : float or ndarray
+        shape : tuple of int
+
+        Returns
+        -------
+        share : ndarray of int64
+        """
+        noise = self._noise
+        if self.seeded:
+            noise = NoiseSource(self._seed, f"share|{self._name}|{int(number)}|{entry}")
+        sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), shape)
+        if not np.all(sigma >= LEAST_SHARE):
+            raise ValueError("the shares of the noise must be finer: the sum would not be private.")
+        share = noise.rounded_gaussian(sigma, shape)
+        tape = active_tape()
+        if tape is None:
+            return share
+        return tape.play(Event("share", entry, np.zeros_like(share), None, sigma, 0.0,
+                               {"client": self._name}, share))
+
+    def __getstate__(self):
+        return {"_seed": self._seed, "_name": self._name}
+
+    def __setstate__(self, state):
+        self._seed, self._name = state["_seed"], state["_name"]
+        self._noise = NoiseSource(None, "share")
