@@ -18,8 +18,8 @@ from ._budget import PrivacyBudget
 from ._ledger import LedgerCharge, open_ledger
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
 from ._report import PrivacyReport
-from ._step import Step
 from ._shares import SHARES_DELTA, share_scale
+from ._step import Step
 from ._tape import Event, active_tape
 
 __all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession", "round_up",
@@ -356,7 +356,6 @@ class PrivacySession:
         self._note(entry, "gaussian", sensitivity, sigma, unit, rho)
         return np.asarray(noisy * np.asarray(unit, dtype=np.float64), dtype=np.float64)
 
-    def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
     def shared_gaussian(self, entry, total, *, sensitivity, n_honest, given=None, unit=1.0,
                         rho=None):
         """Release a sum over clients that gets its noise from them, in shares.
@@ -413,6 +412,7 @@ class PrivacySession:
     def _without_shares(self, entry, total):
         return total if self._tape is None else total - self._tape.take_shares(entry)
 
+    def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
                          unit=1.0, rho=None):
         """Release the cells of a huge histogram whose noisy count exceeds a threshold.
 

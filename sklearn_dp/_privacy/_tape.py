@@ -91,16 +91,16 @@ class Tape(_Shares):
 
     def __init__(self):
         self.events = []
+        self._added = {}
 
     def play(self, event):
         """Note an event; the session goes on with the output that this returns."""
-        self._added = {}
         self.events.append(event)
+        if event.kind == "share":
+            self.add_share(event)
         return event.output
 
 
-        if event.kind == "share":
-            self.add_share(event)
 @dataclass
 class Replay(_Shares):
     """Force a recording on a neighbouring data set and compare.
@@ -139,13 +139,10 @@ class Replay(_Shares):
     ratios: dict = field(default_factory=dict)
     moved: set = field(default_factory=set)
     _next: int = 0
+    _added: dict = field(default_factory=dict)
 
     def play(self, event):
         """Compare an event with the recorded one and return the recorded output."""
-    _added: dict = field(default_factory=dict)
-        if self._next >= len(self.recorded):
-            self.violations.append(f"{event.entry}: a release that the neighbour does not make")
-            return event.output
         output = self._played(event)
         if event.kind == "share":
             # What the client adds from here on is the share that was recorded.
@@ -154,6 +151,9 @@ class Replay(_Shares):
         return output
 
     def _played(self, event):
+        if self._next >= len(self.recorded):
+            self.violations.append(f"{event.entry}: a release that the neighbour does not make")
+            return event.output
         known = self.recorded[self._next]
         self._next += 1
         if (known.kind, known.entry) != (event.kind, event.entry):
@@ -216,9 +216,6 @@ class Replay(_Shares):
                       float(np.sum(np.square(shift / event.scale)) / 2))
         return known.output
 
-    def _laplace(self, known, event):
-        shift = np.abs(np.asarray(event.value) - np.asarray(known.value)).astype(np.float64)
-        self._account(event, float(np.sum(shift / event.sensitivity)),
     def _share(self, known, event):
         """Noise of a client: independent of all data, so it may be coupled."""
         if np.shape(known.output) != np.shape(event.output):
@@ -226,6 +223,9 @@ class Replay(_Shares):
             return event.output
         return known.output
 
+    def _laplace(self, known, event):
+        shift = np.abs(np.asarray(event.value) - np.asarray(known.value)).astype(np.float64)
+        self._account(event, float(np.sum(shift / event.sensitivity)),
                       float(np.sum(shift / event.scale)))
         return known.output
 
