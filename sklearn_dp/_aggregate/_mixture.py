@@ -1,5 +1,6 @@
-"""Gaussian mixtures: a private clustering, then whitened moments of its components."""
+"""Gaussian mixtures: a private partition, then whitened moments of its components."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -19,15 +20,23 @@ from ._covariance import (
 )
 from ._engine import engine_entries, fit_engine
 from ._location import locate, location_entries
-from ._rows import nearest
+from ._mixture_partition import partition_entries, partition_parts
+from ._mixture_parts import Parts
+from ._mixture_spherical import spherical_entries, spherical_parts
+from ._mixture_tuples import enough_rows, integer_centers, tuple_parts, tuple_stage
+from ._rows import nearest, to_centers
 
-__all__ = ["MixtureResult", "fit_mixture", "mixture_entries"]
+__all__ = ["MixtureResult", "failure_delta", "fit_mixture", "mixture_entries"]
 
 _PREFIX = "partition/"
 _RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
+_TREE_SHARE = 0.35  # of a partition by terrific balls
+_SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
 _BINS, _RATIO = 44, math.sqrt(2.0)
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
+_FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
+_ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,8 @@ class MixtureResult:
     size : float
         Released number of units.
     status : str
+    path : str
+        Which way the releases led.
     """
 
     weights: np.ndarray
@@ -53,21 +64,82 @@ class MixtureResult:
     scales: np.ndarray
     size: float
     status: str
+    path: str
 
 
-def mixture_entries(rho, n_features, n_components):
-    """Plan entries of `fit_mixture`, worth at most `rho`."""
-    entries = location_entries(rho, _LOCATION_SHARE)
-    if n_components > 1:
-        entries += engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True,
-                                  prefix=_PREFIX)
-        entries += (PlanEntry(_RADII, "gaussian", _RADII_SHARE * rho, sensitivity="a unit adds 1 "
-                              "to the histograms of distances from its centre"),)
-    rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    return (*entries, *moment_entries(rest))
+# -- plan ---------------------------------------------------------------------------------------
 
 
-def fit_mixture(session, X, units, domain, n_components, form, progress):
+def failure_delta(delta, settings, *, whole=False):
+    """What of delta is for failures of what is no Gaussian mechanism.
+
+    Parameters
+    ----------
+    delta : float
+    settings : Settings
+    whole : bool
+        Whether the budget is in zCDP, so that all of delta is for failures.
+    """
+    if settings.n_components == 1 or settings.method == "coreset":
+        return 0.0
+    if settings.method == "partition" and settings.ball == "joint" and not _spherical(settings):
+        return 0.0
+    return (1.0 if whole else _FAILURES[settings.method]) * delta * (1 - 1e-9)
+
+
+def _spherical(settings):
+    """Whether the bounded spherical case of the partition applies."""
+    return settings.form == "spherical" and settings.bounded
+
+
+def mixture_entries(rho, delta, n_features, settings):
+    """Plan entries of `fit_mixture`, worth at most `rho` and `delta`."""
+    location = location_entries(rho, _LOCATION_SHARE)
+    rest = sum_down([rho, *(-entry.rho for entry in location)])
+    if settings.n_components == 1:
+        return (*location, *moment_entries(rest))
+    halves, found = _split_entries(rho, rest, delta, n_features, settings)
+    paths = _SECOND if halves else _ALL
+    radii = PlanEntry(_RADII, "gaussian", _RADII_SHARE * rho, sensitivity="a unit adds 1 to the "
+                      "histograms of distances from its centre", paths=paths)
+    spent = [-entry.rho for entry in found if entry.paths == paths]
+    left = sum_down([rest, *spent, -radii.rho])
+    # Where a path leaves something, it goes to the moments.
+    moments = [dataclasses.replace(entry, paths=paths, max_rho=sum_down([rest, -radii.rho]))
+               for entry in moment_entries(left)]
+    return (*location, *found, radii, *moments)
+
+
+def _split_entries(rho, rest, delta, n_features, settings):
+    """Whether there are two halves of units, and the entries of the partition."""
+    if settings.method == "partition":
+        if _spherical(settings):
+            return True, spherical_entries(_SPHERICAL_SHARE * rho, delta, rest, settings,
+                                           n_features, _PREFIX)
+        return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, _PREFIX)
+    engine = engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True, prefix=_PREFIX)
+    stage = _stage(rho, delta, settings, n_features)
+    if stage is None or not stage.size:
+        return False, engine
+    return True, (*_on(stage.entries(), _FIRST), *_on(engine, _SECOND))
+
+
+def _on(entries, paths):
+    return tuple(dataclasses.replace(entry, paths=paths) for entry in entries)
+
+
+def _stage(rho, delta, settings, n_features):
+    """The aggregation of tuples, which has the whole budget but for the location."""
+    if settings.method != "k_tuples":
+        return None
+    spent = sum_down([rho, *(-entry.rho for entry in location_entries(rho, _LOCATION_SHARE))])
+    return tuple_stage(spent, delta, settings, n_features)
+
+
+# -- fit ----------------------------------------------------------------------------------------
+
+
+def fit_mixture(session, X, units, domain, settings, budget, progress):
     """Release the components of a Gaussian mixture.
 
     Parameters
@@ -77,8 +149,9 @@ def fit_mixture(session, X, units, domain, n_components, form, progress):
     X : ndarray of shape (n, d), finite
     units : Units
     domain : Domain or None
-    n_components : int
-    form : {"full", "tied", "diag", "spherical"}
+    settings : Settings
+    budget : pair of float
+        What `mixture_entries` was given.
     progress : callable
         Called with the name of each step when it is done.
 
@@ -88,34 +161,53 @@ def fit_mixture(session, X, units, domain, n_components, form, progress):
 
     Notes
     -----
-    The k-means engine finds centres; a row belongs to the nearest one, and noisy histograms of
-    the distances tell how wide each component is. From there on rounds of private expectation
-    maximisation: the weights of a row come from released parameters and that row alone, and
-    counts, sums and second moments of all the components are released together, at the cost of
-    those of one.
+    The partition gives each row a component, and noisy histograms of the distances tell how wide
+    each component is. From there on rounds of private expectation maximisation: the weights of a
+    row come from released parameters and that row alone, and counts, sums and second moments of
+    all the components are released together, at the cost of those of one.
     """
     place = locate(session, X, units, domain, fraction=0.999, wider=2.0)
     progress("location")
-    rows = place.rows
-    if n_components == 1:
-        start = [Ellipsoid.ball(np.zeros(rows.n_features), place.radius, weight=place.size)]
-        labels = None
+    if settings.n_components == 1:
+        parts = Parts(session, place.rows, units, np.zeros((1, X.shape[1])), None, "coreset")
+        start = [Ellipsoid.ball(parts.centers[0], place.radius, weight=place.size)]
     else:
-        found = fit_engine(session, X, units, place.domain, n_components, prefix=_PREFIX)
-        progress("partition")
-        start, labels = _start(session, rows, units, found, place)
+        parts = _parts(session, X, units, place, settings, budget, progress)
+        start = _start(parts, place)
+    rows, labels = parts.rows, parts.labels
 
     def assign(ellipsoids, number):
         return (_hard(labels, len(ellipsoids)) if number == 0 and labels is not None
                 else component_weights(rows, ellipsoids))
 
-    ellipsoids, seen = refine(session, rows, units, start, assign=assign, form=form,
-                              least_rounds=_LEAST_ROUNDS, most_rounds=_MOST_ROUNDS)
+    ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
+                              form=settings.form, least_rounds=_LEAST_ROUNDS,
+                              most_rounds=_MOST_ROUNDS)
     progress("components")
-    status = place.status
-    if status == "ok" and not seen.all():
-        status = "too few rows for this budget: some components are hidden in the noise"
-    return _result(ellipsoids, rows, place.domain, status)
+    return _result(ellipsoids, rows, place, _status(place, parts, seen), parts.path)
+
+
+def _status(place, parts, seen):
+    """In words, from releases."""
+    if place.status != "ok":
+        return place.status
+    if parts.status == "ok" and not seen.all():
+        return "too few rows for this budget: some components are hidden in the noise"
+    return parts.status
+
+
+def _parts(session, X, units, place, settings, budget, progress):
+    """The partition, by the method."""
+    if settings.method == "partition":
+        find = spherical_parts if _spherical(settings) else partition_parts
+        return find(session, X, units, place, settings, _PREFIX, progress)
+    stage = _stage(*budget, settings, X.shape[1])
+    if stage is not None and enough_rows(place.size, settings, stage):
+        return tuple_parts(session, X, units, place, settings, stage, _PREFIX, progress)
+    found = fit_engine(session, X, units, place.domain, settings.n_components, prefix=_PREFIX)
+    progress("partition")
+    centers = integer_centers(found.centers, place.rows, place.domain)
+    return Parts(session, place.rows, units, centers, nearest(place.rows, centers)[0], "coreset")
 
 
 def _hard(labels, k):
@@ -124,18 +216,16 @@ def _hard(labels, k):
     return weights
 
 
-def _start(session, rows, units, found, place):
-    """A ball for each centre, as wide as half of the rows that are nearest to it."""
-    centers = np.rint((found.centers - place.domain.center) / rows.unit)
-    length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
-    centers = np.rint(centers * np.minimum(1.0, rows.ball / length))
-    labels, squared = nearest(rows, centers)
+def _start(parts, place):
+    """A ball for each centre, as wide as half of the rows of its part."""
+    rows, centers = parts.rows, parts.centers
+    squared = to_centers(rows, centers, parts.labels)
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
     bins = np.searchsorted(np.square(edges[1:-1]), squared, side="right")
-    rho = session.remaining(_RADII)
+    rho = parts.session.remaining(_RADII)
     # A row is in one bin of one component.
-    counts = histogram(session, _RADII, labels.astype(np.int64) * _BINS + bins,
-                       _BINS * len(centers), units, rho).reshape(len(centers), _BINS)
+    counts = histogram(parts.session, _RADII, parts.labels.astype(np.int64) * _BINS + bins,
+                       _BINS * len(centers), parts.units, rho).reshape(len(centers), _BINS)
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
     usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
@@ -143,7 +233,7 @@ def _start(session, rows, units, found, place):
     square = 1.5 * normal_quantile(0.9, d)
     return [Ellipsoid.ball(center, (usual if width is None else width) / unit, square,
                            max(row.sum(), sd * math.sqrt(_BINS)))
-            for center, width, row in zip(centers, widths, counts, strict=True)], labels
+            for center, width, row in zip(centers, widths, counts, strict=True)]
 
 
 def _median(counts, edges, sd):
@@ -157,13 +247,13 @@ def _median(counts, edges, sd):
     return float(edges[i] + share * (edges[i + 1] - edges[i]))
 
 
-def _result(ellipsoids, rows, domain, status):
-    """By decreasing released weight."""
+def _result(ellipsoids, rows, place, status, path):
+    """By decreasing released weight; the number of units is that of the location, of all rows."""
     counts = np.array([e.weight for e in ellipsoids])
     order = np.argsort(-counts, kind="stable")
     ellipsoids = [ellipsoids[j] for j in order]
     return MixtureResult(
         counts[order] / counts.sum(),
-        np.array([domain.center + e.center * rows.unit for e in ellipsoids]),
+        np.array([place.domain.center + e.center * rows.unit for e in ellipsoids]),
         np.array([e.axes for e in ellipsoids]),
-        np.array([e.scales * rows.unit for e in ellipsoids]), float(counts.sum()), status)
+        np.array([e.scales * rows.unit for e in ellipsoids]), place.size, status, path)

@@ -7,8 +7,11 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate._covariance import FORMS
-from .._aggregate._mixture import fit_mixture, mixture_entries
-from .._base import BaseDPEstimator, check_integer
+from .._aggregate._mixture import failure_delta, fit_mixture, mixture_entries
+from .._aggregate._mixture_parts import METHODS, Settings
+from .._aggregate._terrific import BALLS
+from .._aggregate._tuple_stage import AGGREGATORS
+from .._base import BaseDPEstimator, check_integer, check_real
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["DPGaussianMixture"]
@@ -106,10 +109,19 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
            [20., 20.]])
     """
 
-    def __init__(self, n_components=1, *, covariance_type="full", epsilon=None, delta=1e-6,
-                 rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
+    def __init__(self, n_components=1, *, covariance_type="full", method="auto", epsilon=None,
+                 delta=1e-6, rho=None, bounds=None, n_tuples="auto", aggregator="auto",
+                 inner=None, terrific_ball="joint", separation=1.5, min_weight=None,
+                 ledger=None, n_jobs=None, random_state=None):
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.method = method
+        self.n_tuples = n_tuples
+        self.aggregator = aggregator
+        self.inner = inner
+        self.terrific_ball = terrific_ball
+        self.separation = separation
+        self.min_weight = min_weight
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -120,11 +132,39 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     def _check_parameters(self, n_features):
         check_integer(self.n_components, "n_components", low=1)
-        if not isinstance(self.covariance_type, str) or self.covariance_type not in FORMS:
-            raise ValueError(f"covariance_type must be one of {FORMS}.")
+        for name, known in (("covariance_type", FORMS), ("method", ("auto", *METHODS)),
+                            ("aggregator", ("auto", *AGGREGATORS)), ("terrific_ball", BALLS)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"{name} must be one of {known}.")
+        if not isinstance(self.n_tuples, str):
+            check_integer(self.n_tuples, "n_tuples", low=2)
+        elif self.n_tuples != "auto":
+            raise ValueError("n_tuples must be 'auto' or an integer.")
+        if self.inner is not None and not hasattr(self.inner, "fit"):
+            raise TypeError("inner must be an estimator.")
+        check_real(self.separation, "separation", low=1.0, high=1e3)
+        if self.min_weight is not None:
+            check_real(self.min_weight, "min_weight", high=1.0)
+
+    def _settings(self):
+        """All of it public, what "auto" means too."""
+        k = self.n_components
+        return Settings(
+            k, self.covariance_type, "coreset" if self.method == "auto" else self.method,
+            self.bounds is not None, self.n_tuples, self.aggregator, self.inner,
+            self.terrific_ball, float(self.separation),
+            1 / (2 * k) if self.min_weight is None else float(self.min_weight), self.n_jobs)
+
+    def _budget(self, target, settings):
+        """rho for everything, and the part of delta for failures."""
+        failure = failure_delta(target.delta, settings, whole=target.rho is not None)
+        gaussian = settings.method == "coreset" or settings.n_components == 1
+        return target.to_rho(gaussian=gaussian, delta_failure=failure), failure
 
     def _plan_entries(self, target, n_features):
-        return mixture_entries(target.to_rho(), n_features, self.n_components)
+        settings = self._settings()
+        return mixture_entries(*self._budget(target, settings), n_features, settings)
 
     @with_callbacks
     def fit(self, X, y=None, *, groups=None):
@@ -151,9 +191,10 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return self._fit_validated(X, groups)
 
     def _fit(self, X, units, session, progress):
-        result = fit_mixture(session, X, units, self._domain(X.shape[1]), self.n_components,
-                             self.covariance_type, progress)
-        self.weights_, self.means_ = result.weights, result.means
+        settings = self._settings()
+        result = fit_mixture(session, X, units, self._domain(X.shape[1]), settings,
+                             self._budget(session.plan.target, settings), progress)
+        self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         self.size_, self.status_ = result.size, result.status
         shapes = [_shape(axes, scales, self.covariance_type)
                   for axes, scales in zip(result.axes, result.scales, strict=True)]

@@ -11,7 +11,14 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate import _covariance, _mixture
+from sklearn_dp._aggregate import (
+    _covariance,
+    _mixture,
+    _mixture_partition,
+    _mixture_tuples,
+    _terrific,
+    _tuple_stage,
+)
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.mixture import DPGaussianMixture, _dp_gaussian_mixture
@@ -23,6 +30,27 @@ pytestmark = [
 
 FORMS = ("full", "tied", "diag", "spherical")
 GENEROUS = {"rho": 1e6, "delta": 0.1}
+
+# Every way through a fit, on data of `audit_data`: its options, and where they lead.
+WAYS = {
+    "coreset": ({"method": "coreset", "epsilon": 20.0}, "coreset"),
+    "joint balls": ({"method": "partition", "epsilon": 300.0}, "partition"),
+    "no balls": ({"method": "partition", "epsilon": 3.0}, "partition, then coreset"),
+    "published balls": ({"method": "partition", "terrific_ball": "points", "epsilon": 3000.0,
+                         "separation": 2.0}, "partition"),
+    "spherical": ({"method": "partition", "covariance_type": "spherical", "bounds": 60.0,
+                   "epsilon": 300.0}, "partition"),
+    "tuples": ({"method": "k_tuples", "n_tuples": 4, "epsilon": 800.0}, "k_tuples"),
+    "tuples that differ": ({"method": "k_tuples", "n_tuples": 3, "epsilon": 30.0},
+                           "k_tuples, then coreset"),
+    "noisy centers": ({"method": "k_tuples", "n_tuples": 12, "epsilon": 3000.0,
+                       "aggregator": "noisy_centers"}, None),
+    "too few for tuples": ({"method": "k_tuples", "n_tuples": 50, "epsilon": 30.0}, "coreset"),
+}
+
+
+def audit_data(seed=0):
+    return Mixture(3, 4, 30, 300, seed=seed).X
 
 
 @parametrize_with_checks([
@@ -191,6 +219,26 @@ def test_replay_audit(form, groups):
     assert result.ratios["component moments"] > 0.8 and result.ratios["component radii"] == 1
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(300) // 2], ids=["rows", "groups"])
+@pytest.mark.parametrize("way", WAYS)
+def test_replay_audit_of_every_way(way, groups):
+    options, path = WAYS[way]
+    result = replay_audit(DPGaussianMixture(3, **options), audit_data(), groups=groups)
+    assert result.passed and result.n_pairs >= 12, result
+    if groups is None and path is not None:
+        model = DPGaussianMixture(3, random_state=0, **options).fit(audit_data())
+        assert model.path_ == path and model.privacy_report_.spent_rho <= result.rho
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_five_hundred_pairs_of_every_way(way):
+    options, _ = WAYS[way]
+    result = replay_audit(DPGaussianMixture(3, **options), audit_data(1), repeats=11,
+                          recordings=4)
+    assert result.violations == [] and result.n_pairs - result.n_voided >= 500, result
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_five_hundred_pairs(form):
@@ -245,9 +293,9 @@ def _labels_from_true_points(original):
 
 
 def _weights_from_true_counts(original):
-    def result(parts, rows, domain, status):
+    def result(parts, rows, *rest):
         parts = [replace(part, weight=part.weight + rows.n_rows) for part in parts]
-        return original(parts, rows, domain, status)
+        return original(parts, rows, *rest)
     return result
 
 
@@ -273,15 +321,16 @@ def _rounds_from_rows(original):
 
 
 def _components_from_rows(original):
-    def fit(session, X, units, domain, k, *rest):
-        return original(session, X, units, domain, k + len(X) % 2, *rest)
+    def fit(session, X, units, domain, settings, *rest):
+        settings = replace(settings, n_components=settings.n_components + len(X) % 2)
+        return original(session, X, units, domain, settings, *rest)
     return fit
 
 
 def _true_order(original):
-    def result(parts, rows, domain, status):
+    def result(parts, rows, *rest):
         parts = parts[::-1] if rows.n_rows % 2 else parts
-        return original([replace(part, weight=1.0) for part in parts], rows, domain, status)
+        return original([replace(part, weight=1.0) for part in parts], rows, *rest)
     return result
 
 
@@ -294,27 +343,141 @@ def _wrong_norm(original):
     return moments
 
 
+def _depth_from_the_data(original):
+    """One more attempt wherever the number of rows is odd: no plan knows."""
+    def grow(self, root):
+        if self.points.n_rows % 2:
+            self.split(root)
+        else:
+            original(self, root)
+    return grow
+
+
+def _ball_by_true_counts(original):
+    def ball(session, prefix, rows, active, *rest, **options):
+        found = original(session, prefix, rows, active, *rest, **options)
+        return None if np.count_nonzero(active) % 2 else found
+    return ball
+
+
+def _sizes_from_true_counts(original):
+    def ball(session, prefix, rows, active, *rest, **options):
+        found = original(session, prefix, rows, active, *rest, **options)
+        return found and replace(found, inside=float(rows.n_rows % 2), outside=0.5)
+    return ball
+
+
+def _candidates_from_the_data(original):
+    def candidates(session, coreset, axes, settings, points):
+        (_, x), *_ = points.chunks()
+        return np.vstack([original(session, coreset, axes, settings, points), x[:1], x[-1:]])
+    return candidates
+
+
+def _radii_from_the_data(original):
+    def find(self, node, view, prefix, *, largest):
+        reach = max(float(np.sqrt(self.points.squares.max(initial=1.0))), 1.0)
+        return original(self, node, replace(view, limit=reach), prefix, largest=largest)
+    return find
+
+
+def _children_that_overlap(original):
+    def cut(self, points, view, ball):
+        original(self, points, view, ball)
+        for child in self.children:
+            child.active, child.size = self.active, -child.depth  # both are looked at
+    return cut
+
+
+def _annulus_counted_twice(original):
+    return lambda inside, around, outside, t: original(inside, 2 * around, outside, 2 * t)
+
+
+def _second_half_is_everything(original):
+    class Everywhere(np.ndarray):
+        """All rows are in it, and half of them are not."""
+
+        def __invert__(self):
+            return np.arange(len(self)) % 2 == 0
+
+    return lambda session, units: np.ones(units.n_rows, dtype=bool).view(Everywhere)
+
+
+def _blocks_by_position(original):
+    def rows(session, X, units, first, *rest):
+        units = type(units)(len(X))
+        session = _Positions(session)
+        return original(session, X, units, first, *rest)
+    return rows
+
+
+class _Positions:
+    """Blocks that move along when a row comes or goes."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def blocks(self, n_units, n_blocks):
+        return np.arange(n_units)[::-1] % n_blocks
+
+    def rng(self, tag):
+        return self._session.rng(tag)
+
+
+def _tuples_of_raw_rows(original):
+    def stage(self, session, tuples, radius):
+        found = original(self, session, tuples, radius)
+        return found if found is None else np.where(np.isfinite(tuples[0]), tuples[0], found)
+    return stage
+
+
 MUTATIONS = {
-    "clip forgotten": (_covariance, "Grid", lambda original: _Unclipped),
-    "clip at the wrong norm": (_covariance, "exact_moments", _wrong_norm),
-    "noise too small": (_covariance, "_moment_sensitivity", _too_little_noise),
-    "noise not isometric": (_covariance, "_moment_sensitivity", _no_noise_off_the_diagonal),
-    "a row of weight two": (_mixture, "component_weights", _weight_of_two),
-    "responsibilities above one": (_mixture, "component_weights", _responsibilities_above_one),
-    "labels from true means": (_mixture, "component_weights", _labels_from_true_points),
-    "weights from true counts": (_mixture, "_result", _weights_from_true_counts),
-    "order from the data": (_mixture, "_result", _true_order),
-    "repair that reads the data": (_covariance, "exact_moments", _repair_reads_data),
-    "radii without noise": (_mixture, "histogram", _radii_without_noise),
-    "rounds from the data": (_mixture, "refine", _rounds_from_rows),
-    "components from the data": (_dp_gaussian_mixture, "fit_mixture", _components_from_rows),
+    "depth from the data": ("joint balls", _mixture_partition._Recursion, "grow",
+                            _depth_from_the_data),
+    "ball by true counts": ("joint balls", _mixture_partition, "joint_ball",
+                            _ball_by_true_counts),
+    "order by true sizes": ("joint balls", _mixture_partition, "joint_ball",
+                            _sizes_from_true_counts),
+    "candidates from the data": ("joint balls", _mixture_partition, "_candidates",
+                                 _candidates_from_the_data),
+    "radii from the data": ("joint balls", _mixture_partition._Recursion, "find",
+                            _radii_from_the_data),
+    "parts that overlap": ("two clusters", _mixture_partition._Node, "cut",
+                           _children_that_overlap),
+    "score of sensitivity two": ("joint balls", _terrific, "terrific_scores",
+                                 _annulus_counted_twice),
+    "one half for all": ("tuples", _mixture_tuples, "half_of_rows", _second_half_is_everything),
+    "blocks by position": ("tuples", _mixture_tuples, "_tuples", _blocks_by_position),
+    "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
+    "clip forgotten": ("coreset", _covariance, "Grid", lambda original: _Unclipped),
+    "clip at the wrong norm": ("coreset", _covariance, "exact_moments", _wrong_norm),
+    "noise too small": ("coreset", _covariance, "_moment_sensitivity", _too_little_noise),
+    "noise not isometric": ("coreset", _covariance, "_moment_sensitivity",
+                            _no_noise_off_the_diagonal),
+    "a row of weight two": ("coreset", _mixture, "component_weights", _weight_of_two),
+    "responsibilities above one": ("coreset", _mixture, "component_weights",
+                                   _responsibilities_above_one),
+    "labels from true means": ("coreset", _mixture, "component_weights", _labels_from_true_points),
+    "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
+    "order from the data": ("coreset", _mixture, "_result", _true_order),
+    "repair that reads the data": ("coreset", _covariance, "exact_moments", _repair_reads_data),
+    "radii without noise": ("coreset", _mixture, "histogram", _radii_without_noise),
+    "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
+    "components from the data": ("coreset", _dp_gaussian_mixture, "fit_mixture",
+                                 _components_from_rows),
 }
+
+
+def mutant_data(way):
+    if way == "two clusters":
+        return Mixture(2, 4, 30, 200).X, 4, "joint balls"
+    return (Mixture(2, 3, 8, 90).X, 2, way) if way == "coreset" else (audit_data(), 3, way)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
-    module, attribute, change = MUTATIONS[name]
+    way, owner, attribute, change = MUTATIONS[name]
     monkeypatch.setattr(_covariance, "_NARROWEST", _covariance._NARROWEST)
-    monkeypatch.setattr(module, attribute, change(getattr(module, attribute)))
-    X = Mixture(2, 3, 8, 90).X
-    assert replay_audit(DPGaussianMixture(2, epsilon=20.0), X).violations
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
+    X, k, way = mutant_data(way)
+    assert replay_audit(DPGaussianMixture(k, **WAYS[way][0]), X).violations
