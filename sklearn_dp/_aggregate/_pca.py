@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._privacy._grid import clip_integer_rows
-from .._privacy._session import round_up
+from .._privacy._mechanisms import gram
 from ._centering import noise_sd
 
 __all__ = ["Axes", "plain_axes", "principal_axes", "second_moment"]
 
 _BASIS_BITS = 20
-_MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
 
 
 @dataclass(frozen=True)
@@ -92,34 +91,10 @@ def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho):
 
 
 def second_moment(session, entry, rows, limit, units, rho):
-    """Noisy sum of x x^T over rows clipped to a norm, with noise isometric in Frobenius norm."""
-    coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
-    upper = np.triu_indices(rows.n_features)
-    square = (limit / coarse) ** 2
-    # For the change M of the sum under one unit, |M|_F <= sum_i w_i |x_i|^2 <= limit^2 and
-    # |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2. With s = limit^2 on the diagonal and
-    # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
-    sensitivity = np.where(upper[0] == upper[1], round_up(square),
-                           round_up(square * math.sqrt(0.5)))
-    noisy = session.gaussian(entry, _exact_moment(rows, limit, coarse, units)[upper],
-                             sensitivity=sensitivity, unit=(coarse * rows.unit) ** 2, rho=rho)
-    matrix = np.zeros((rows.n_features,) * 2)
-    matrix[upper] = noisy / rows.unit**2
-    return matrix + np.triu(matrix, 1).T
-
-
-def _exact_moment(rows, limit, coarse, units):
-    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row."""
-    total = np.zeros((rows.n_features,) * 2, dtype=np.int64)
-    for part, x in rows.chunks():
-        x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
-        if units.weights is not None:
-            # The root of the weight scales the row: |x|^2 sums to at most limit^2 over a unit.
-            root = np.floor(np.sqrt(units.weights[part] * units.step) * 2.0**20) * 2.0**-20
-            x = np.trunc(x * root[:, None])
-        # Integers of at most 2**30, at most 2**16 of them: exact sums.
-        total += (x.T @ x).astype(np.int64)
-    return total
+    """Noisy sum of x x^T over rows clipped to a norm, in squared steps; see `gram`."""
+    parts = ((part, x, rows.squares[part]) for part, x in rows.chunks())
+    return gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit,
+                rho=rho) / rows.unit**2
 
 
 def _n_axes(values, noise, n_clusters):

@@ -162,13 +162,15 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, u
                             unit=unit, rho=rho)
 
 
-def gram(session, entry, rows, limit, units, *, unit=1.0, rho=None):
+def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None):
     """Noisy second moment sum_i x_i x_i^T, a symmetric matrix.
 
     Parameters
     ----------
-    rows : ndarray of shape (n, d), integer-valued
-        Clipped here to norm `limit`.
+    parts : iterable of (slice, ndarray of shape (m, n_features), ndarray of shape (m,) or None)
+        At most 2**16 integer-valued rows at a time, where they are among all the rows, and their
+        squared norms where these are known. Clipped here to norm `limit`.
+    n_features : int
     limit : float
         In steps; at most 2**24.
     unit : float
@@ -181,36 +183,33 @@ def gram(session, entry, rows, limit, units, *, unit=1.0, rho=None):
     off it: isometric in the Frobenius norm.
     """
     coarse = max(1.0, 2.0 ** math.ceil(math.log2(limit / _GRAM_LIMIT)))
-    # A coarser grid, so that products fit: halving steps and rounding toward zero keeps
-    # |x| <= limit / coarse.
-    rows = np.trunc(clip_integer_rows(rows, limit) / coarse)
-    limit = limit / coarse
-    d = rows.shape[1]
-    upper = np.triu_indices(d)
+    upper = np.triu_indices(n_features)
     # For the change M of the sum under one unit: sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 = |M|_F^2,
     # and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and
     # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
-    square = float(limit) ** 2
+    square = (limit / coarse) ** 2
     sensitivity = np.where(upper[0] == upper[1], round_up(square),
                            round_up(square * math.sqrt(0.5)))
-    noisy = session.gaussian(entry, _exact_gram(rows, units)[upper], sensitivity=sensitivity,
+    total = _exact_gram(parts, n_features, limit, coarse, units)
+    noisy = session.gaussian(entry, total[upper], sensitivity=sensitivity,
                              unit=(coarse * unit) ** 2, rho=rho)
-    matrix = np.zeros((d, d))
+    matrix = np.zeros((n_features, n_features))
     matrix[upper] = noisy
     return matrix + np.triu(matrix, 1).T
 
 
-def _exact_gram(rows, units):
-    """X^T W X in int64; entries of at most 2**15 keep the float64 sums of a chunk below 2**53."""
-    total = np.zeros((rows.shape[1],) * 2, dtype=np.int64)
-    for start in range(0, len(rows), _CHUNK):
-        part = rows[start:start + _CHUNK]
+def _exact_gram(parts, n_features, limit, coarse, units):
+    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row."""
+    total = np.zeros((n_features, n_features), dtype=np.int64)
+    for place, rows, squares in parts:
+        rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
         if units.weights is not None:
-            # The square root of the weight scales the row, rounded toward zero: the rows of a
-            # unit then have squared norms of sum at most limit^2.
-            root = np.floor(np.sqrt(units.weights[start:start + _CHUNK] * units.step) * 2.0**20)
-            part = np.trunc(part * (root * 2.0**-20)[:, None])
-        total += (part.T @ part).astype(np.int64)
+            # The root of the weight scales the row, rounded toward zero: the rows of a unit then
+            # have squared norms of sum at most limit^2.
+            root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
+            rows = np.trunc(rows * root[:, None])
+        # Integers of at most 2**30, at most 2**16 of them: exact sums.
+        total += (rows.T @ rows).astype(np.int64)
     return total
 
 

@@ -12,10 +12,10 @@ from .._aggregate import (
     _friendly_core,
     _friendly_mean,
     _lloyd,
-    _pca,
     _rows,
     _tuples,
 )
+from .._privacy import _mechanisms
 from ..cluster._centers import BaseDPCenters
 from ..cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 from ._mutants import mutant
@@ -87,9 +87,9 @@ def _(original):
     return mean_radius
 
 
-@mutant("second moment without a clip", "check_replay", _pca, "_exact_moment")
+@mutant("second moment without a clip", "check_replay", _mechanisms, "_exact_gram")
 def _(original):
-    return lambda rows, limit, coarse, units: original(rows, 1e3 * limit, coarse, units)
+    return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
 
 
 @mutant("weights without noise", "check_replay", BaseDPCenters, "_set_centers")

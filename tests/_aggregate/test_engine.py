@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from sklearn_dp._aggregate import _centering, _coreset, _engine, _lloyd, _pca
+from sklearn_dp._aggregate import _centering, _coreset, _engine, _lloyd
 from sklearn_dp._aggregate._centering import Size
 from sklearn_dp._aggregate._engine import engine_entries, fit_engine
+from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
@@ -249,7 +250,7 @@ def _no_clip(module):
 
 def _no_moment_clip(monkeypatch):
     """The second moment takes rows as long as they are."""
-    monkeypatch.setattr(_pca, "clip_integer_rows", lambda rows, limit, squares: rows)
+    monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, limit, squares: rows)
 
 
 def _uncapped_errors(monkeypatch):

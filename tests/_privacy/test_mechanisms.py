@@ -33,6 +33,11 @@ def data(rng, n=40, d=3, radius=1.0):
     return grid.quantise(rng.normal(size=(n, d)) * 0.7, radius), grid
 
 
+def gram(session, rows, limit, units, **options):
+    return mechanisms.gram(session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units,
+                           **options)
+
+
 RELEASES = {
     "count": lambda s, rows, units, limit: mechanisms.count(s, "e", units),
     "histogram": lambda s, rows, units, limit: mechanisms.histogram(
@@ -42,8 +47,8 @@ RELEASES = {
         s, "e", rows, limit, units, labels=(rows[:, 0] > 0).astype(int), n_labels=2),
     "clipped sum": lambda s, rows, units, limit: mechanisms.vector_sum(
         s, "e", rows, limit / 3, units),
-    "gram": lambda s, rows, units, limit: mechanisms.gram(s, "e", rows, limit, units),
-    "clipped gram": lambda s, rows, units, limit: mechanisms.gram(s, "e", rows, limit / 7, units),
+    "gram": lambda s, rows, units, limit: gram(s, rows, limit, units),
+    "clipped gram": lambda s, rows, units, limit: gram(s, rows, limit / 7, units),
     "radius": lambda s, rows, units, limit: mechanisms.private_radius(s, "e", rows, units),
 }
 
@@ -85,7 +90,7 @@ def test_sums_and_second_moments_are_the_true_ones():
     assert sums.dtype == np.int64 and not sums[5].any()
     for label in range(5):
         assert np.array_equal(sums[label], rows[labels == label].astype(np.int64).sum(axis=0))
-    moment = mechanisms.gram(session(HUGE), "e", rows, limit, units, unit=grid.unit)
+    moment = gram(session(HUGE), rows, limit, units, unit=grid.unit)
     assert np.array_equal(moment, moment.T)
     X = grid.to_float(rows)
     assert np.abs(moment - X.T @ X).max() < 300 * 4 / 2**15
@@ -104,8 +109,7 @@ def test_gram_noise_is_isometric():
                            (PlanEntry("e", "gaussian", 300.0, uses=None),))
         one = PrivacySession(plan, random_state=0)
         for _ in range(300):
-            matrices.append(mechanisms.gram(one, "e", rows, 2.0**15, units, unit=2.0**-15,
-                                            rho=0.5))
+            matrices.append(gram(one, rows, 2.0**15, units, unit=2.0**-15, rho=0.5))
     stack = np.array(matrices)
     diagonal = stack[:, np.arange(6), np.arange(6)].std()
     off = stack[:, *np.triu_indices(6, 1)].std()

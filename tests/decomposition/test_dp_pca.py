@@ -8,7 +8,7 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate import _pca
+from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
@@ -132,7 +132,7 @@ def test_mutants_are_killed(name, monkeypatch):
 
 
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
-    monkeypatch.setattr(_pca, "clip_integer_rows", lambda rows, *_: rows)
+    monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment
     monkeypatch.setattr(_dp_pca, "second_moment",
                         lambda s, e, rows, limit, *rest: halved(s, e, rows, limit / 1.5, *rest))
