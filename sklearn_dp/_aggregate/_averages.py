@@ -18,6 +18,7 @@ from ._friendly_core import (
 __all__ = [
     "Average",
     "basic_average_budget",
+    "core_size",
     "fc_average",
     "fc_average_entries",
     "find_radius",
@@ -80,16 +81,21 @@ def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size,
     2 radius / m <= 2 radius / size. With m = 0 there is an answer with probability at most `delta`
     only, and so for m = 1.
     """
-    sd = 1 / math.sqrt(2 * rho_size)
-    # One element changes the number by one.
-    noisy = session.gaussian(size_entry, len(rows), sensitivity=1.0, rho=rho_size)
-    # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
-    size = float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
+    size = core_size(session, size_entry, len(rows), rho=rho_size, delta=delta)
     if size < 1:
         return None
     value, unit, sensitivity = _rounded_average(rows, radius, size)
     mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
+
+
+def core_size(session, entry, m, *, rho, delta):
+    """A released number that is at most m - 1 but for a probability of at most `delta`."""
+    sd = 1 / math.sqrt(2 * rho)
+    # One element changes the number by one.
+    noisy = session.gaussian(entry, m, sensitivity=1.0, rho=rho)
+    # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
+    return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
 
 def _rounded_average(rows, radius, size):

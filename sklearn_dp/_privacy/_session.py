@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
+from . import _proportional as proportional
 from ._budget import PrivacyBudget
 from ._ledger import LedgerCharge, open_ledger
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
@@ -561,6 +562,34 @@ class PrivacySession:
                             {"low": low, "delta": delta}, (codes[keep], values[keep]))
         self._note(entry, "stability histogram", sensitivity, sigma, 1.0, rho, delta)
         return output[0].copy(), output[1].astype(np.float64)
+
+    def proportional(self, entry, total, count, *, bits, distance, eta, rho, delta):
+        """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
+
+        Parameters
+        ----------
+        total : ndarray of Python integers of shape (d, d)
+        count : int
+            The matrix is ``total / (count 2**bits)``; see
+            :mod:`sklearn_dp._privacy._proportional`.
+        distance : float
+            s with the proved claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbours.
+        eta : float
+            From :func:`least_eta` of `distance`, `rho` and `delta`.
+
+        Returns
+        -------
+        output : ndarray of float of shape (d, d)
+            Positive semidefinite but for rounding; its mean is (1 + eta^2 d) times the matrix.
+        """
+        if not proportional.holds(distance, eta, len(total), rho, delta):
+            raise PlanError(f"plan entry {entry!r}: eta is too small")
+        self._charge(entry, rho, delta)
+        output = proportional.draw(self._noise, total, max(1, count), bits, eta)
+        output = self._play("proportional", entry, (total, count), distance, eta, rho,
+                            {"bits": bits, "delta": delta}, output)
+        self._note(entry, "proportional noise", distance, eta, 1.0, rho, delta)
+        return output.astype(np.float64) * 2.0**-proportional.OUTPUT_BITS
 
     def step(self, entry, *, epsilon, delta):
         """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws.

@@ -15,6 +15,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from ._proportional import renyi
+
 __all__ = ["Event", "Replay", "Tape", "active_tape", "tape"]
 
 _ACTIVE = ContextVar("sklearn_dp_tape", default=None)
@@ -43,8 +45,8 @@ class Event:
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
-        "draws", "order", "seed", "share" (of a client, of the noise); "step" and its inner draws
-        "inner_laplace", "inner_gaussian", "inner_choice", "sample" and "condition"
+        "proportional", "draws", "order", "seed", "share" (of a client, of the noise); "step" and
+        its inner draws "inner_laplace", "inner_gaussian", "inner_choice", "sample" and "condition"
         (see :mod:`sklearn_dp._privacy._step`).
     entry : str
         Name of the plan entry that pays.
@@ -339,6 +341,17 @@ class Replay(_Shares):
         self._account(event, total / event.sensitivity, 0.0)
         return kept
 
+    def _proportional(self, known, event):
+        """Eigenvalues of one matrix with respect to the other; the cost at the order 2."""
+        ratios = _relative_eigenvalues(known.value, event.value)
+        if ratios.min() <= 0:
+            self._account(event, np.inf, np.inf)
+            return known.output
+        far = float(max(ratios.max(), 1 / ratios.min())) - 1
+        self._account(event, far / event.sensitivity,
+                      float(renyi(2.0, max(far, 1e-12), event.scale, len(ratios))) / 2)
+        return known.output
+
     # Inner draws have no cost of their own: only the premises of the step's theorem are checked.
 
     def _step(self, known, event):
@@ -369,6 +382,17 @@ class Replay(_Shares):
         shift = np.abs(event.value - known.value).max(initial=0)
         self._account(event, float(shift) / event.sensitivity, 0.0)
         return known.output
+
+
+def _relative_eigenvalues(known, other):
+    """Eigenvalues of two exact matrices, each a sum and a count, with respect to each other."""
+    a, b = (np.asarray(total, dtype=np.float64) / max(1, count) for total, count in (known, other))
+    scale = np.sqrt(np.maximum(np.diag(a), 1e-300))
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(a / np.outer(scale, scale)))
+    except np.linalg.LinAlgError:
+        return np.zeros(len(a))
+    return np.linalg.eigvalsh(root @ (b / np.outer(scale, scale)) @ root.T)
 
 
 def _same(a, b):

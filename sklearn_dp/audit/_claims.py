@@ -9,6 +9,7 @@ from scipy.special import ndtr
 
 from .._privacy import _accounting as accounting
 from .._privacy._parts import dearest
+from .._privacy._proportional import holds
 
 __all__ = ["check_claims", "paid", "rho_of"]
 
@@ -59,6 +60,11 @@ def check_claims(events, plan, report):
 def _scales(events):
     """The noise scale that a sensitivity and a cost ask for."""
     for event in events:
+        if event.kind == "proportional":
+            if not holds(event.sensitivity, event.scale, len(event.output), event.cost,
+                         event.public["delta"]):
+                yield f"{event.entry}: too little noise for its distance and cost"
+            continue
         if event.kind in ("gaussian", "sparse", "stability"):
             enough = np.asarray(event.scale) * math.sqrt(2 * event.cost)
         elif event.kind in ("laplace", "lead") or (

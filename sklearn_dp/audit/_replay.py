@@ -12,7 +12,8 @@ from ._observe import n_features_of, prepared, run_fit
 
 __all__ = ["Recording", "ReplayResult", "record", "replay_audit"]
 
-_RHO_KINDS = {"gaussian", "sparse", "stability", "filter"}  # whose realised loss is a rho
+# Whose realised loss is a rho.
+_RHO_KINDS = {"gaussian", "sparse", "stability", "filter", "proportional"}
 _SHOWN = 5  # violations in a repr
 
 

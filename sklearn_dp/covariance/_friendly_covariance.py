@@ -1,6 +1,7 @@
 """Differentially private covariance of data of any scale and shape."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,17 +13,20 @@ from .._aggregate._covariance import (
     moment_entries,
     refine,
 )
+from .._aggregate._covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate._location import about_origin, locate, location_entries
 from .._aggregate._rows import Rows
-from .._base import BaseDPEstimator
+from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["FriendlyCovariance"]
 
-METHODS = ("whiten", "gram")
+METHODS = ("whiten", "friendly_core", "gram")
 _LOCATION_SHARE = 0.06
+_CORE_SHARE = 0.35  # of rho, for the friendly core
+_DELTA_SHARE = 0.5  # of delta, for its failure events
 _WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most of them
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
@@ -38,9 +42,14 @@ class FriendlyCovariance(BaseDPEstimator):
 
     Parameters
     ----------
-    method : {"whiten", "gram"}, default="whiten"
-        "whiten" as above. "gram": the classical way, one noisy second moment of rows clipped to
-        `bounds`, which must be given; to be chosen when they are tight and rows are few.
+    method : {"whiten", "friendly_core", "gram"}, default="whiten"
+        "whiten" as above. "friendly_core": the first guess is the average of the covariances of
+        many random blocks, of those that agree with most others, with noise in proportion to it;
+        then as above. It takes the fewest rounds, and by far the most rows. "gram": the classical
+        way, one noisy second moment of rows clipped to `bounds`, which must be given.
+    n_blocks : int or "auto", default="auto"
+        Number of blocks of the friendly core, public; at most 2000. "auto": as many as the budget
+        asks for; where it asks for more than 2000, the method is "whiten".
     assume_centered : bool, default=False
         Whether the mean is known to be the origin, and need not be paid for.
     epsilon : float, optional
@@ -72,6 +81,8 @@ class FriendlyCovariance(BaseDPEstimator):
         Released noisy number of units.
     status_ : str
         "ok", or in words what the releases showed to be missing.
+    path_ : str
+        "whiten", "friendly core" or "gram": where the first guess came from, by releases.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -111,9 +122,10 @@ class FriendlyCovariance(BaseDPEstimator):
     array([1., 1.])
     """
 
-    def __init__(self, *, method="whiten", assume_centered=False, epsilon=None, delta=1e-6,
-                 rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
+    def __init__(self, *, method="whiten", n_blocks="auto", assume_centered=False, epsilon=None,
+                 delta=1e-6, rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
         self.method = method
+        self.n_blocks = n_blocks
         self.assume_centered = assume_centered
         self.epsilon = epsilon
         self.delta = delta
@@ -130,11 +142,29 @@ class FriendlyCovariance(BaseDPEstimator):
             raise TypeError("assume_centered must be a bool.")
         if self.method == "gram" and self.bounds is None:
             raise ValueError("method='gram' needs bounds.")
+        if isinstance(self.n_blocks, str):
+            if self.n_blocks != "auto":
+                raise ValueError("n_blocks must be 'auto' or an integer.")
+        else:
+            check_integer(self.n_blocks, "n_blocks", low=2, high=BLOCK_LIMIT)
+
+    def _stage(self, target, n_features):
+        """The friendly core, if the method and the budget have one, and the rho of the plan."""
+        if self.method == "friendly_core":
+            failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
+            rho = target.to_rho(gaussian=False, delta_failure=failure)
+            blocks = None if isinstance(self.n_blocks, str) else int(self.n_blocks)
+            stage = core_stage(_CORE_SHARE * rho, failure, n_features, blocks)
+            if stage is not None:
+                return stage, rho
+        return None, target.to_rho()
 
     def _plan_entries(self, target, n_features):
-        rho, first = target.to_rho(), ()
-        if self.method == "whiten":
+        (stage, rho), first = self._stage(target, n_features), ()
+        if self.method != "gram":
             first = location_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
+        if stage is not None:
+            first += stage.entries()
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (*first, *moment_entries(rest, centered=self.assume_centered))
 
@@ -164,7 +194,7 @@ class FriendlyCovariance(BaseDPEstimator):
 
     def _fit(self, X, units, session, progress):
         centered = bool(self.assume_centered)
-        domain = self._domain(X.shape[1])
+        domain, self.path_ = self._domain(X.shape[1]), self.method
         if self.method == "gram":
             rows, origin, self.status_ = *_bounded_rows(X, domain, centered), "ok"
             end, seen = fit_gram(session, rows, units, rows.ball, centered=centered)
@@ -172,7 +202,8 @@ class FriendlyCovariance(BaseDPEstimator):
             place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
             progress("location")
             rows, origin, self.status_ = place.rows, place.domain.center, place.status
-            start = Ellipsoid.ball(np.zeros(rows.n_features), place.radius, weight=place.size)
+            start = self._start(session, place, units, centered)
+            progress("core")
             (end,), (seen,) = refine(session, rows, units, [start], centered=centered, pool=True,
                                      assign=lambda now, _: component_weights(rows, now))
         if self.status_ == "ok" and not seen:
@@ -181,6 +212,16 @@ class FriendlyCovariance(BaseDPEstimator):
         self.covariance_ = _symmetric(factor @ factor.T)
         self.precision_ = _symmetric(inverse @ inverse.T)
         self.location_, self.size_ = origin + end.center * rows.unit, end.weight
+
+    def _start(self, session, place, units, centered):
+        """The friendly core's covariance, or the ball of most rows where that gives none."""
+        stage, _ = self._stage(session.plan.target, place.rows.n_features)
+        found = stage and stage.run(session, place.rows, units, centered=centered)
+        self.path_ = "whiten" if found is None else "friendly core"
+        if found is None:
+            center = np.zeros(place.rows.n_features)
+            return Ellipsoid.ball(center, place.radius, weight=place.size)
+        return replace(found, weight=place.size)
 
     def get_precision(self):
         """The released precision matrix.
