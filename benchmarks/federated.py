@@ -1,11 +1,12 @@
 """Federated private k-means on the set-up of its paper, and on real federated data.
 
-    python benchmarks/federated.py                      # all of it; about an hour
+    python benchmarks/federated.py                      # all of it; about two hours
     python benchmarks/federated.py --seeds 2 --quick    # ours alone, epsilon 1
     python benchmarks/federated.py --parts rows,real --data DIRECTORY
+    python benchmarks/federated.py --plot               # tables and plot of what the csv holds
 
-Prints tables and writes doc/benchmarks/federated.csv and, with ``--plot``, .png from all that the
-csv holds; ``--output`` for another place. `DIRECTORY` (or the environment variable
+Adds lines to doc/benchmarks/federated.csv (``--output`` for another place); what it holds already
+is left out, so an interrupted run can go on. `DIRECTORY` (or the environment variable
 SKLEARN_DP_DATA) holds acs_20states.npz and wisdm_har.npz; without it that part is left out.
 
 The mixture: 10 means uniform on [0, 1]^100, covariance I / 2; 100 clients of 1000 rows for rows as
@@ -113,37 +114,35 @@ def model(method, epsilon, seed, server, unit="row"):
 
 
 def rows_part(options):
-    """Rows as the unit."""
-    for seed in range(options.seeds):
-        X, _, means, server = mixture(seed, 100, 1000)
-        best = cost(X, optimal_centers(X, 10, start=means))
-        if not options.quick:
-            rng = np.random.default_rng(seed)
-            found = k_fed(np.split(X, 100), 10, rng)
-            yield "rows", "k-FED", math.inf, seed, cost(X, found) - best, best, 0.0
-        for epsilon in options.epsilons:
-            for method in options.methods:
-                start = time.process_time()
-                fitted = model(method, epsilon, seed, server).fit(X, X_server=server)
-                took = time.process_time() - start
-                yield ("rows", method, epsilon, seed, cost(X, fitted.cluster_centers_) - best,
-                       best, took)
+    """Rows as the unit: 100 clients of 1000 rows."""
+    yield from mixture_part("rows", 100, 1000, "row", options)
 
 
 def clients_part(options):
-    """Clients as the unit."""
+    """Clients as the unit: 50 rows each."""
     for n_clients in options.clients:
-        for seed in range(options.seeds):
-            X, clients, means, server = mixture(seed, n_clients, 50)
-            best = cost(X, optimal_centers(X, 10, start=means))
-            for epsilon in options.epsilons:
-                for method in [m for m in options.methods if m in ("ours", "paper, PLD")]:
-                    start = time.process_time()
-                    fitted = model(method, epsilon, seed, server, "group").fit(
-                        X, groups=clients, X_server=server)
-                    took = time.process_time() - start
-                    yield (f"{n_clients} clients", method, epsilon, seed,
-                           cost(X, fitted.cluster_centers_) - best, best, took)
+        yield from mixture_part(f"{n_clients} clients", n_clients, 50, "group", options)
+
+
+def mixture_part(part, n_clients, rows, unit, options):
+    for seed in options.seeds:
+        cells = [(part, method, epsilon, seed) for method in options.methods
+                 for epsilon in ((math.inf,) if method == "k-FED" else options.epsilons)]
+        cells = [cell for cell in cells if not options.done(*cell)]
+        if not cells:
+            continue
+        X, clients, means, server = mixture(seed, n_clients, rows)
+        best = cost(X, optimal_centers(X, 10, start=means))
+        for _, method, epsilon, _ in cells:
+            start = time.process_time()
+            if method == "k-FED":
+                centers = k_fed(np.split(X, n_clients), 10, np.random.default_rng(seed))
+            else:
+                fitted = model(method, epsilon, seed, server, unit)
+                centers = fitted.fit(X, groups=None if unit == "row" else clients,
+                                     X_server=server).cluster_centers_
+            took = time.process_time() - start
+            yield part, method, epsilon, seed, cost(X, centers) - best, best, took
 
 
 def real_part(options):
@@ -154,7 +153,9 @@ def real_part(options):
         if not path.exists():
             print(f"{name}: not there, left out", file=sys.stderr)
             continue
-        for seed in range(options.seeds):
+        for seed in options.seeds:
+            if options.done(name, "pooled rows (DPKMeans)", 4.0, seed):
+                continue
             with np.load(path, allow_pickle=False) as data:
                 low, high = data["bounds_lo"], data["bounds_hi"]
                 X = np.clip((data["X"] - low) / np.where(high > low, high - low, 1.0), 0, 1)
@@ -241,6 +242,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", default="rows,clients,real")
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--methods", default="")
     parser.add_argument("--epsilons", default="")
@@ -249,7 +251,9 @@ def main():
     parser.add_argument("--plot", action="store_true", help="draw what the csv holds already")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
-    everything = ["ours", "paper, PLD", "paper, basic", "kmeans++", "lloyd", "sphere_packing"]
+    everything = ["ours", "paper, PLD", "paper, basic", "kmeans++", "lloyd", "sphere_packing",
+                  "k-FED"]
+    options.seeds = range(options.first_seed, options.first_seed + options.seeds)
     options.methods = (options.methods.split(";") if options.methods
                        else ["ours"] if options.quick else everything)
     options.epsilons = ([float(e) for e in options.epsilons.split(",")] if options.epsilons
@@ -263,7 +267,12 @@ def main():
         plot(lines, options.output.with_suffix(".png"))
         print("\n".join(table(lines)))
         return
-    new = not file.exists()
+    new, known = not file.exists(), set()
+    if not new:
+        with file.open() as source:
+            known = {(part, method, float(epsilon), int(seed)) for part, method, epsilon, seed, *_
+                     in list(csv.reader(source))[1:]}
+    options.done = lambda *cell: cell in known
     with file.open("a", newline="") as target:
         writer, lines = csv.writer(target), []
         if new:

@@ -6,8 +6,9 @@ from functools import partial
 import numpy as np
 
 from .._aggregate._blocks import ask_all
+from .._privacy._shares import NoiseShares
 from ..exceptions import UtilityWarning
-from ._protocol import ANSWERS, check_answer, client_update
+from ._protocol import ANSWERS, check_answer, client_update, read_rows
 
 __all__ = ["LocalEngine", "run_rounds", "total_of"]
 
@@ -27,17 +28,25 @@ class LocalEngine:
 
     def __init__(self, clients, n_jobs=None, seconds=None):
         self.clients, self.n_jobs, self.seconds = clients, n_jobs, seconds
+        self.seed_shares(None)
+
+    def seed_shares(self, seed):
+        """Make the clients' shares of the noise reproducible, for tests; None: they are not."""
+        self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
     def ask(self, kind, message):
         """Pairs (answer, error) of all clients, in their order."""
-        return ask_all(partial(_answer, kind, message), self.clients, n_jobs=self.n_jobs,
+        return ask_all(partial(_answer, kind, message),
+                       list(zip(self.clients, self.shares, strict=True)), n_jobs=self.n_jobs,
                        seconds=self.seconds)
 
 
-def _answer(kind, message, client):
+def _answer(kind, message, client_and_shares):
+    client, shares = client_and_shares
     if hasattr(client, "update") and not hasattr(client, "shape"):
         return client.update(kind, message)
-    return client_update(kind, message, client() if callable(client) else client)
+    rows = read_rows(message, client) if callable(client) else client
+    return client_update(kind, message, rows, shares)
 
 
 def total_of(kind, message, answers):
@@ -57,9 +66,10 @@ def total_of(kind, message, answers):
 
     Notes
     -----
-    A client without a usable answer counts as one that holds nothing. The noise does not depend
-    on how many there are, so the guarantee stands; at row level only if a client does not fail
-    *because of* single rows.
+    A client without a usable answer counts as one that holds nothing. Noise that the server adds
+    does not depend on how many there are, so the guarantee stands; at row level only if a client
+    does not fail *because of* single rows. Noise that clients add is less without theirs, so too
+    few answers end the fit.
     """
     total, failed = None, []
     for number, (answer, error) in enumerate(answers):
@@ -101,12 +111,14 @@ def run_rounds(state, update, session, engine, progress=None):
     communication = []
     while state.message is not None:
         kind, message = state.kind, state.message
-        total, failed = total_of(kind, message, engine.ask(kind, message))
+        answers = list(engine.ask(kind, message))
+        total, failed = total_of(kind, message, answers)
         if failed:
             _warn_of(kind, failed)
-        nobody = _nothing(kind, message)
+        nobody = _nothing(kind, message | {"noise": np.empty(0)})
         communication.append(_traffic(state.round, kind, message, nobody))
-        state = update(state, nobody if total is None else total, session)
+        state = update(state, nobody if total is None else total, session,
+                       len(answers) - len(failed))
         if progress is not None:
             progress(f"round {kind}")
     return state, communication

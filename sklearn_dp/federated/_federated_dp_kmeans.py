@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -10,6 +11,7 @@ from .._aggregate._blocks import block_rows
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
+from .._privacy._shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, run_rounds
@@ -57,6 +59,15 @@ class FederatedDPKMeans(BaseDPCenters):
         accounting. "paper": the paper's averages about the public centre, and its split.
     count_noise : {"gaussian", "laplace"}, default="gaussian"
         "laplace" as in the paper; the plan is then accounted as zCDP.
+    noise : {"server", "clients"}, default="server"
+        Who adds the noise: whoever sums, once and at full scale, or every client its share of it.
+        Under secure aggregation nobody then sees a sum without noise; neighbours have the same
+        clients, one of which holds other rows.
+    n_honest : int, optional
+        For ``noise="clients"``: of the clients that answer, how many at least keep their share to
+        themselves, besides the one whose rows are in question. Their shares alone are the noise
+        that is accounted for. A round with fewer answers ends the fit with an error. In
+        :meth:`fit`, where how many clients there are may be private, so many shares are added.
     client_bounds : dict, optional
         For clients as the unit: norm that a vector is clipped to, over the largest norm that a
         client may have. By name, such as ``{"second moment": 0.2}``.
@@ -122,8 +133,8 @@ class FederatedDPKMeans(BaseDPCenters):
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
                  privacy_unit="auto", server_init="feddp", n_lloyd="auto",
                  max_rows_per_client=None, method="default", count_noise="gaussian",
-                 client_bounds=None, client_timeout=None, engine="local", ledger=None, n_jobs=None,
-                 random_state=None):
+                 noise="server", n_honest=None, client_bounds=None, client_timeout=None,
+                 engine="local", ledger=None, n_jobs=None, random_state=None):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -135,6 +146,8 @@ class FederatedDPKMeans(BaseDPCenters):
         self.max_rows_per_client = max_rows_per_client
         self.method = method
         self.count_noise = count_noise
+        self.noise = noise
+        self.n_honest = n_honest
         self.client_bounds = client_bounds
         self.client_timeout = client_timeout
         self.engine = engine
@@ -199,6 +212,11 @@ class FederatedDPKMeans(BaseDPCenters):
         Notes
         -----
         The unit of privacy is the client, unless ``privacy_unit="row"``.
+
+        Raises
+        ------
+        RuntimeError
+            With ``noise="clients"``, when no more than `n_honest` clients answer in a round.
         """
         with self._serving(X_server):
             if n_features is None and self._server is None:
@@ -210,6 +228,8 @@ class FederatedDPKMeans(BaseDPCenters):
             session = PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
                                      label=type(self).__name__)
             self.n_features_in_ = width
+            if session.noise == "seeded" and self.engine == "local":
+                engine.seed_shares(int(session.rng("shares").integers(2**62)))
             return self._fit_session(None, engine, session)
 
     def _make_engine(self, clients):
@@ -227,7 +247,9 @@ class FederatedDPKMeans(BaseDPCenters):
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(_partition(X, units), self.n_jobs)
-        state = first_message(self._setup(d, per_client, session.rng("start")), session)
+        setup = replace(self._setup(d, per_client, session.rng("start")),
+                        clients_add=X is None and self.noise == "clients")
+        state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
         self.subspace_ = state.subspace
@@ -286,10 +308,12 @@ class FederatedDPKMeans(BaseDPCenters):
         for name, known in (("privacy_unit", ("auto", "row", "client")),
                             ("server_init", _STARTS), ("method", ("default", "paper")),
                             ("count_noise", ("gaussian", "laplace")),
+                            ("noise", ("server", "clients")),
                             ("engine", ("local", "flower"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}.")
         self._check_rounds()
+        self._check_noise()
         if self.max_rows_per_client is not None:
             check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
         if self.client_timeout is not None:
@@ -304,6 +328,16 @@ class FederatedDPKMeans(BaseDPCenters):
                 raise ValueError("n_lloyd must be an integer or 'auto'.")
             return
         check_integer(self.n_lloyd, "n_lloyd", low=0 if self.server_init == "feddp" else 1)
+
+    def _check_noise(self):
+        if self.noise == "server":
+            return
+        if self.n_honest is None:
+            raise ValueError("n_honest must be given for noise='clients'.")
+        check_integer(self.n_honest, "n_honest", low=1, high=MOST_SHARES)
+        if self.count_noise == "laplace":
+            raise ValueError("count_noise='laplace' needs noise='server': sums of Laplace shares "
+                             "are not Laplace.")
 
     def _check_server(self, n_features):
         if self._server is None:
@@ -330,7 +364,8 @@ class FederatedDPKMeans(BaseDPCenters):
             self._server, self._start(n_features, rng), self._n_lloyd, per_client,
             residuals=not paper, local_means=paper and per_client,
             most_rows=self.max_rows_per_client, shares=self.client_bounds,
-            laplace=self.count_noise == "laplace")
+            laplace=self.count_noise == "laplace",
+            n_honest=self.n_honest if self.noise == "clients" else None)
 
     def _start(self, n_features, rng):
         """Public centres from the public domain, or None for the method's own rounds."""
@@ -350,14 +385,23 @@ class FederatedDPKMeans(BaseDPCenters):
         self._domain(n_features)
         self._check_parameters(n_features)
         rounds = self._setup(n_features, unit == "group", None).rounds
+        shared = self.noise == "clients"
         entries = entries_of(rounds, target, unit, paper=self.method == "paper",
-                             laplace=self.count_noise == "laplace")
-        return PrivacyPlan(target, entries, unit, _notes(unit))
+                             laplace=self.count_noise == "laplace", shared=shared)
+        # A client that adds noise takes part whether it has rows or not.
+        relation = "add or remove" + (" the rows of" if shared and unit == "group" else "")
+        plan = PrivacyPlan(target, entries, unit, self._notes(unit), relation)
+        if shared and plan.epsilon > 700:
+            raise ValueError("epsilon or rho is too large for noise='clients'.")
+        return plan
 
-
-def _notes(unit):
-    who = "a client with all its rows" if unit == "group" else "a row"
-    return (f"The unit is {who}. The server's points are public.",)
+    def _notes(self, unit):
+        who = "a client with all its rows" if unit == "group" else "a row"
+        notes = (f"The unit is {who}. The server's points are public.",)
+        if self.noise == "clients":
+            notes += (f"Clients add the noise: at least {self.n_honest} of those that answer, "
+                      "besides the one in question, must keep their share to themselves.",)
+        return notes
 
 
 def _partition(X, units):

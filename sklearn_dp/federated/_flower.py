@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._protocol import client_update
+from .._privacy._shares import NoiseShares
+from ._protocol import client_update, read_rows
 
 __all__ = ["FlowerEngine", "flower_client"]
 
@@ -60,7 +61,7 @@ def _arrays(record):
     return {name: array.numpy() for name, array in record.items()}
 
 
-def flower_client(read):
+def flower_client(read, *, share_seed=None):
     """A Flower ``ClientApp`` that answers the rounds of a federated fit.
 
     Parameters
@@ -68,6 +69,9 @@ def flower_client(read):
     read : callable
         From the node's Flower ``Context`` to its rows. They stay where they are: what leaves is
         what :func:`client_update` returns.
+    share_seed : callable, optional
+        From the ``Context`` to a pair (seed, name) for reproducible shares of the noise, where
+        clients add it. For tests only: None, the operating system's generator, protects.
 
     Returns
     -------
@@ -81,7 +85,9 @@ def flower_client(read):
     @app.query()
     def answer(message, context):
         kind = message.content[_ROUND]["kind"]
-        found = client_update(kind, _arrays(message.content[_MESSAGE]), read(context))
+        shares = NoiseShares(*(share_seed(context) if share_seed else ()))
+        asked = _arrays(message.content[_MESSAGE])
+        found = client_update(kind, asked, read_rows(asked, read, context), shares)
         return Message(RecordDict({_ANSWER: _record(found)}), reply_to=message)
 
     return app

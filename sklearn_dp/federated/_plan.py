@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
 from .._privacy._session import GAUSSIAN, PlanEntry
+from .._privacy._shares import SHARES_DELTA
 from ._protocol import ANSWERS, is_count
 
 __all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
@@ -36,7 +37,7 @@ _WORDS = {
 }
 
 
-def entries_of(rounds, target, unit, *, paper=False, laplace=False):
+def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False):
     """Plan entries of the rounds.
 
     Parameters
@@ -48,6 +49,8 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False):
         The paper's split of epsilon, instead of the shares of rho.
     laplace : bool
         Laplace noise for counts, as in the paper; the plan is then accounted as zCDP.
+    shared : bool
+        Noise in shares: every release has a delta of its own.
 
     Returns
     -------
@@ -60,12 +63,13 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False):
             uses[name] = uses.get(name, 0) + 1
     mechanism = {name: "laplace" if laplace and is_count(name) else GAUSSIAN for name in uses}
     gaussian = not any(kind == "laplace" for kind in mechanism.values())
-    rho = target.to_rho(gaussian=gaussian)
+    delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
+    rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
     costs = (_paper_costs(uses, mechanism, rho, target.delta, unit) if paper
              else _shared_costs(uses, rho))
     words = _WORDS if unit == "row" else {
         name: "norm that the whole vector of a client is clipped to" for name in uses}
-    return tuple(PlanEntry(name, mechanism[name], costs[name], uses=uses[name],
+    return tuple(PlanEntry(name, mechanism[name], costs[name], delta[name], uses=uses[name],
                            sensitivity=words[name]) for name in uses)
 
 

@@ -10,6 +10,8 @@ Two units of privacy share the statistics and differ in what bounds them:
   bit. Which client holds a row has no effect; an answer has no bound of its own.
 * clients (the message has ``shares``): a client's statistic is divided by its number of rows, the
   *whole* vector is clipped to a norm and rounded toward zero to 2**-20 of it.
+
+Where the message has ``noise``, clients add the noise: each one its share, to its own answer.
 """
 
 import math
@@ -21,10 +23,11 @@ from .._aggregate._rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_cent
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import Units, safe_norms
+from .._privacy._shares import NoiseShares
 
 __all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "check_answer", "client_update",
-           "coarse_step", "is_count", "message_domain", "norm_of", "project", "row_bounds",
-           "upper_triangle"]
+           "coarse_step", "is_count", "message_domain", "norm_of", "project", "read_rows",
+           "row_bounds", "upper_triangle"]
 
 BASIS_BITS = 20
 CLIENT_STEPS = 2**20
@@ -51,8 +54,8 @@ ANSWERS = {
 """The vectors that a client sends in each kind of round."""
 
 
-def client_update(kind, message, rows):
-    """Answer a message of the server. A pure function.
+def client_update(kind, message, rows, shares=None):
+    """Answer a message of the server. A pure function, but for the noise that is asked for.
 
     Parameters
     ----------
@@ -61,6 +64,8 @@ def client_update(kind, message, rows):
     message : dict of str to ndarray
     rows : array-like of shape (n, d)
         Rows with NaN or infinite entries are left out, each on its own account.
+    shares : NoiseShares, optional
+        Where the client's share of the noise comes from; the operating system by default.
 
     Returns
     -------
@@ -69,9 +74,44 @@ def client_update(kind, message, rows):
     Raises
     ------
     ValueError
-        When the rows have another number of columns than the message.
+        When the rows have another number of columns than the message, unless it asks for noise:
+        such a client then answers as one without rows, so that its share of the noise, which
+        others count on, never depends on its data.
     """
-    X = _finite_rows(message, rows)
+    if not message["noise"].size:
+        return _exact_update(kind, message, _finite_rows(message, rows))
+    try:
+        X = _finite_rows(message, rows)
+    except (TypeError, ValueError):
+        X = np.empty((0, len(message["center"])))
+    answer = _exact_update(kind, message, X)
+    shares = NoiseShares() if shares is None else shares
+    return {name: _with_share(name, value, message, shares, *line)
+            for (name, value), line in zip(answer.items(), message["noise"], strict=True)}
+
+
+def read_rows(message, read, *arguments):
+    """What a client's function returns; nothing if it fails where others count on its noise."""
+    try:
+        return read(*arguments)
+    except Exception:
+        if not message["noise"].size:
+            raise
+    return None
+
+
+def _with_share(name, value, message, shares, sigma, off_diagonal, bits):
+    """An exact vector in fine steps, and the client's share of the noise."""
+    scale = sigma
+    if name == "second moment":
+        diagonal = np.equal(*upper_triangle(len(message["center"])))
+        scale = np.where(diagonal, sigma, off_diagonal)
+    noise = shares.draw(name, int(message["round"][0]), scale, value.shape)
+    return (value << int(bits)) + noise
+
+
+def _exact_update(kind, message, X):
+    """The answer without noise, to rows that can be used."""
     exact = _exact(_STATISTICS[kind], message, X)
     if kind == "means":
         exact = _as_means(message, exact, len(X))
@@ -290,7 +330,8 @@ def check_answer(kind, message, answer):
     ------
     ValueError
         Another set of vectors, a wrong shape, numbers that are not integers, or out of the
-        public range. Where clients are the unit that range is the norm that bounds them.
+        public range. Where clients are the unit that range is the norm that bounds them, unless
+        they add noise themselves: then nobody sees what it was before.
     """
     if not isinstance(answer, dict) or set(answer) != set(ANSWERS[kind]):
         raise ValueError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
@@ -306,7 +347,8 @@ def check_answer(kind, message, answer):
         ).any():
             raise ValueError(f"{name}: out of the public range.")
         found[name] = value.astype(np.int64)
-        if message["shares"].size and norm_of(name, found[name], message) > CLIENT_STEPS:
+        bounded = message["shares"].size and not message["noise"].size
+        if bounded and norm_of(name, found[name], message) > CLIENT_STEPS:
             raise ValueError(f"{name}: out of the public range.")
     return found
 

@@ -16,6 +16,7 @@ from .._aggregate._weighted_kmeans import weighted_kmeans
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import radius_from_bins
+from .._privacy._shares import share_scale
 from ._plan import laplace_epsilon
 from ._protocol import (
     ANSWERS,
@@ -67,6 +68,11 @@ class Setup:
         Bounds of the vectors of a client over those of a row; None: from the server data.
     laplace : bool
         Whether counts get Laplace noise, as in the paper.
+    n_honest : int or None
+        The noise comes in shares, of which this many besides that of the client in question are
+        secret; None: the server adds it.
+    clients_add : bool
+        Whether the clients are asked for their shares; False: they are simulated.
     """
 
     n_clusters: int
@@ -81,6 +87,8 @@ class Setup:
     most_rows: int | None = None
     shares: dict | None = None
     laplace: bool = False
+    n_honest: int | None = None
+    clients_add: bool = False
 
     @property
     def rounds(self):
@@ -190,7 +198,7 @@ def first_message(setup, session):
     return _ask(state if setup.domain is None else _begin(state), session)
 
 
-def server_update(state, total, session):
+def server_update(state, total, session, n_answers=None):
     """Release the sums of a round and prepare the next one.
 
     Parameters
@@ -200,15 +208,23 @@ def server_update(state, total, session):
         The sums over clients of what :func:`client_update` gave.
     session : PrivacySession
         Adds the noise, and charges the plan entries of the same names.
+    n_answers : int, optional
+        How many clients the sums are of; needed where they add the noise.
 
     Returns
     -------
     state : State
+
+    Raises
+    ------
+    RuntimeError
+        Where clients add the noise, and too few of them have answered.
     """
     released, noise = {}, {}
+    given = n_answers if state.setup.clients_add else None
     for name, claim in _claims(state).items():
         released[name], noise[name] = _release(session, name, total[name], *claim,
-                                               _length(name, state))
+                                               _length(name, state), state.setup.n_honest, given)
     state = _LEARN[state.kind](state, session, released, noise)
     return _ask(replace(state, round=state.round + 1), session)
 
@@ -218,11 +234,22 @@ def _ask(state, session):
     if state.kind is None:
         return replace(state, message=None, shares={})
     message = _message(state)
-    if not state.setup.per_client:
-        return replace(state, message=message)
-    shares = _client_shares(state, message, session)
-    return replace(state, shares=shares,
-                   message=message | {"shares": np.array(list(shares.values()))})
+    shares = {}
+    if state.setup.per_client:
+        shares = _client_shares(state, message, session)
+        message = message | {"shares": np.array(list(shares.values()))}
+    state = replace(state, shares=shares, message=message)
+    return _ask_for_noise(state, session) if state.setup.clients_add else state
+
+
+def _ask_for_noise(state, session):
+    """Tell clients the scale of their shares, on the diagonal of a matrix and off it, and bits."""
+    lines = []
+    for name, (bound, pattern, _) in _claims(state).items():
+        scale = share_scale(_sensitivity(bound, pattern), _rho_of(session.plan[name]),
+                            state.setup.n_honest)
+        lines.append([np.max(scale.sigma), np.min(scale.sigma), scale.bits])
+    return replace(state, message=state.message | {"noise": np.array(lines, dtype=np.float64)})
 
 
 _NOTHING = np.empty(0)
@@ -240,7 +267,8 @@ def _message(state):
             "high": domain.high if boxed else _NOTHING,
             "origin": _NOTHING if state.origin is None else state.origin,
             "most_rows": _NOTHING if most is None else np.array([float(most)]),
-            "shares": _NOTHING, "l1": np.zeros(int(setup.laplace)), **_of_round(state)}
+            "shares": _NOTHING, "l1": np.zeros(int(setup.laplace)), "noise": _NOTHING,
+            "round": np.array([float(state.round)]), **_of_round(state)}
 
 
 def _of_round(state):
@@ -327,19 +355,31 @@ def _length(name, state):
     return state.unit**2 if name == "second moment" else state.unit
 
 
-def _release(session, name, total, bound, pattern, step, length):
+def _rho_of(entry):
+    """What one of the releases of a plan entry costs."""
+    return math.nextafter(entry.rho / entry.uses, 0.0)
+
+
+def _sensitivity(bound, pattern):
+    sensitivity = np.nextafter(bound * np.asarray(pattern), np.inf)
+    return sensitivity if sensitivity.ndim else float(sensitivity)
+
+
+def _release(session, name, total, bound, pattern, step, length, n_honest, given):
     """Noisy sum of a vector over clients, and the standard deviation of its noise, in steps."""
     entry = session.plan[name]
-    rho = math.nextafter(entry.rho / entry.uses, 0.0)
+    rho = _rho_of(entry)
     if entry.mechanism == "laplace":
         # The paper's counts: a row is in one bin, and clients are clipped in l1.
         epsilon = laplace_epsilon(rho)
         noisy = session.laplace(name, total, sensitivity=bound, epsilon=epsilon, unit=step)
         return noisy, math.sqrt(2) * bound * step / epsilon
-    sensitivity = np.nextafter(bound * np.asarray(pattern), np.inf)
-    noisy = session.gaussian(name, total, sensitivity=sensitivity if sensitivity.ndim
-                             else float(sensitivity), unit=step * length, rho=rho)
-    return noisy / length, bound * step / math.sqrt(2 * rho)
+    claim = {"sensitivity": _sensitivity(bound, pattern), "unit": step * length, "rho": rho}
+    sd = bound * step / math.sqrt(2 * rho)
+    if n_honest is None:
+        return session.gaussian(name, total, **claim) / length, sd
+    noisy = session.shared_gaussian(name, total, n_honest=n_honest, given=given, **claim)
+    return noisy / length, sd * math.sqrt((given or n_honest) / n_honest)
 
 
 # -- what is learned from the releases -------------------------------------------------------------

@@ -83,8 +83,9 @@ def counts_near(session, entry, engine, domain, points, rho, basis=None):
     message = {"center": domain.center, "radius": np.array([domain.radius]),
                "low": domain.low if box else nothing, "high": domain.high if box else nothing,
                "origin": nothing, "most_rows": nothing, "shares": nothing, "l1": nothing,
-               "limit": nothing, "basis": np.empty((0, 0)) if basis is None else basis,
-               "points": points, "anchors": np.empty((0, 0))}
+               "noise": nothing, "limit": nothing, "points": points,
+               "basis": np.empty((0, 0)) if basis is None else basis,
+               "anchors": np.empty((0, 0))}
     total, _ = total_of("weights", message, engine.ask("weights", message))
     counts = np.zeros(len(points), dtype=np.int64) if total is None else total["weights"]
     # A row is next to one point, the first among equals.

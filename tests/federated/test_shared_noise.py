@@ -1,0 +1,360 @@
+"""Clients that add the noise: what they send, who is counted on, audits, and faults."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._privacy import _session, _shares
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._claims import check_claims
+from sklearn_dp.audit._noise_law import noise_audit, noise_problems
+from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.federated import (
+    _engines,
+    _federated_dp_kmeans,
+    _protocol,
+    _server,
+    client_update,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
+
+
+def rows(n, seed=0):
+    places = 2 * np.random.default_rng(9).uniform(-1, 1, size=(3, D))
+    return places[np.arange(n) % 3] + 0.3 * np.random.default_rng(seed).normal(size=(n, D))
+
+
+SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
+
+
+def model(**options):
+    options = {"epsilon": 5.0, "n_lloyd": 1, "noise": "clients", "n_honest": HONEST,
+               "random_state": 0, **options}
+    return FederatedDPKMeans(3, **options)
+
+
+def parties(seed=0, size=7):
+    return [rows(size + j, seed + j) for j in range(M)]
+
+
+class WithServer(FederatedDPKMeans):
+    _server = SERVER
+
+
+# -- what clients send -----------------------------------------------------------------------------
+
+
+def states(unit):
+    """The states of the rounds of a fit to clients that add noise."""
+    seen = []
+
+    def watch(state, total, session, n_answers=None):
+        seen.append(state)
+        return _server.server_update(state, total, session, n_answers)
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(_federated_dp_kmeans, "server_update", watch)
+        model(privacy_unit=unit).fit_clients(parties(), X_server=SERVER)
+    return seen
+
+
+STATES = [state for unit in ("row", "client") for state in states(unit)]
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
+def test_an_answer_is_the_exact_one_and_noise(state):
+    """What is left without the noise is the answer of the protocol without it, in fine steps."""
+    message = state.message
+    plain = client_update(state.kind, message | {"noise": np.empty(0)}, rows(9))
+    noise = client_update(state.kind, message, rows(0), _shares.NoiseShares(3, "a"))
+    both = client_update(state.kind, message, rows(9), _shares.NoiseShares(3, "a"))
+    for name, bits in zip(plain, message["noise"][:, 2], strict=True):
+        assert np.array_equal(both[name] - noise[name], plain[name] << int(bits))
+        assert np.count_nonzero(noise[name]) > 0.9 * noise[name].size
+    fresh = [client_update(state.kind, message, rows(0)) for _ in range(2)]
+    assert all(not np.array_equal(fresh[0][name], fresh[1][name]) for name in plain)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
+@pytest.mark.parametrize("bad", [np.zeros((3, D + 1)), None, "no rows", np.full((3, D), np.nan)],
+                         ids=["wide", "none", "words", "nan"])
+def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
+    """Others count on it: whether it comes may not depend on anybody's rows."""
+    found = client_update(state.kind, state.message, bad, _shares.NoiseShares(3, "a"))
+    empty = client_update(state.kind, state.message, rows(0), _shares.NoiseShares(3, "a"))
+    assert all(np.array_equal(found[name], empty[name]) for name in empty)
+
+
+def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
+    """Of n_honest clients: one release after the other, scale against the session's own."""
+    for state in STATES:
+        claims = _server._claims(state)
+        for (name, (bound, pattern, _)), (sigma, off, bits) in zip(
+                claims.items(), state.message["noise"], strict=True):
+            rho = _server._rho_of(PLANS[state.setup.per_client][name])
+            need = bound / np.sqrt(2 * rho) * 2.0**bits
+            assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
+            assert sigma * np.sqrt(HONEST) >= need
+            assert off == pytest.approx(sigma * np.min(pattern), rel=1e-12)
+
+
+PLANS = {per_client: model().privacy_plan(D, unit="group" if per_client else "row",
+                                          X_server=SERVER) for per_client in (False, True)}
+
+
+# -- who is counted on -----------------------------------------------------------------------------
+
+
+class Failing:
+    def __call__(self):
+        raise OSError("no rows today")
+
+
+class Gone:
+    def update(self, kind, message):
+        raise ConnectionError
+
+
+@pytest.mark.parametrize("unit", ["row", "client"])
+def test_a_client_that_cannot_read_its_rows_is_an_empty_one(unit):
+    fits = [model(privacy_unit=unit).fit_clients([*parties()[:-1], last], X_server=SERVER)
+            for last in (rows(0), Failing(), np.zeros((4, D + 2)), np.full((9, D), np.nan))]
+    for other in fits[1:]:
+        assert np.array_equal(other.cluster_centers_, fits[0].cluster_centers_)
+
+
+def test_a_round_with_too_few_answers_ends_the_fit():
+    """Four besides the one in question: five of six are enough, four are not."""
+    enough = [Gone(), *parties()[1:]]
+    with pytest.warns(UtilityWarning, match="client 0: ConnectionError"):
+        assert model().fit_clients(enough, X_server=SERVER).n_rounds_ == 4
+    with pytest.raises(RuntimeError, match="only 4 clients"):
+        model().fit_clients([Gone(), *enough[:-1]], X_server=SERVER)
+    with pytest.raises(RuntimeError, match="n_honest=4"):
+        model().fit_clients([], X_server=SERVER)
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"n_honest": None}, "n_honest"), ({"n_honest": 0}, "n_honest"),
+    ({"n_honest": 2.5}, "n_honest"), ({"n_honest": 2**40}, "n_honest"), ({"noise": "nobody"}, "noise"),
+    ({"count_noise": "laplace"}, "laplace"), ({"epsilon": 800.0}, "too large")])
+def test_bad_parameters(options, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        model(**options).fit(rows(9))
+
+
+def test_the_report_tells_the_relation_and_the_trust():
+    report = model().fit_clients(parties(), X_server=SERVER).privacy_report_
+    assert report.neighbours == "add or remove the rows of one group"
+    assert "at least 4" in report.notes[-1] and report.epsilon <= 5.0
+    assert all(row["delta"] > 0 for row in report.releases)
+    by_rows = model(privacy_unit="row").fit_clients(parties(), X_server=SERVER).privacy_report_
+    assert by_rows.neighbours == "add or remove one row"
+
+
+def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
+    """In a simulation the same accuracy as the server's noise: the same law of every release."""
+    sigma = [{row["release"]: row["sigma"] for row in found.privacy_report_.releases} for found in (
+        model(noise="server").fit(rows(60), X_server=SERVER),
+        model(n_honest=1).fit(rows(60), X_server=SERVER),
+        model(n_honest=50).fit(rows(60), X_server=SERVER))]
+    # Clip lengths come from released weights, so only the first two rounds are alike to the bit.
+    for name in ("second moment", "weights"):
+        assert sigma[1][name] == pytest.approx(sigma[0][name], rel=1e-9)
+        assert sigma[2][name] == pytest.approx(sigma[0][name], rel=1e-9)
+
+
+def test_the_same_seed_gives_the_same_shares_and_none_fresh_ones():
+    one, two = (model().fit_clients(parties(), X_server=SERVER) for _ in range(2))
+    assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
+    fresh = [clone(model()).set_params(random_state=None).fit_clients(parties(), X_server=SERVER)
+             for _ in range(2)]
+    assert not np.array_equal(fresh[0].cluster_centers_, fresh[1].cluster_centers_)
+
+
+# -- audits ----------------------------------------------------------------------------------------
+
+
+def with_one_changed(X, unit, rng):
+    """Neighbours of a federation with the same clients: other rows at one of them, or one row."""
+    victim, scale = int(rng.integers(M)), 10.0 ** rng.integers(-3, 7)
+    found = list(X)
+    if unit == "row":
+        extra = scale * rng.normal(size=(1, D))
+        add = rng.random() < 0.5
+        found[victim] = np.vstack([X[victim], extra]) if add else X[victim][1:]
+        return found
+    size = int(rng.integers(0, 30))
+    found[victim] = [rows(0), scale * rng.normal(size=(size, D)), np.full((3, D), 1e300),
+                     np.repeat(SERVER[:1], 40, axis=0), np.zeros((2, D + 1))][rng.integers(5)]
+    # One of the two is without rows.
+    X[victim] = rows(0)
+    return found
+
+
+def audit_clients(unit, pairs, **options):
+    """Replay of fits to clients: violations, and the largest distances over the claims."""
+    rng, violations, ratios = np.random.default_rng(0), [], {}
+    for pair in range(pairs):
+        X, estimator = parties(pair), model(privacy_unit=unit, random_state=pair, **options)
+        other = with_one_changed(X, unit, rng)
+        with tape(Tape()) as recorder:
+            fitted = clone(estimator).fit_clients(X, X_server=SERVER)
+        violations += check_claims(recorder.events, fitted.privacy_plan(
+            D, unit="row" if unit == "row" else "group", X_server=SERVER), fitted.privacy_report_)
+        replay = Replay(recorder.events, np.arange(M))
+        with tape(replay):
+            again = estimator.fit_clients(other, X_server=SERVER)
+        violations += replay.finish()
+        if not np.array_equal(again.cluster_centers_, fitted.cluster_centers_):
+            violations.append("the centres differ")
+        for name, ratio in replay.ratios.items():
+            ratios[name] = max(ratios.get(name, 0.0), ratio)
+    return violations, ratios
+
+
+@pytest.mark.parametrize("unit", ["row", "client"])
+def test_some_neighbours_with_the_same_clients(unit):
+    violations, ratios = audit_clients(unit, 12)
+    assert violations == [] and max(ratios.values()) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["row", "client"])
+def test_five_hundred_neighbours_with_the_same_clients(unit):
+    violations, ratios = audit_clients(unit, 500)
+    assert violations == []
+    assert min(ratios.values()) > 0.5 and max(ratios.values()) <= 1 + 1e-12, ratios
+
+
+def setups():
+    common = {"noise": "clients", "n_honest": 3, "epsilon": 20.0}
+    yield WithServer(3, n_lloyd=1, **common)
+    yield WithServer(3, method="paper", **common)
+    yield FederatedDPKMeans(3, **common)
+    yield FederatedDPKMeans(3, server_init="sphere_packing", n_lloyd=2, bounds=2.0, **common)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
+def test_some_neighbours_in_a_simulation(told):
+    """There the number of clients may be private: shares of a public number."""
+    result = replay_audit(next(setups()), rows(12),
+                          groups=np.arange(12) // 3 if told else None)
+    assert result.passed, result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
+def test_five_hundred_neighbours_in_a_simulation(told):
+    total, seed = None, 0
+    while total is None or total.n_pairs < 500:
+        for estimator in setups():
+            groups = np.random.default_rng(seed).integers(0, 8, 40) if told else None
+            found = replay_audit(estimator, rows(40, seed), groups=groups, random_state=seed,
+                                 repeats=2)
+            total = found if total is None else total + found
+        seed += 1
+    assert total.violations == [] and total.n_voided == 0
+    assert max(total.ratios.values()) <= 1 + 1e-12
+
+
+def tapes_of_clients(fits, **options):
+    found = []
+    for seed in range(fits):
+        with tape(Tape()) as recorder:
+            model(random_state=seed, **options).fit_clients(parties(), X_server=SERVER)
+        found.append(recorder.events)
+    return found
+
+
+def test_shares_and_their_sums_have_the_law_that_is_claimed():
+    """Every share, and every sum of shares: scale, mean, independence; false alarms 1e-6."""
+    assert noise_problems(tapes_of_clients(6)) == []
+    assert noise_audit(next(setups()), rows(30), fits=6) == []
+
+
+# -- mutants ---------------------------------------------------------------------------------------
+
+
+def smaller_shares(patch):
+    """Shares of a variance that would do if all the clients were counted on."""
+    exact = _shares.share_scale
+    for module in (_server, _session):
+        patch.setattr(module, "share_scale", lambda sensitivity, rho, n: exact(
+            sensitivity, rho, 2 * n))
+
+
+def clients_draw_less(patch):
+    draw = _shares.NoiseShares.draw
+    patch.setattr(_shares.NoiseShares, "draw", lambda self, entry, number, sigma, shape: draw(
+        self, entry, number, np.asarray(sigma), shape) // 2)
+
+
+def all_clients_draw_the_same(patch):
+    draw = _shares.NoiseShares.draw
+    patch.setattr(_shares.NoiseShares, "draw", lambda self, *args: draw(
+        _shares.NoiseShares(7, "x"), *args))
+
+
+def rounds_share_their_noise(patch):
+    source = _shares.NoiseSource
+    patch.setattr(_shares, "NoiseSource", lambda seed, tag: source(
+        seed, tag.split("|")[1] if seed is not None else tag))
+
+
+def clip_after_the_noise(patch):
+    """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
+    patch.setattr(_protocol, "_clip_whole", lambda name, value, n, bound, share, message: np.trunc(
+        value * (_protocol.CLIENT_STEPS / (bound * share))).astype(np.int64))
+
+
+def no_share_without_rows(patch):
+    """A client of no use is left out, and with it the noise that others count on."""
+    exact = _protocol.client_update
+
+    def update(kind, message, X, shares=None):
+        if message["noise"].size and (X is None or not len(X)):
+            return exact(kind, message | {"noise": np.empty(0)}, np.empty((0, D)))
+        return exact(kind, message, X, shares)
+
+    for module in (_protocol, _engines):
+        patch.setattr(module, "client_update", update)
+
+
+def found_by_audits():
+    problems = [*audit_clients("client", 6)[0], *audit_clients("row", 3)[0]]
+    return problems or noise_problems(tapes_of_clients(3)) or list(_sums_of_shares())
+
+
+def _sums_of_shares():
+    """What is released is the exact sum and one share of each client, as it is on the tape."""
+    for events in tapes_of_clients(1, privacy_unit="row"):
+        drawn = [event.entry for event in events if event.kind == "share"]
+        for event in (event for event in events if event.kind == "gaussian"):
+            uses = [other.entry for other in events if other.kind == "gaussian"].count(event.entry)
+            if drawn.count(event.entry) != M * uses:
+                yield "not every client has added its share"
+            if event.entry == "weights" and int(np.sum(event.value)) % sum(map(len, parties())):
+                yield "the noise is not what the clients have drawn"
+
+
+def test_without_a_fault_the_audits_find_nothing():
+    assert not found_by_audits()
+
+
+@pytest.mark.parametrize("fault", [smaller_shares, clients_draw_less, all_clients_draw_the_same,
+                                   rounds_share_their_noise, clip_after_the_noise,
+                                   no_share_without_rows], ids=lambda fault: fault.__name__)
+def test_faults_are_found(fault, monkeypatch):
+    fault(monkeypatch)
+    assert found_by_audits()
