@@ -85,7 +85,7 @@ def pairs(stage, rng, n_pairs):
             t = int(rng.integers(0, 70))
         tuples = database(rng, t, stage.n_clusters, rng.choice([0.001, 0.01, 0.05]))
         if stage.neighbours == "add_remove":
-            new = strange_tuple(rng, tuples if t else database(rng, 1), i)
+            new = strange_tuple(rng, tuples if t else database(rng, 1, stage.n_clusters), i)
             more, known = np.concatenate([tuples, new[None]]), np.arange(t)
             yield (i, tuples, more, np.append(known, -1)) if i % 2 else (i, more, tuples, known)
             continue
