@@ -146,7 +146,8 @@ def test_a_round_with_too_few_answers_ends_the_fit():
 
 @pytest.mark.parametrize(("options", "match"), [
     ({"n_honest": None}, "n_honest"), ({"n_honest": 0}, "n_honest"),
-    ({"n_honest": 2.5}, "n_honest"), ({"n_honest": 2**40}, "n_honest"), ({"noise": "nobody"}, "noise"),
+    ({"n_honest": 2.5}, "n_honest"), ({"n_honest": 2**40}, "n_honest"),
+    ({"noise": "nobody"}, "noise"),
     ({"count_noise": "laplace"}, "laplace"), ({"epsilon": 800.0}, "too large")])
 def test_bad_parameters(options, match):
     with pytest.raises((ValueError, TypeError), match=match):
