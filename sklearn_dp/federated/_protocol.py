@@ -49,6 +49,7 @@ ANSWERS = {
     "weights": ("weights",),
     "lift": ("lift sums", "lift counts"),
     "means": ("client means", "client presence"),
+    "margin": ("margin sums", "margin counts"),
     "lloyd": ("lloyd sums", "lloyd counts"),
 }
 """The vectors that a client sends in each kind of round."""
@@ -230,6 +231,27 @@ def _lift(message, X):
     return {"lift sums": sums.ravel(), "lift counts": counts}
 
 
+def _margin(message, X):
+    """As a lift, of the rows that are three times nearer to one centre than to all others."""
+    # Whether a row counts is decided by that row and by releases; it counts in one cluster.
+    sums, counts = _sums_and_counts(message, X[_clear(message, _rows(message, X))])
+    return {"margin sums": sums.ravel(), "margin counts": counts}
+
+
+def _clear(message, rows):
+    """Which rows are at most a third as far from a centre as from any other one."""
+    points = message["points"].astype(np.int64)
+    clear = [np.empty(0, dtype=bool)]
+    for _, x in rows.chunks():
+        flat = project(message, x).astype(np.int64)
+        # Integers of norm at most 2**27: nine times a squared distance is below 2**59.
+        square = np.stack([np.square(flat - point).sum(axis=1) for point in points], axis=1)
+        square.sort(axis=1)
+        clear.append(9 * square[:, 0] <= square[:, 1] if len(points) > 1
+                     else np.ones(len(x), dtype=bool))
+    return np.concatenate(clear)
+
+
 def _lloyd(message, X):
     sums, counts = _sums_and_counts(message, X)
     return {"lloyd sums": sums.ravel(), "lloyd counts": counts}
@@ -247,7 +269,7 @@ def _as_means(message, exact, n_rows):
 
 
 _STATISTICS = {"bound": _bound, "center": _center, "moment": _moment, "weights": _weights,
-               "lift": _lift, "means": _lift, "lloyd": _lloyd}
+               "lift": _lift, "means": _lift, "margin": _margin, "lloyd": _lloyd}
 
 
 # -- bounds ----------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from ._protocol import (
     row_bounds,
 )
 
-__all__ = ["Setup", "State", "first_message", "server_update"]
+__all__ = ["Setup", "State", "ask", "first_message", "server_update"]
 
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 _PROXIES = 40  # public points for each cluster, where there are no server data
@@ -68,6 +68,8 @@ class Setup:
         Bounds of the vectors of a client over those of a row; None: from the server data.
     laplace : bool
         Whether counts get Laplace noise, as in the paper.
+    margin : bool
+        Whether only rows that are clearly next to one centre are lifted (the paper's theory).
     n_honest : int or None
         The noise comes in shares, of which this many besides that of the client in question are
         secret; None: the server adds it.
@@ -87,6 +89,7 @@ class Setup:
     most_rows: int | None = None
     shares: dict | None = None
     laplace: bool = False
+    margin: bool = False
     n_honest: int | None = None
     clients_add: bool = False
 
@@ -97,7 +100,7 @@ class Setup:
         lloyd = ("lloyd",) * self.n_lloyd
         if self.start is not None:
             return (*bound, *lloyd)
-        lift = "means" if self.local_means else "lift"
+        lift = "means" if self.local_means else "margin" if self.margin else "lift"
         if self.server is None:
             return (*bound, "center", "moment", "weights", lift, *lloyd)
         moment = ("moment",) if self.n_features > self.n_clusters else ()
@@ -195,7 +198,7 @@ def first_message(setup, session):
     state : State
     """
     state = State(setup, domain=setup.domain)
-    return _ask(state if setup.domain is None else _begin(state), session)
+    return ask(state if setup.domain is None else _begin(state), session)
 
 
 def server_update(state, total, session, n_answers=None):
@@ -226,10 +229,10 @@ def server_update(state, total, session, n_answers=None):
         released[name], noise[name] = _release(session, name, total[name], *claim,
                                                _length(name, state), state.setup.n_honest, given)
     state = _LEARN[state.kind](state, session, released, noise)
-    return _ask(replace(state, round=state.round + 1), session)
+    return ask(replace(state, round=state.round + 1), session)
 
 
-def _ask(state, session):
+def ask(state, session):
     """The state with the message of its present round."""
     if state.kind is None:
         return replace(state, message=None, shares={})
@@ -516,7 +519,7 @@ def _inside(state, points):
 
 _LEARN = {"bound": _learn_bound, "center": _learn_center, "moment": _learn_moment,
           "weights": _learn_weights, "lift": _learn_average, "means": _learn_average,
-          "lloyd": _learn_average}
+          "margin": _learn_average, "lloyd": _learn_average}
 
 
 # -- bounds of clients -----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ uses them is accounted exactly; thresholds follow the noise.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,11 +17,14 @@ from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import Units, count, vector_sum
 from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
-from ._engines import total_of
+from ._engines import LocalEngine, run_rounds, total_of
 from ._protocol import row_bounds
+from ._server import Setup, ask, first_message, server_update
 
-__all__ = ["Translation", "counts_near", "diameter_reduction", "private_average", "simplify_rounds",
-           "simplify_server_data"]
+__all__ = ["Translation", "cluster", "counts_near", "diameter_reduction", "private_average",
+           "simplify_rounds", "simplify_server_data"]
+
+_QUARTERS = ("diameter", "subspace", "proxies", "means")  # of the budget of `cluster`
 
 
 def private_average(X, radius, *, epsilon, delta=1e-6, random_state=None, ledger=None):
@@ -159,6 +162,11 @@ class Translation:
         """Translate rows: each by the shift of its nearest point."""
         return X + self.shifts[self._nearest(X, self.points)]
 
+    def domain(self, n_rows, sigma_max):
+        """A ball about the moved points, with room for the rows next to them."""
+        ball = _ball_of(self.points + self.shifts)
+        return Domain(ball.center, ball.radius + _room(self.points, n_rows, sigma_max))
+
     def invert(self, centers):
         """Take centres of translated rows back."""
         moved = self.points + self.shifts
@@ -197,7 +205,7 @@ def diameter_reduction(session, entry, engine, domain, X_server, *, rho, n_rows,
     points = np.unique(grid.quantise(domain.center_rows(X_server), domain.radius), axis=0)
     counts = counts_near(session, entry, engine, domain, points, rho)
     places = points * grid.unit + domain.center
-    reach = 4 * math.log(n_rows) * math.sqrt(places.shape[1]) * sigma_max
+    reach = _room(places, n_rows, sigma_max)
     close = np.linalg.norm(places[:, None] - places, axis=2) <= reach
     log_m = max(math.log(len(places)), 1.0)
     frozen = close.sum(axis=1) >= epsilon * n_rows * w_min / (200 * log_m)
@@ -206,6 +214,11 @@ def diameter_reduction(session, entry, engine, domain, X_server, *, rho, n_rows,
         return Translation(places, np.zeros_like(places))
     places, close = places[keep], close[np.ix_(keep, keep)]
     return Translation(places, _shifts(places, _components(close)))
+
+
+def _room(points, n_rows, sigma_max):
+    """D of Lemma 17: about the largest distance of a row to the mean of its component."""
+    return 4 * math.log(n_rows) * math.sqrt(points.shape[1]) * sigma_max
 
 
 def _components(close):
@@ -223,3 +236,121 @@ def _shifts(places, labels):
         goal[0] = 100 * max(wide, 1e-300) * i
         shifts[labels == i] = goal - places[labels == i][0]
     return shifts
+
+
+# -- all of it (Algorithm 5) -----------------------------------------------------------------------
+
+
+def cluster(clients, X_server, n_clusters, *, epsilon, delta=1e-6, n_rows, w_min, sigma_max,
+            n_lloyd=2, random_state=None, ledger=None):
+    """The algorithm of the paper's theorem without assumptions (Algorithm 5), repaired.
+
+    Parameters
+    ----------
+    clients : sequence
+        As for :class:`~sklearn_dp.federated._engines.LocalEngine`: arrays, or functions that
+        return them.
+    X_server : ndarray of shape (m, d)
+        Public points, at least one for each component.
+    n_clusters : int
+    epsilon, delta, random_state, ledger : as for the estimators
+    n_rows, w_min, sigma_max : float
+        Public; see :func:`diameter_reduction`.
+    n_lloyd : int
+        Private Lloyd rounds at the end.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, d)
+    report : PrivacyReport
+
+    Notes
+    -----
+    (epsilon, delta)-DP for adding or removing one row. A quarter of rho each for bringing the
+    components together, for the subspace of the k largest eigenvalues, for finding the server
+    points that matter and counting rows next to them (Lemma 20), and for the T + 1 averages: of
+    the rows that are three times nearer to one centre than to all others, and of T Lloyd rounds.
+    Corrected: the printed budget does not count the first average, and gives sums and counts the
+    same epsilon twice; averages are of rows in the whole space.
+    """
+    X_server = np.asarray(X_server, dtype=np.float64)
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    rounds = simplify_rounds(len(X_server), epsilon, w_min)
+    plan = PrivacyPlan(budget, _cluster_entries(budget.to_rho(), rounds, n_lloyd,
+                                                X_server.shape[1] > n_clusters))
+    session = PrivacySession(plan, random_state=random_state, ledger=ledger, label="cluster")
+    engine = LocalEngine(clients)
+    ball = _ball_of(X_server)
+    ball = Domain(ball.center, ball.radius + _room(X_server, n_rows, sigma_max))
+    moved = diameter_reduction(session, "diameter", engine, ball, X_server, rho=plan["diameter"].rho,
+                               n_rows=n_rows, w_min=w_min, sigma_max=sigma_max, epsilon=epsilon)
+    near = LocalEngine([_Moved(client, ball, moved) for client in clients])
+    setup = Setup(n_clusters, X_server.shape[1], moved.domain(n_rows, sigma_max),
+                  moved.points + moved.shifts, None, n_lloyd, margin=True)
+
+    def update(state, total, session, n_answers=None):
+        return _simplified(server_update(state, total, session), session, near, rounds)
+
+    state = _simplified(first_message(setup, session), session, near, rounds)
+    state, _ = run_rounds(state, update, session, near)
+    return moved.invert(state.centers), session.report()
+
+
+def _cluster_entries(rho, n_simplify, n_lloyd, subspace):
+    """A quarter of rho for each part; without the step of the subspace its quarter stays unused.
+
+    All are rounded down far enough for sums of the shares to stay within rho.
+    """
+    quarter = rho / len(_QUARTERS) * (1 - 2.0**-40)
+    entries = [PlanEntry("diameter", GAUSSIAN, quarter)]
+    if subspace:
+        entries.append(PlanEntry("second moment", GAUSSIAN, quarter))
+    entries += [PlanEntry("simplify", GAUSSIAN, quarter / 2, uses=n_simplify),
+                PlanEntry("weights", GAUSSIAN, quarter / 2)]
+    mean = quarter / (n_lloyd + 1)
+    entries += [PlanEntry("margin sums", GAUSSIAN, 0.85 * mean),
+                PlanEntry("margin counts", GAUSSIAN, 0.15 * mean)]
+    if n_lloyd:
+        entries += [PlanEntry("lloyd sums", GAUSSIAN, 0.85 * mean * n_lloyd, uses=n_lloyd),
+                    PlanEntry("lloyd counts", GAUSSIAN, 0.15 * mean * n_lloyd, uses=n_lloyd)]
+    return tuple(entries)
+
+
+def _ball_of(points):
+    """The ball about the mean of public points that holds them."""
+    center = points.mean(axis=0)
+    return Domain(center, max(float(np.linalg.norm(points - center, axis=1).max()), 1e-300))
+
+
+def _simplified(state, session, engine, n_rounds):
+    """The state before the weights are asked for, with the server points that matter (F3)."""
+    if state.kind != "weights":
+        return state
+    rho = session.plan["simplify"].rho
+    sd = math.sqrt(n_rounds / (2 * rho))
+    # No empty point reaches this in any of the rounds, but for a chance of one in a hundred.
+    threshold = sd * math.sqrt(2 * math.log(100 * n_rounds * len(state.points)))
+    kept = simplify_server_data(session, "simplify", engine, state.domain, state.points, n_rounds,
+                                rho=rho, threshold=threshold, basis=state.basis)
+    if len(kept) < state.setup.n_clusters:
+        return state
+    return ask(replace(state, points=state.points[kept], proxy=state.proxy[kept]), session)
+
+
+class _Moved:
+    """A client that translates its rows, each by what its nearest released point says.
+
+    They are clipped first, one by one: a row so far away that its squared length overflows must
+    not stop its client, and take all the other rows with it.
+    """
+
+    def __init__(self, client, domain, translation):
+        self._client, self._domain, self._translation = client, domain, translation
+
+    def __call__(self):
+        rows = self._client() if callable(self._client) else self._client
+        rows = np.asarray(rows, dtype=np.float64)
+        rows = self._domain.center_rows(rows[np.isfinite(rows).all(axis=1)])
+        grid = Grid.for_radius(self._domain.radius)
+        near = grid.quantise(rows, self._domain.radius) * grid.unit + self._domain.center
+        return self._translation.apply(near)

@@ -10,10 +10,12 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
-from sklearn_dp.federated import _starts, elbow
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.audit import neighbouring_pairs
+from sklearn_dp.federated import _starts, client_update, elbow
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.federated._theory import (
+    cluster,
     diameter_reduction,
     private_average,
     simplify_rounds,
@@ -145,3 +147,67 @@ def test_the_optimum_is_started_at_the_true_means_or_often():
     for start in (means, None):
         centers = _starts.optimal_centers(X, 4, start=start)
         assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.05
+
+
+# -- all of the theory -----------------------------------------------------------------------------
+
+
+def far_clusters(seed, n=6000, d=6, k=3, spread=0.05):
+    """Components of which one is far apart from the others."""
+    rng = np.random.default_rng(seed)
+    means = np.vstack([rng.uniform(-1, 1, size=(k - 1, d)), 1e4 * np.eye(d)[:1]])
+    server = np.repeat(means, 12, axis=0) + spread * rng.normal(size=(12 * k, d))
+    return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
+
+
+FACTS = {"n_rows": 6000, "w_min": 0.25, "sigma_max": 0.05}
+
+
+@pytest.mark.parametrize("d", [6, 3])
+def test_the_whole_algorithm_finds_clusters_that_are_far_apart(d):
+    """The public ball has a radius of 1e4; the components come to within a few hundred."""
+    X, means, server = far_clusters(0, d=d)
+    centers, report = cluster(np.split(X, 10), server, 3, epsilon=4.0, random_state=0, **FACTS)
+    assert report.epsilon <= 4.0
+    assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.2
+    names = [row["release"] for row in report.releases]
+    assert names[0] == "diameter" and names.count("simplify") >= 1
+    assert names[-6:] == ["margin sums", "margin counts", *["lloyd sums", "lloyd counts"] * 2]
+    assert ("second moment" in names) is (d > 3)
+
+
+def test_the_whole_algorithm_answers_whatever_the_data():
+    _, _, server = far_clusters(1)
+    for X in (np.empty((0, 6)), np.full((3, 6), 1e300), np.full((4, 6), np.nan), server[:1]):
+        centers, _ = cluster([X], server, 3, epsilon=0.5, random_state=0, **FACTS)
+        assert centers.shape == (3, 6) and np.isfinite(centers).all()
+
+
+def test_neighbours_of_the_whole_algorithm():
+    X, _, server = far_clusters(2, n=120)
+    facts = {**FACTS, "n_rows": 120}
+    with tape(Tape()) as recorder:
+        centers, _ = cluster([X], server, 3, epsilon=8.0, random_state=0, **facts)
+    worst = {}
+    for pair in neighbouring_pairs(X, 0, points=centers, repeats=2):
+        replay = Replay(recorder.events, pair.units)
+        with tape(replay):
+            again, _ = cluster([pair.X[:50], pair.X[50:]], server, 3, epsilon=8.0, random_state=0,
+                               **facts)
+        assert replay.finish() == [] and np.array_equal(again, centers)
+        worst = {name: max(worst.get(name, 0), ratio) for name, ratio in replay.ratios.items()}
+    assert worst.keys() == {"diameter", "second moment", "simplify", "weights", "margin sums",
+                            "margin counts", "lloyd sums", "lloyd counts"}
+
+
+def test_the_margin_counts_rows_that_are_clearly_next_to_one_centre():
+    message = {"center": np.zeros(1), "radius": np.array([1.0]), "low": np.empty(0),
+               "high": np.empty(0), "origin": np.empty(0), "most_rows": np.empty(0),
+               "shares": np.empty(0), "noise": np.empty(0), "l1": np.empty(0),
+               "basis": np.empty((0, 0)), "limit": np.array([2.0**24])}
+    grid = Grid.for_radius(1.0)
+    message["points"] = message["anchors"] = np.rint(np.array([[-0.4], [0.4]]) / grid.unit)
+    # A third of the way: a row at -0.2 is 0.2 and 0.6 away, exactly at the margin.
+    edge = round(0.2 / grid.unit) * grid.unit
+    X = np.array([[-0.5], [-edge - 2 * grid.unit], [-edge + 2 * grid.unit], [0.0], [0.5]])
+    assert client_update("margin", message, X)["margin counts"].tolist() == [2, 1]
