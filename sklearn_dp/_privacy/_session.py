@@ -703,9 +703,9 @@ class PrivacySession:
 
     # -- randomness that is no noise --------------------------------------------------------
 
-    def unit_draws(self, n_units):
-        """64 random bits for each unit, independent of the data."""
-        source = NoiseSource(self._algorithm_seed, "units")
+    def unit_draws(self, n_units, tag="units"):
+        """64 random bits for each unit, independent of the data and of those of other tags."""
+        source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
         return self._play("draws", "", None, None, None, 0.0, {}, draws)
 
