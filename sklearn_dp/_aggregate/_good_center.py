@@ -1,9 +1,10 @@
 """GoodCenter: a point near a cluster of t points, given a radius at which one exists.
 
-Three routes. "grid": the heaviest box of a randomly shifted grid, after a random projection in
-many dimensions. "paper": algorithm 2 as published [1]_, with the corrections noted where they
-are made. "clip": no box at all; the whole domain is the first ball. Means of points in ever
-smaller balls follow (`_one_cluster`).
+Four routes. "grid": the heaviest box of a randomly shifted grid, after a random projection in
+many dimensions. "pca": the same after a projection to released principal axes. "paper":
+algorithm 2 as published [1]_, with the corrections noted where they are made. "clip": no box at
+all; the whole domain is the first ball. Means of points in ever smaller balls follow
+(`_one_cluster`).
 
 References
 ----------
@@ -15,19 +16,22 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from .._privacy._mechanisms import Units
 from .._privacy._session import PlanEntry
 from ._averages import friendly_average
 from ._balls import clip_to_ball, squared_distances
 from ._good_radius import BETA, exponential_epsilon
+from ._pca import second_moment
 
 __all__ = ["CENTER_METHODS", "grid_entries", "heavy_box", "heavy_point", "paper_center",
            "paper_entries"]
 
-CENTER_METHODS = ("grid", "clip", "paper")
+CENTER_METHODS = ("grid", "pca", "clip", "paper")
 _SHIFTS = 16
 _MOST_BOXED = 8  # features that are cut into boxes as they are
 _PROJECTED = 4  # dimensions that more features are projected to
 _PROJECTED_SIDE = 8.0  # side of a box there, in radii
+_PRINCIPAL_SIDE = 2.0  # the same on axes of unit length
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _MOST_CELL = 2.0**40
 _ROUNDS = 64  # of the published search for a partition
@@ -38,8 +42,12 @@ _SAFE = 1 - 1e-9
 # -- boxes ------------------------------------------------------------------------------------
 
 
-def grid_entries(rho, delta):
+def grid_entries(rho, delta, *, principal=False):
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place."""
+    if principal:
+        axes = PlanEntry("axes", "gaussian", 0.4 * rho,
+                         sensitivity="R^2 in the norm of the second moment")
+        return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
     return (PlanEntry("shift", "exponential", 0.3 * rho, sensitivity="1 unit in the fullest box"),
             PlanEntry("box", "stability histogram", 0.7 * rho * _SAFE, delta,
                       sensitivity="1 unit in a box"))
@@ -50,8 +58,23 @@ def _signs(session, d, k):
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
+def _principal(session, entry, rows, chosen):
+    """The released axes along which the chosen rows reach farthest from the public centre.
+
+    Where the data say nothing against the noise, these are random axes, as good as any others.
+    """
+    units = Units(rows.n_rows)
+    units.weights = chosen.astype(np.int64)  # 0 for rows that do not count
+    moment = second_moment(session, entry, rows, rows.limit, units, session.remaining(entry))
+    _, axes = np.linalg.eigh(moment)
+    return np.rint(axes[:, -_PROJECTED:].T * _BASIS_STEPS)
+
+
 def _mapped(rows, matrix):
-    """A map of every row, exact: |A x| <= d |x| per entry, an integer below 2**53."""
+    """A map of every row, exact: |A x| is an integer below 2**53, and so is each partial sum.
+
+    A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|.
+    """
     out = np.empty((rows.n_rows, len(matrix)))
     for part, x in rows.chunks(len(matrix)):
         out[part] = x @ matrix.T
@@ -97,7 +120,7 @@ def _box_spend(session, entry="box"):
     return session.remaining(entry), session.plan[entry].delta
 
 
-def heavy_box(session, prefix, rows, radius, chosen, *, replace=False):
+def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace=False):
     """A box of side a few radii that holds most of a cluster.
 
     Parameters
@@ -109,6 +132,8 @@ def heavy_box(session, prefix, rows, radius, chosen, *, replace=False):
     radius : float
         Released, in steps.
     chosen : ndarray of bool of shape (n,)
+    principal : bool, default=False
+        Cut along released principal axes; only for neighbours that add or remove a row.
 
     Returns
     -------
@@ -119,9 +144,14 @@ def heavy_box(session, prefix, rows, radius, chosen, *, replace=False):
         All rows inside are within `reach` of the centre.
     """
     d = rows.n_features
-    boxed = d <= _MOST_BOXED
-    matrix = np.eye(d) if boxed else _signs(session, d, _PROJECTED)
-    side = radius * (1 + max(4, d) if boxed else _PROJECTED_SIDE)
+    boxed = d <= _MOST_BOXED and not principal
+    if principal:
+        matrix = _principal(session, prefix + "axes", rows, chosen)
+        side = _PRINCIPAL_SIDE * radius * _BASIS_STEPS
+    elif boxed:
+        matrix, side = np.eye(d), radius * (1 + max(4, d))
+    else:
+        matrix, side = _signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius
     points = _mapped(rows, matrix)
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, len(matrix))) * side
     fullest = [_fullest(_boxes(points[chosen], shift, side)) for shift in shifts]

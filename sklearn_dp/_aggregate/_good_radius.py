@@ -60,12 +60,12 @@ def _pure_epsilon(rho):
     return math.sqrt(2 * rho) * _SAFE
 
 
-def good_radius_entries(method, rho, delta):
+def good_radius_entries(method, rho, delta, name="radius"):
     """Plan entries of :func:`good_radius`."""
     mechanism = {"exponential": "exponential", "binary_search": "gaussian",
                  "above_threshold": "above threshold", "rec_concave": "RecConcave"}[method]
     single = method in ("exponential", "above_threshold")
-    return (PlanEntry("radius", mechanism, rho, delta if method == "rec_concave" else 0.0,
+    return (PlanEntry(name, mechanism, rho, delta if method == "rec_concave" else 0.0,
                       uses=1 if single else None, sensitivity="2 of the mean of t counts"),)
 
 

@@ -3,7 +3,8 @@
 1. Release the number of points; a fraction t and the size of samples are taken of it.
 2. Radius: how small a ball with t points can be (`_good_radius`).
 3. Centre: a box of that size with many points, or the whole domain (`_good_center`); then means
-   of the points in ever smaller balls about the last mean (`_balls`).
+   of the points in ever smaller balls about the last mean (`_balls`). This may be done several
+   times, and the centre with most points about it be chosen.
 4. Release the radius of the ball that holds t points about the final centre, and their number.
 
 References
@@ -17,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._privacy._accounting import sum_down
-from .._privacy._session import PlanEntry
+from .._privacy._accounting import bounded_range_zcdp_rho, pure_zcdp_rho, sum_down
+from .._privacy._budget import PrivacyBudget
+from .._privacy._session import PlanEntry, PrivacyPlan
 from ._balls import (
     ball_mean,
     ball_radius,
@@ -27,24 +29,20 @@ from ._balls import (
     radius_squares,
     squared_distances,
 )
-from ._friendly_core import anchor_sample
 from ._good_center import grid_entries, heavy_box, heavy_point, paper_center, paper_entries
-from ._good_radius import (
-    BETA,
-    exponential_epsilon,
-    good_radius,
-    good_radius_entries,
-    radii_of,
-)
+from ._good_radius import exponential_epsilon, good_radius, good_radius_entries, radii_of
+from ._tuple_stage import pure_epsilon
 
 __all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries"]
 
 MOST_POINTS = 2**30  # t; scores of a radius are at most t**2
 _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
 _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
-_LEAST_SAMPLE = 2**13
+_LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
 _FEW = 0.5  # of t: a ball with fewer points is no success
-_PASSES = {"grid": 3, "paper": 2, "clip": 4}
+_PASSES = {"grid": 3, "pca": 3, "paper": 2, "clip": 4}
+_MOST_EPSILON = 100.0  # more would only overflow
+_CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,8 @@ class Search:
         In lengths.
     sample_size : int
         Most points whose pairwise distances are compared, about.
+    n_init : int
+        How often to look for a centre.
     replace : bool
         Neighbours replace one of a public number of points.
     """
@@ -69,7 +69,16 @@ class Search:
     grid: str = "log"
     min_radius: float | None = None
     sample_size: int = 2**15
+    n_init: int = 1
     replace: bool = False
+
+    def __post_init__(self):
+        if self.replace and self.center_method == "pca":
+            raise ValueError("principal axes are for neighbours that add or remove a point.")
+
+    def start(self, prefix, number):
+        """Prefix of the plan entries of one search for a centre."""
+        return prefix if self.n_init == 1 else f"{prefix}start {number}/"
 
 
 @dataclass(frozen=True)
@@ -102,21 +111,38 @@ def one_cluster_entries(rho, delta, search, prefix=""):
     """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all."""
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
     entries = [PlanEntry("count", "gaussian", count, sensitivity="1 unit")]
-    rest = sum_down([rho, -count, -inside, -final])
+    left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
     if search.center_method != "clip":
         leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
-        entries += good_radius_entries(search.radius_method, 0.3 * rest, leaves * delta)
-        make = grid_entries if search.center_method == "grid" else paper_entries
-        entries += make(0.25 * rest if make is grid_entries else 0.4 * rest,
-                        (1 - leaves) * delta)
-    left = sum_down([rest, *(-entry.rho for entry in entries[1:])])
+        entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
+        left = sum_down([left, -entries[-1].rho])
+    if search.n_init > 1:
+        entries.append(PlanEntry("choice", "exponential", _CHOICE_SHARE * left,
+                                 sensitivity="1 unit in a ball"))
+        left = sum_down([left, -entries[-1].rho])
+    part = 1 / search.n_init * (1 - 1e-12)
+    for number in range(search.n_init):
+        entries += [dataclasses.replace(entry, name=search.start("", number) + entry.name)
+                    for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)]
     entries += [
-        PlanEntry("center", "gaussian", 0.7 * left, uses=None, sensitivity="radius of a ball"),
-        PlanEntry("approach", "exponential", 0.3 * left * (1 - 1e-9), uses=None,
-                  sensitivity="1 unit in a ball"),
         PlanEntry("radius of the ball", "exponential", final, sensitivity="1 unit in a ball"),
         PlanEntry("points in the ball", "gaussian", inside, sensitivity="1 unit")]
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
+
+
+def _start_entries(rho, delta, search):
+    """Of one search for a centre."""
+    entries, method = [], search.center_method
+    if method == "paper":
+        entries += paper_entries(4 / 7 * rho, delta)
+    elif method != "clip":
+        entries += grid_entries(5 / 14 * rho, delta, principal=method == "pca")
+    left = sum_down([rho, *(-entry.rho for entry in entries)])
+    return [
+        *entries,
+        PlanEntry("center", "gaussian", 0.7 * left, uses=None, sensitivity="radius of a ball"),
+        PlanEntry("approach", "exponential", 0.3 * left * (1 - 1e-9), uses=None,
+                  sensitivity="1 unit in a ball")]
 
 
 # -- fit --------------------------------------------------------------------------------------
@@ -176,51 +202,90 @@ def _ball(session, rows, center, square, target, prefix, active, status):
 
 def _locate(session, rows, target, size, search, prefix, active, least):
     """The final centre and a status; "duplicates" for a single point that many rows are at."""
-    start, status = (active, np.zeros(rows.n_features), rows.limit), "ok"
+    radius, status = None, "ok"
     if search.center_method != "clip":
         radius = _radius(session, rows, target, size, search, prefix, active, least)
-        if radius is None:
-            status = "no radius found"
-        elif radius.square == 0:
-            point = heavy_point(session, prefix, rows, active, replace=search.replace)
-            if point is not None:
-                return point, "duplicates"
-            status = "no heavy point found"
-        else:
-            found = _first_ball(session, rows, radius, target, size, search, prefix, active)
-            start, status = (start, "no heavy box found") if found is None else (found, "ok")
-    return _approach(session, rows, target, start, search, prefix, active, least), status
+        status = "no radius found" if radius is None else "ok"
+    if radius is not None and radius.square == 0:
+        point = heavy_point(session, search.start(prefix, 0), rows, active,
+                            replace=search.replace)
+        if point is not None:
+            return point, "duplicates"
+        radius, status = None, "no heavy point found"
+    found = [_center(session, rows, radius, target, size, search, search.start(prefix, number),
+                     active, least, status) for number in range(search.n_init)]
+    return _best(session, prefix + "choice", rows, found, active)
+
+
+def _center(session, rows, radius, target, size, search, prefix, active, least, status):
+    """One search for a centre: the centre, the last reach, a status."""
+    start = active, np.zeros(rows.n_features), rows.limit
+    if radius is not None:
+        found = _first_ball(session, rows, radius, target, size, search, prefix, active)
+        start, status = (start, "no heavy box found") if found is None else (found, status)
+    return *_approach(session, rows, target, start, search, prefix, active, least), status
+
+
+def _best(session, entry, rows, found, active):
+    """The centre with most points about it: within the smallest radius that any of them needed."""
+    if len(found) == 1:
+        return found[0][0], found[0][2]
+    square = math.floor(min(reach for _, reach, _ in found) ** 2)
+    # Released centres and a released radius: a point more or less moves each number by at most 1.
+    scores = [np.count_nonzero(active & (squared_distances(rows, center) <= square))
+              for center, _, _ in found]
+    epsilon = exponential_epsilon(session.remaining(entry))
+    center, _, status = found[session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)]
+    return center, status
 
 
 def _radius(session, rows, target, size, search, prefix, active, least):
-    """GoodRadius on all points, or on a sample of a rate that is a function of releases.
-
-    Neighbours share the coins of the points they have in common, so their samples are neighbours,
-    or equal; whatever holds for each outcome of the coins holds for the mixture.
-    """
-    sample, enough = active, _enough(session, prefix + "radius", target, size, search)
+    """GoodRadius on all points, or on a sample of a rate that is a function of releases."""
+    sample, rate, entry = active, 1.0, prefix + "radius"
+    enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * size / target))
     if size > enough and not search.replace:
-        rate = enough / size
-        sample = active & anchor_sample(session, rows.n_rows, rate)
-        target = max(1, round(rate * target))
+        rate, target = enough / size, max(1, round(enough / size * target))
+        sample = active & _sample(session, entry, rows.n_rows, rate)
+        session = _amplified(session, entry, rate, search.radius_method)
     points = np.concatenate([np.empty((0, rows.n_features)),
                              *(x[sample[part]] for part, x in rows.chunks())])
     radii = radii_of(search.grid, rows.limit,
                      None if search.min_radius is None else least)
-    return good_radius(session, prefix + "radius", points, target, radii, search.radius_method)
+    found = good_radius(session, entry, points, target, radii, search.radius_method)
+    return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
-def _enough(session, entry, target, size, search):
-    """Sample size at which the noise is a quarter of the sampled cluster, within limits."""
-    noise = 8 / exponential_epsilon(session.remaining(entry)) * math.log(40 / BETA)
-    return min(search.sample_size, max(_LEAST_SAMPLE, 4 * noise * size / target))
+def _sample(session, tag, n, rate):
+    """Which points are in a random sample: each by its own coin, for this tag alone."""
+    return session.unit_draws(n, tag) < np.uint64(min(int(rate * 2.0**64), 2**64 - 1))
+
+
+def _amplified(session, entry, rate, method):
+    """The session that a selector on a sample spends from.
+
+    Neighbours share the coins of the points they have in common, so their samples are neighbours,
+    or equal; whatever holds for each outcome of the coins holds for the mixture. A pure selector
+    of epsilon is also log(1 + rate (exp(epsilon) - 1))-DP, for the coins are used nowhere else:
+    where that allows more for the same price, the selector is one step of it. (Bounded range is
+    not inherited, so the step costs what a pure one does.)
+    """
+    cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
+    outer = min(pure_epsilon(session.remaining(entry)), _MOST_EPSILON)
+    inner = math.log1p(math.expm1(outer) / rate) * (1 - 1e-9)
+    if cost is None or cost(inner) <= session.remaining(entry):
+        return session
+    rho = cost(inner) * (1 + 1e-9)
+    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=session.plan.target.delta),
+                       good_radius_entries(method, rho, 0.0, entry))
+    return session.nested(entry, plan, epsilon=outer, delta=0.0)
 
 
 def _first_ball(session, rows, radius, target, size, search, prefix, active):
     """Chosen rows, centre and radius to start from, or None."""
     length = math.sqrt(radius.square)
-    if search.center_method == "grid":
-        return heavy_box(session, prefix, rows, length, active, replace=search.replace)
+    if search.center_method != "paper":
+        return heavy_box(session, prefix, rows, length, active, replace=search.replace,
+                         principal=search.center_method == "pca")
     # Only so many points are promised in a ball of that radius.
     promised = max(target - radius.loss, 1.0)
     center = paper_center(session, prefix, rows, length, promised, size, active,
@@ -244,4 +309,4 @@ def _approach(session, rows, target, start, search, prefix, active, least):
         center = ball_mean(session, prefix + "center", rows, chosen if step == 0 else active,
                            center, reach, mean_rho, replace=search.replace)
         center = clip_to_ball(center, rows.limit)
-    return center
+    return center, reach

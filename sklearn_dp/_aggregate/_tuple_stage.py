@@ -15,7 +15,8 @@ from . import _box_mean as averages
 from . import _partition as partition
 from ._tuples import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
 
-__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling"]
+__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling",
+           "pure_epsilon"]
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -54,7 +55,7 @@ def before_sampling(epsilon, delta, rate):
     return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
 
 
-def _pure_epsilon(rho):
+def pure_epsilon(rho):
     """Largest epsilon (about) whose zCDP cost is at most rho."""
     found = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 1)
     return found * (1 - 1e-9)
@@ -106,7 +107,7 @@ class TupleStage:
         """epsilon and delta of the whole step."""
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
-        return min(_pure_epsilon(self.rho), _MOST_EPSILON), self.delta
+        return min(pure_epsilon(self.rho), _MOST_EPSILON), self.delta
 
     @cached_property
     def inner(self):

@@ -84,6 +84,7 @@ class BaseDPBall(BaseDPEstimator):
         if self.radius_grid not in ("log", "linear"):
             raise ValueError("radius_grid must be 'log' or 'linear'.")
         check_integer(self.sample_size, "sample_size", low=1, high=2**20)
+        check_integer(self.n_init, "n_init", low=1, high=64)
         if self.min_radius is not None:
             check_real(self.min_radius, "min_radius")
             domain = self._domain(n_features)
@@ -99,7 +100,7 @@ class BaseDPBall(BaseDPEstimator):
         chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
         chosen = {name: value for name, value in chosen.items() if value != "auto"}
         return Search(**chosen, grid=self.radius_grid, min_radius=self.min_radius,
-                      sample_size=int(self.sample_size))
+                      sample_size=int(self.sample_size), n_init=int(self.n_init))
 
     def _total(self, target):
         """rho for everything, and the part of delta for failures."""
@@ -149,9 +150,12 @@ default="auto"
         How the radius is chosen that the boxes of the centre routes are made for. "auto" is the
         exponential mechanism, which loses the fewest points. "rec_concave" is the published
         choice, of theoretical interest.
-    center_method : {"auto", "grid", "clip", "paper"}, default="auto"
+    center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
         dimensions where there are more than 8 features), then means of the points near it.
+        "pca": the same with a projection to four released principal axes, which tells clusters
+        apart that are close to each other in many features, if there are points enough to see
+        the axes.
         "clip": means of the points in ever smaller balls, the first of which is the domain; it
         compares no pairs and is fast, but finds only what the mean of all points leads to.
         "paper": the published GoodCenter, of theoretical interest. "auto" is "grid".
@@ -162,7 +166,11 @@ default="auto"
         2**11 for a linear grid).
     sample_size : int, default=32768
         Most points whose pairwise distances are compared, about; where there are more, a random
-        sample is taken, of at least 8192 if that is allowed.
+        sample is taken, of at least 8192 if that is allowed, and of about 1000 of the t.
+    n_init : int, default=1
+        How often to look for a centre, each time with its share of the budget; the one with most
+        points about it is chosen, privately. For where one search may fail: among many clusters,
+        or with the published one.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -219,7 +227,7 @@ default="auto"
 
     def __init__(self, n_points=0.1, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
                  radius_method="auto", center_method="auto", radius_grid="log", min_radius=None,
-                 sample_size=2**15, ledger=None, n_jobs=None, random_state=None):
+                 sample_size=2**15, n_init=1, ledger=None, n_jobs=None, random_state=None):
         self.n_points = n_points
         self.epsilon = epsilon
         self.delta = delta
@@ -230,6 +238,7 @@ default="auto"
         self.radius_grid = radius_grid
         self.min_radius = min_radius
         self.sample_size = sample_size
+        self.n_init = n_init
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -30,7 +30,7 @@ class DPOneClusterKMeans(BaseDPBall, BaseDPCenters):
         How many points a ball should hold, or which fraction of the released number of points;
         0.8 / n_clusters by default.
     epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
-sample_size, ledger, n_jobs, random_state :
+sample_size, n_init, ledger, n_jobs, random_state :
         See :class:`DPOneCluster`.
 
     Attributes
@@ -76,7 +76,7 @@ sample_size, ledger, n_jobs, random_state :
 
     def __init__(self, n_clusters=8, *, n_points=None, epsilon=None, delta=1e-6, rho=None,
                  bounds=None, radius_method="auto", center_method="auto", radius_grid="log",
-                 min_radius=None, sample_size=2**15, ledger=None, n_jobs=None,
+                 min_radius=None, sample_size=2**15, n_init=1, ledger=None, n_jobs=None,
                  random_state=None):
         self.n_clusters = n_clusters
         self.n_points = n_points
@@ -89,6 +89,7 @@ sample_size, ledger, n_jobs, random_state :
         self.radius_grid = radius_grid
         self.min_radius = min_radius
         self.sample_size = sample_size
+        self.n_init = n_init
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -20,7 +20,7 @@ class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     n_points : int or float, default=0.9
         How many points the ball should hold, or which fraction of their released number.
     epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
-sample_size, ledger, n_jobs, random_state :
+sample_size, n_init, ledger, n_jobs, random_state :
         See :class:`DPOneCluster`. `center_method` is "clip" by default: where nearly all points
         are in the ball, their mean leads to it.
 
@@ -54,12 +54,12 @@ sample_size, ledger, n_jobs, random_state :
 
     def __init__(self, n_points=0.9, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
                  radius_method="auto", center_method="clip", radius_grid="log", min_radius=None,
-                 sample_size=2**15, ledger=None, n_jobs=None, random_state=None):
+                 sample_size=2**15, n_init=1, ledger=None, n_jobs=None, random_state=None):
         super().__init__(
             n_points, epsilon=epsilon, delta=delta, rho=rho, bounds=bounds,
             radius_method=radius_method, center_method=center_method, radius_grid=radius_grid,
-            min_radius=min_radius, sample_size=sample_size, ledger=ledger, n_jobs=n_jobs,
-            random_state=random_state)
+            min_radius=min_radius, sample_size=sample_size, n_init=n_init, ledger=ledger,
+            n_jobs=n_jobs, random_state=random_state)
 
     def transform(self, X):
         """Rows about the centre, in radii, those outside moved to the border.

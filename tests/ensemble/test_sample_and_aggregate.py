@@ -1,15 +1,18 @@
 """SampleAndAggregate: what it recovers, what it survives, and that one row changes one output."""
 
+import math
 import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_dp._aggregate import _balls
+from sklearn_dp._aggregate import _balls, _blocks
+from sklearn_dp._aggregate._tuple_stage import amplified
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -85,6 +88,18 @@ def test_median_by_default_without_bounds():
     assert np.abs(model.output_ - [40, -7]).max() < 0.3
 
 
+@pytest.mark.parametrize("aggregator, most", [("one_cluster", 0.3), ("mean", 4.0)])
+def test_blocks_drawn_with_replacement(aggregator, most):
+    X, y = linear_data(30000)
+    model = SampleAndAggregate(Ridge(1e-3), aggregator=aggregator, n_blocks=200, epsilon=8.0,
+                               sampling="with_replacement", **LINEAR).fit(X, y)
+    assert model.status_ == "ok"
+    assert np.abs(model.output_ - [1, -2, 0.5]).max() < most
+    assert [entry.name for entry in model.privacy_plan(2).entries] == ["blocks"]
+    assert model.privacy_report_.epsilon == 8.0
+    assert model.privacy_report_.spent_rho <= model.privacy_report_.rho
+
+
 # -- what it survives -------------------------------------------------------------------------
 
 
@@ -135,6 +150,7 @@ def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
     ({"n_blocks": 1}, ValueError, "n_blocks"), ({"n_blocks": "many"}, ValueError, "n_blocks"),
     ({"agreement": 0.0}, ValueError, "agreement"), ({"agreement": 1.5}, ValueError, "agreement"),
     ({"output_bounds": -1.0}, ValueError, "output_bounds"), ({"estimator": 3}, TypeError, "estim"),
+    ({"sampling": "bootstrap"}, ValueError, "sampling"),
     ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds")])
 def test_bad_parameters_are_named(options, error, word):
     model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
@@ -171,6 +187,56 @@ def test_adding_a_row_changes_at_most_one_output(monkeypatch):
     assert changed.sum() == 1
 
 
+def test_a_row_has_few_copies(monkeypatch):
+    """About n / 9 draws in all, of which a row that comes along adds its own and moves none."""
+    seen, original = [], module.fit_blocks
+    monkeypatch.setattr(module, "fit_blocks",
+                        lambda *args, **options: seen.append(args[2]) or original(*args, **options))
+    X, _ = linear_data(9000)
+    model = SampleAndAggregate(sampling="with_replacement", n_blocks=20, output_bounds=1.0,
+                               random_state=0)
+    model.fit(X)
+    model.fit(np.vstack([X, [[3.0, 3.0]]]))
+    first, second = seen
+    assert len(first) == len(second) == 20
+    # Poisson of mean 1000: outside of these limits with probability 1e-6.
+    assert 850 < sum(map(len, first)) < 1160
+    for old, new in zip(first, second, strict=True):
+        assert np.array_equal(old, new[new < len(X)])
+
+
+@pytest.mark.parametrize("target", [{"epsilon": 0.01}, {"epsilon": 1.0}, {"epsilon": 100.0},
+                                    {"rho": 1e-3}, {"rho": 2.0}])
+def test_copies_cost_no_more_than_the_target(target):
+    model = SampleAndAggregate(sampling="with_replacement", **target)
+    goal = model._target()
+    epsilon, delta = model._step_cost(goal)
+    inner = model._block_target(goal)
+    cost, failure = amplified(inner.epsilon, inner.delta, 1 / 9)
+    assert cost <= epsilon * (1 + 1e-12) and failure <= delta * (1 + 1e-12)
+    assert delta <= goal.delta and epsilon <= (goal.epsilon or math.inf)
+    plan = model.privacy_plan(2)
+    assert plan.rho <= (goal.rho or math.inf) and plan.delta_failure <= goal.delta
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_the_published_lemma_on_draws_with_replacement_is_implied(epsilon):
+    """Spec items 9 and 2.13: n / 9 draws cost at most 2/3 epsilon and 0.87 delta; less, in fact."""
+    cost, failure = amplified(epsilon, 1e-6, module.COPY_RATE)
+    assert cost <= 2 * epsilon / 3
+    assert failure <= 4 / 9 * math.exp(2 * epsilon / 3) * 1e-6 <= 1e-6
+    # The law of a Gaussian count that a unit moves by one for each of its copies, exactly.
+    sigma = np.sqrt(2 * np.log(1.25e6)) / epsilon
+    copies = np.arange(30)
+    chance = stats.poisson.pmf(copies, module.COPY_RATE)
+    x = np.linspace(-12 * sigma, 12 * sigma + 5, 200_001)
+    with_unit = stats.norm.pdf(x[:, None], copies, sigma) @ chance
+    without = stats.norm.pdf(x, 0, sigma)
+    step = x[1] - x[0]
+    for p, q in ((with_unit, without), (without, with_unit)):
+        assert np.maximum(p - np.exp(cost) * q, 0).sum() * step <= failure
+
+
 class LastColumn(BaseEstimator):
     """A regression of the last column on the others, for audits that know no target."""
 
@@ -182,6 +248,35 @@ class LastColumn(BaseEstimator):
 SETTINGS = [{"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": epsilon}
             for name in AGGREGATORS for bounds, epsilon in ((3.0, 200.0), (None, 5.0))]
 SETTINGS.append({"agreement": 0.3, "output_bounds": 3.0, "n_blocks": 12, "epsilon": 300.0})
+COPIES = [{"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": 8.0,
+           "sampling": "with_replacement"} for name in AGGREGATORS for bounds in (3.0, None)]
+
+
+@pytest.fixture
+def one_copy(monkeypatch):
+    """Every unit has one copy, so that a pair differs in one block: the premise of the
+    aggregation. What more copies cost is a formula, tested above."""
+    monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
+    monkeypatch.setattr(module, "copied_rows", lambda draws, n_blocks, rate, spread:
+                        _blocks.copied_rows(draws, n_blocks, 60.0, spread))
+
+
+@pytest.mark.parametrize("options", COPIES, ids=str)
+def test_replay_with_copies(options, one_copy):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    audit = replay_audit(SampleAndAggregate(**options), X)
+    groups = np.arange(30) // 2
+    audit += replay_audit(SampleAndAggregate(**options), X, groups=groups)
+    assert audit.violations == []
+    assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", COPIES, ids=str)
+def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    audit = replay_audit(SampleAndAggregate(**options), X, repeats=100)
+    assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
@@ -268,13 +363,46 @@ def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, aggrega
     assert replay_audit(model, X, recordings=2).violations != []
 
 
+def copies_by_position(original):
+    return lambda draws, n_blocks, rate, spread: original(
+        np.sort(draws), n_blocks, rate, spread)
+
+
+def as_many_blocks_as_draws(original):
+    return lambda self, units, session: original(self, units, session)[:max(2, units.size // 4)]
+
+
+def stale(original):
+    return lambda self, entry, plan, **options: self
+
+
+COPY_MUTANTS = [
+    ("copies by position", module, "copied_rows", copies_by_position),
+    ("n / m blocks", CLASS, "_blocks", as_many_blocks_as_draws),
+    ("noise for adding in the ball", _balls, "_mean_sensitivity", halved),
+    ("the inner budget spent from the plan", PrivacySession, "nested", stale),
+]
+
+
+@pytest.mark.parametrize("name, owner, attribute, change", COPY_MUTANTS,
+                         ids=[mutant[0] for mutant in COPY_MUTANTS])
+def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attribute, change):
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    model = SampleAndAggregate(output_bounds=1.0, n_blocks=12, epsilon=8.0,
+                               sampling="with_replacement")
+    assert replay_audit(model, X, recordings=2).violations == []
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
+    assert replay_audit(model, X, recordings=2).violations != []
+
+
 # -- contracts --------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-@pytest.mark.parametrize("aggregator", AGGREGATORS)
-def test_contracts(aggregator):
-    model = SampleAndAggregate(aggregator=aggregator, n_blocks=20)
+@pytest.mark.parametrize("options", [*({"aggregator": name} for name in AGGREGATORS),
+                                     {"sampling": "with_replacement"}], ids=str)
+def test_contracts(options):
+    model = SampleAndAggregate(n_blocks=20, **options)
     for result in check_estimator(model, on_fail=None):
         assert result["status"] != "failed", result["check_name"]
     checks = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
