@@ -282,8 +282,9 @@ def cluster(clients, X_server, n_clusters, *, epsilon, delta=1e-6, n_rows, w_min
     engine = LocalEngine(clients)
     ball = _ball_of(X_server)
     ball = Domain(ball.center, ball.radius + _room(X_server, n_rows, sigma_max))
-    moved = diameter_reduction(session, "diameter", engine, ball, X_server, rho=plan["diameter"].rho,
-                               n_rows=n_rows, w_min=w_min, sigma_max=sigma_max, epsilon=epsilon)
+    moved = diameter_reduction(session, "diameter", engine, ball, X_server,
+                               rho=plan["diameter"].rho, n_rows=n_rows, w_min=w_min,
+                               sigma_max=sigma_max, epsilon=epsilon)
     near = LocalEngine([_Moved(client, ball, moved) for client in clients])
     setup = Setup(n_clusters, X_server.shape[1], moved.domain(n_rows, sigma_max),
                   moved.points + moved.shifts, None, n_lloyd, margin=True)

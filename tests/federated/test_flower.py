@@ -18,6 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_flower_gives_the_same_bits_as_the_local_engine():
     pytest.importorskip("flwr")
     if shutil.which("flower-superlink", path=str(Path(sys.executable).parent)) is None:
@@ -26,9 +27,12 @@ def test_flower_gives_the_same_bits_as_the_local_engine():
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
     found = example.run_flower(2)
-    local = example.make_model("local").fit_clients(
-        [example.make_data(site) for site in range(2)], X_server=example.make_data(-1))
-    assert np.array_equal(np.array(found["centers"]), local.cluster_centers_)
+    assert found.keys() == {"server", "clients"}
+    for noise, fit in found.items():
+        assert np.array_equal(np.array(fit["centers"]), example.fit_here(noise, 2).cluster_centers_)
+        assert [line["kind"] for line in fit["communication"]] == ["moment", "weights", "lift"]
+    centers = [np.array(fit["centers"]) for fit in found.values()]
+    assert not np.array_equal(*centers)
 
 
 class Grid:
