@@ -5,7 +5,8 @@ from ._dp_kmeans import DPKMeans
 from ._dp_one_cluster import DPOneCluster
 from ._dp_one_cluster_kmeans import DPOneClusterKMeans
 from ._dp_outlier_screen import DPOutlierScreen
+from ._interior import IntPointResult, int_point
 from ._k_tuples import KTupleResult, aggregate_k_tuples
 
 __all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen",
-           "KTupleResult", "aggregate_k_tuples"]
+           "IntPointResult", "KTupleResult", "aggregate_k_tuples", "int_point"]
