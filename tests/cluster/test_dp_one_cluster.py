@@ -72,9 +72,49 @@ def test_published_methods_answer_with_a_large_budget():
 
 def test_many_features():
     X, centers, radius = planted(3000, 1500, d=100)
-    for options in ({}, {"center_method": "clip"}):
+    for options in ({}, {"center_method": "clip"}, {"center_method": "pca"}):
         model, miss, ratio = found(X, centers, radius, n_points=1400, random_state=0, **options)
         assert model.status_ == "ok" and miss < 0.5 and ratio < 2
+
+
+def neighbouring_balls(seed, n=4000, d=20, places=3, apart=8.0):
+    """Balls that are a few radii from each other, in many features."""
+    rng = np.random.default_rng(seed)
+    radius, directions = 0.01 * np.sqrt(d), rng.normal(size=(places, d))
+    centers = 0.5 + apart / np.sqrt(2) * radius * directions / np.linalg.norm(
+        directions, axis=1, keepdims=True)
+    ball = rng.normal(size=(n, d))
+    ball *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(ball, axis=1))[:, None]
+    return centers[np.arange(n) % places] + ball, centers, radius
+
+
+def test_several_starts_are_rarely_all_bad():
+    """Boxes of random projections merge such balls one time in three; three starts do not."""
+    failures = {1: 0, 3: 0}
+    for seed in range(8):
+        for n_init in failures:
+            _, miss, ratio = found(*neighbouring_balls(seed), n_points=1200, epsilon=4.0,
+                                   random_state=seed, n_init=n_init)
+            failures[n_init] += miss > 0.5 or ratio > 1.5
+    assert failures[3] == 0 < failures[1]
+
+
+def test_principal_axes_tell_neighbouring_balls_apart():
+    for seed in range(4):
+        _, miss, ratio = found(*neighbouring_balls(seed), n_points=1200, epsilon=4.0,
+                               random_state=seed, center_method="pca")
+        assert miss < 0.5 and ratio < 1.5
+
+
+def test_a_sample_is_as_good_as_all_points():
+    """With the budget that sampling saves: one point in six, and the same answer."""
+    for method in ("exponential", "above_threshold"):
+        X, centers, radius = planted(12000, 6000)
+        model, miss, ratio = found(X, centers, radius, n_points=5500, sample_size=2000,
+                                   radius_method=method, random_state=0)
+        assert model.status_ == "ok" and miss < 0.3 and ratio < 1.2
+        names = [(row["release"], row["mechanism"]) for row in model.privacy_report_.releases]
+        assert ("radius", "approximate DP") in names
 
 
 def test_one_of_two_minorities():
@@ -166,20 +206,21 @@ def test_too_little_data_is_no_error(n):
     ({"radius_method": "best"}, ValueError), ({"center_method": 3}, ValueError),
     ({"radius_grid": "reversed"}, ValueError), ({"min_radius": -1.0}, ValueError),
     ({"min_radius": 9.0}, ValueError), ({"min_radius": 1e-9, "radius_grid": "linear"}, ValueError),
-    ({"sample_size": 0}, ValueError), ({"bounds": (1.0, 0.0)}, ValueError)])
+    ({"sample_size": 0}, ValueError), ({"n_init": 0}, ValueError),
+    ({"bounds": (1.0, 0.0)}, ValueError)])
 def test_bad_parameters_are_named(options, error):
     estimator = DPOneCluster(**{"bounds": (0.0, 1.0), **options})
     with pytest.raises(error, match=next(iter(options))):
         estimator.privacy_plan(2)
 
 
-@pytest.mark.parametrize("center", ["grid", "clip", "paper"])
+@pytest.mark.parametrize("center", ["grid", "pca", "clip", "paper", "three starts"])
 @pytest.mark.parametrize("radius", _good_radius.RADIUS_METHODS)
 def test_every_plan_keeps_to_its_target(radius, center):
     for target in ({"epsilon": 0.1}, {"epsilon": 4.0}, {"rho": 0.3}):
         for bounds in (None, 1.0):
-            estimator = DPOneCluster(radius_method=radius, center_method=center, bounds=bounds,
-                                     **target)
+            route = {"center_method": center} if center != "three starts" else {"n_init": 3}
+            estimator = DPOneCluster(radius_method=radius, bounds=bounds, **route, **target)
             plan = estimator.privacy_plan(30)
             for name, value in target.items():
                 assert 0.99 * value <= getattr(plan, name) <= value * (1 + 1e-9)
@@ -220,7 +261,10 @@ SETTINGS = [
     {"epsilon": 1e4, "radius_method": "rec_concave"},
     {"epsilon": 1e4, "radius_method": "rec_concave", "radius_grid": "linear", "bounds": 4.0},
     {"epsilon": 100.0, "radius_grid": "linear", "bounds": 4.0, "min_radius": 0.05},
-    {"epsilon": 100.0, "center_method": "clip"},
+    {"epsilon": 100.0, "center_method": "clip"}, {"epsilon": 100.0, "center_method": "pca"},
+    {"epsilon": 100.0, "n_init": 2}, {"epsilon": 200.0, "center_method": "clip", "n_init": 3},
+    {"epsilon": 1.0, "n_points": 5, "sample_size": 8},
+    {"epsilon": 1.0, "n_points": 5, "sample_size": 8, "radius_method": "above_threshold"},
     {"epsilon": 1e4, "center_method": "paper", "delta": 0.01},
 ]
 
@@ -294,8 +338,31 @@ def without_noise(session, entry, rows, chosen, center, radius, rho, *, replace=
     return np.rint(points.mean(axis=0))
 
 
-def fresh_coins(session, n, rate):
+def fresh_coins(session, tag, n, rate):
     return np.random.default_rng(n).random(n) < rate
+
+
+def of_the_data(session, entry, rows, chosen):
+    _, axes = np.linalg.eigh(sum(x.T @ x for _, x in rows.chunks()))
+    session.gaussian(entry, np.zeros(rows.n_features), sensitivity=1.0)
+    return np.rint(axes[:, -4:].T * 2.0**20)
+
+
+def of_all_rows(original):
+    def principal(session, entry, rows, chosen):
+        small = float(np.sqrt(rows.squares.max(initial=1.0)))
+        rows.limit, before = small, rows.limit
+        try:
+            return original(session, entry, rows, chosen)
+        finally:
+            rows.limit = before
+
+    return principal
+
+
+def the_best_start(session, entry, rows, found, active):
+    return max(((np.count_nonzero(active & (_balls.squared_distances(rows, center) <= 4e12)),
+                 center, status) for center, _, status in found), key=lambda x: x[0])[1:]
 
 
 def scaled_by_the_data(original):
@@ -343,7 +410,13 @@ MUTANTS = [
      np.random.default_rng(5).normal(size=(30, 2))),
     ("radius of half the sensitivity", _balls, "counts_within", twice, SPREAD,
      np.random.default_rng(6).normal(size=(30, 2))),
-    ("sample by fresh coins", _one_cluster, "anchor_sample", lambda o: fresh_coins,
+    ("axes of the data", _good_center, "_principal", lambda o: of_the_data,
+     {**SPREAD, "center_method": "pca"}, np.random.default_rng(8).normal(size=(30, 3))),
+    ("second moment within the data's reach", _good_center, "_principal", of_all_rows,
+     {**SPREAD, "center_method": "pca"}, np.random.default_rng(8).normal(size=(30, 3))),
+    ("best start taken for free", _one_cluster, "_best", lambda o: the_best_start,
+     {**SPREAD, "n_init": 3}, np.random.default_rng(9).normal(size=(30, 2))),
+    ("sample by fresh coins", _one_cluster, "_sample", lambda o: fresh_coins,
      {**SPREAD, "sample_size": 20, "n_points": 29},
      1e-3 * np.random.default_rng(7).normal(size=(30, 2))),
 ]
