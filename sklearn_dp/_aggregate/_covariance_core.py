@@ -32,7 +32,7 @@ BLOCK_LIMIT = 2000
 """Number of blocks up to which comparing all pairs is a matter of seconds."""
 
 _CORE, _SIZE, _MATRIX = "covariance core", "covariance core size", "core covariance"
-_SHARES = {_CORE: (0.72, 0.6), _SIZE: (0.04, 0.2), _MATRIX: (0.24, 0.2)}  # of rho and of delta
+_SHARES = {_CORE: (0.72, 0.5), _SIZE: (0.04, 0.2), _MATRIX: (0.24, 0.3)}  # of rho and of delta
 _DISTANCES = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
 _FRIENDS, _KEPT = 0.95, 0.9  # a block that matches so many should survive with this probability
 _WIDEST = 0.25  # eta sqrt(d): eigenvalues then are released up to a factor of about 2
@@ -73,13 +73,13 @@ class CoreStage:
     def spread(self):
         """k with ``Avg / (1 + k/n) <= Avg' <= (1 + k/n) Avg`` for cores of size n.
 
-        With c = (1 + g)^2 - 1, any two elements satisfy X <= (1 + c) Y. Replacing X by Y changes
-        n Avg by X - Y <= c Y <= c (1 + c) Avg', and vice versa. Adding X to n - 1 others, n Avg =
-        (n - 1) Avg' + X with Avg'/(1 + c) <= X <= (1 + c) Avg', so that Avg <= (1 + c/n) Avg' and
-        Avg >= (1 - c / ((1 + c) n)) Avg' >= Avg' / (1 + c/n).
+        With k = (1 + g)^2 - 1, any two elements satisfy X <= (1 + k) Y. With Y in the place of X,
+        n (Avg - Avg') = X - Y. Of X <= (1 + k) Y take the share 1 / (1 + k), of
+        X <= (1 + k) Avg' the rest: X <= Y + k Avg'. The other way round it is the same. With X
+        added to n - 1 others, n Avg = (n - 1) Avg' + X and Avg' / (1 + k) <= X <= (1 + k) Avg', so
+        that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n).
         """
-        excess = (1 + self.distance) ** 2 - 1
-        return excess * (1 + excess) * _UP
+        return ((1 + self.distance) ** 2 - 1) * _UP
 
     def eta(self, size, d):
         """The noise for a released core size, or None where it would say nothing."""
@@ -259,6 +259,12 @@ def friend_counts(matrices, distance):
     A Cholesky decomposition of (1 + g) S - S' less a multiple of the identity that exists in
     floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces.
     """
+    # What is not definite may overflow on the way; that must not show.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _counts(matrices, distance)
+
+
+def _counts(matrices, distance):
     stack = np.moveaxis(matrices.astype(np.float64), 0, -1).copy()
     traces = sum(stack[i, i] for i in range(len(stack)))
     t = stack.shape[-1]
