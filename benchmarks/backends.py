@@ -1,0 +1,110 @@
+"""Private k-means on joblib's backends: the same bits, and what they take.
+
+    pip install 'sklearn-dp[distributed]'
+    python benchmarks/backends.py
+
+DPKTupleKMeans, rho = 2, on 100,000 rows in ten dimensions, ten clusters; two workers of one thread
+each on the same machine. Seconds of the second fit, when the workers are up: "wall", and "CPU" of
+the process and all its descendants. Writes doc/benchmarks/backends.md.
+"""
+
+import argparse
+import contextlib
+import os
+import time
+import warnings
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+import psutil  # noqa: E402
+from joblib import parallel_backend  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.datasets import make_blobs  # noqa: E402
+
+from sklearn_dp import DPKTupleKMeans  # noqa: E402
+
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "backends.md"
+WORKERS = 2
+INNER = {"default": None, "KMeans(n_init=3)": KMeans(10, n_init=3)}
+
+
+@contextlib.contextmanager
+def local(name):
+    with parallel_backend(name, n_jobs=WORKERS):
+        yield
+
+
+@contextlib.contextmanager
+def dask():
+    from dask.distributed import Client
+
+    with Client(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as client:
+        client.wait_for_workers(WORKERS)
+        with parallel_backend("dask"):
+            yield
+
+
+@contextlib.contextmanager
+def ray():
+    import ray as library
+    from ray.util.joblib import register_ray
+
+    library.init(num_cpus=WORKERS, include_dashboard=False, log_to_driver=False)
+    register_ray()
+    try:
+        with parallel_backend("ray"):
+            yield
+    finally:
+        library.shutdown()
+
+
+BACKENDS = {"one process": contextlib.nullcontext, "threading": lambda: local("threading"),
+            "loky": lambda: local("loky"), "dask": dask, "ray": ray}
+
+
+def cpu():
+    """CPU seconds of this process and of all that descend from it."""
+    total, own = 0.0, psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def measure(start, model, X):
+    with start():
+        model.fit(X)
+        wall, used = time.perf_counter(), cpu()
+        model.fit(X)
+        return time.perf_counter() - wall, cpu() - used, model.cluster_centers_
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=list(BACKENDS), action="append")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    X, _ = make_blobs(100_000, 10, centers=10, center_box=(-1, 1), cluster_std=0.05,
+                      random_state=0)
+    lines = ["| inner | backend | wall s | CPU s | the same bits |", "|---|---|--:|--:|---|"]
+    known = {}
+    for inner, estimator in INNER.items():
+        model = DPKTupleKMeans(10, rho=2.0, bounds=4.0, inner=estimator, random_state=0)
+        for name in options.only or BACKENDS:
+            wall, used, centers = measure(BACKENDS[name], model, X)
+            same = np.array_equal(known.setdefault(inner, centers), centers)
+            lines.append(f"| {inner} | {name} | {wall:.2f} | {used:.2f} "
+                         f"| {'yes' if same else 'NO'} |")
+            print(lines[-1], model.path_, flush=True)
+    OUTPUT.write_text("# Backends\n\n" + "\n".join(__doc__.splitlines()[1:]).strip()
+                      + "\n\n" + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
