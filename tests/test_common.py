@@ -95,7 +95,7 @@ def test_scikit_learn_checks(estimator, check):
 # Two rounds make the same releases as eight, in the same way: the checks that fit hundreds of
 # times do with them here, and take the defaults in `make audit`.
 FEW_ROUNDS = {"DPOneClusterKMeans": {"n_clusters": 2}}
-DEAR = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data"}
+DEAR = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data", "check_pickle"}
 
 
 def our_checks():
