@@ -1,39 +1,73 @@
-"""DPGaussianMixture on separated components, beside no privacy and a naive private pipeline.
+"""DPGaussianMixture on separated components and real tables, beside rivals and no privacy.
 
-Run ``python benchmarks/mixture.py``; it prints its tables and writes ``doc/benchmarks/mixture.md``
-and ``doc/images/mixture.png``. Takes about half an hour on one core; ``--quick`` leaves out the
-larger cells and makes 3 runs.
+    python benchmarks/mixture.py                    # everything that is missing; an hour or two
+    python benchmarks/mixture.py --parts cells --match "^2, 2" --runs 3
+    python benchmarks/mixture.py --data FOLDER      # or the variable SKLEARN_DP_DATA: more tables
+
+Writes doc/benchmarks/mixture.csv, .md and doc/images/mixture.png, mixture_labels.png (`--output`
+for another folder). A row is a run of a method; what the file holds already is left out, so an
+interrupted run can go on. Each seed is a new mixture (real tables: a new split and new noise).
+
+Parts:
+  cells   k components in d dimensions: random rotations, eigenvalues of covariances in [0.2, 1],
+          the largest 1; separation is the least distance of means, all within the radius. Error:
+          total variation of the worst component (Monte Carlo), and of the mixture. "found": each
+          mean has one within 3 standard deviations. "naive": private k-means on half of the budget,
+          then a noisy Gram matrix of each cluster within the bounds. "labelled": the moments of the
+          rows of each component, without privacy.
+  labels  five standard normals about points of {1, 2}^d: rows with a wrong label of fresh ones, and
+          of the true mixture (Bayes).
+  real    mean log-density of rows that were held out, over that of GaussianMixture.
+  speed   CPU seconds at n = 1e5, d = 10, k = 5 beside GaussianMixture(n_init=5).
 """
 
 import argparse
+import csv
+import os
+import re
 import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import multivariate_normal
-from sklearn.mixture import GaussianMixture
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from sklearn_dp import DPKMeans
-from sklearn_dp.exceptions import UtilityWarning
-from sklearn_dp.mixture import DPGaussianMixture
+import numpy as np  # noqa: E402
+from scipy.optimize import linear_sum_assignment  # noqa: E402
+from scipy.stats import multivariate_normal  # noqa: E402
+from sklearn.datasets import load_digits, load_wine  # noqa: E402
+from sklearn.mixture import GaussianMixture  # noqa: E402
+from sklearn.model_selection import train_test_split  # noqa: E402
 
-DOC = Path(__file__).parents[1] / "doc"
+from sklearn_dp import DPPCA, DPKMeans  # noqa: E402
+from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
+from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
+
+DOC = Path(__file__).resolve().parents[1] / "doc"
 CELLS = [  # k, d, separation, n, epsilon, radius
     (3, 2, 12, 20000, 1.0, 200.0), (3, 2, 12, 20000, 1.0, 1e6), (3, 2, 12, 20000, 0.2, 200.0),
-    (3, 2, 12, 20000, 8.0, 200.0), (2, 2, 10, 1000, 1.0, 200.0), (5, 2, 10, 5000, 1.0, 200.0),
-    (4, 10, 12, 50000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, None), (4, 10, 4, 100000, 1.0, 200.0),
-    (8, 10, 12, 200000, 1.0, 200.0), (4, 30, 12, 100000, 1.0, 200.0)]
+    (3, 2, 12, 20000, 8.0, 200.0), (3, 2, 6, 20000, 1.0, 200.0), (2, 2, 10, 3000, 1.0, 200.0),
+    (2, 2, 10, 1000, 1.0, 200.0), (5, 2, 10, 5000, 1.0, 200.0), (5, 2, 10, 5000, 1.0, 1e6),
+    (4, 10, 12, 20000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, None),
+    (4, 10, 4, 100000, 1.0, 200.0), (8, 10, 12, 200000, 1.0, 200.0),
+    (8, 10, 6, 200000, 1.0, 200.0), (4, 30, 12, 100000, 1.0, 200.0)]
+METHODS = ("coreset", "partition", "k_tuples", "naive", "labelled")
+DIMENSIONS = (16, 32, 64, 128, 256)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+FIELDS = ("part", "cell", "method", "seed", "found", "largest", "mixture", "weight", "loss",
+          "seconds", "path")
 
 
 class Truth:
     """Rotated components, eigenvalues in [0.2, 1]; separation is the least distance of means."""
 
-    def __init__(self, k, d, separation, rng):
-        means = rng.normal(size=(k, d))
-        self.means = means * separation / np.linalg.norm(
-            means[:, None] - means, axis=2)[np.triu_indices(k, 1)].min()
+    def __init__(self, k, d, separation, rng, radius=np.inf):
+        self.means = None
+        while self.means is None or np.linalg.norm(self.means, axis=1).max() > radius - 10:
+            means = rng.normal(size=(k, d))
+            self.means = means * separation / np.linalg.norm(
+                means[:, None] - means, axis=2)[np.triu_indices(k, 1)].min()
         self.covariances = np.empty((k, d, d))
         for j in range(k):
             rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -62,14 +96,14 @@ class Truth:
         for i, j in zip(*pairs, strict=True):
             true = multivariate_normal(self.means[i], self.covariances[i])
             x = true.rvs(size=10000, random_state=rng)
-            ratio = np.exp(laws[j].logpdf(x) - true.logpdf(x))
-            worst = max(worst, float(np.maximum(0, 1 - ratio).mean()))
+            ratio = np.exp(np.minimum(laws[j].logpdf(x) - true.logpdf(x), 0.0))
+            worst = max(worst, float((1 - ratio).mean()))
         X, _ = self.draw(10000, rng)
         mixture = sum(w * law.pdf(X) for w, law in zip(weights, laws, strict=True))
         true = self.density(X)
         return np.array([cost[pairs].max() < 3, worst, np.maximum(0, 1 - mixture / true).mean(),
                          np.abs(weights[pairs[1]] - 1 / len(self.means)).max(),
-                         np.log(np.maximum(mixture, 1e-300)).mean() - np.log(true).mean()])
+                         np.log(true).mean() - np.log(np.maximum(mixture, 1e-300)).mean()])
 
 
 def naive(X, k, epsilon, radius, rng):
@@ -90,68 +124,257 @@ def naive(X, k, epsilon, radius, rng):
     return weights / weights.sum(), model.cluster_centers_, np.array(covariances)
 
 
-def plain(X, labels, k):
+def labelled(X, labels, k):
     parts = [X[labels == j] for j in range(k)]
     return (np.array([len(part) for part in parts]) / len(X),
             np.array([part.mean(axis=0) for part in parts]),
             np.array([np.cov(part.T) for part in parts]))
 
 
-def run(cell, seed):
+# -- parts: each yields (cell, method, seed, run), of which `run` gives a row of the table
+
+
+def cells(options):
+    for cell in CELLS:
+        for seed in range(options.runs):
+            for method in METHODS:
+                yield ", ".join(map(str, cell)), method, seed, lambda cell=cell, seed=seed, \
+                    method=method: run_cell(cell, seed, method)
+
+
+def run_cell(cell, seed, method):
     k, d, separation, n, epsilon, radius = cell
     rng = np.random.default_rng(seed)
-    truth = Truth(k, d, separation, rng)
+    truth = Truth(k, d, separation, rng, radius or np.inf)
     X, labels = truth.draw(n, rng)
-    start = time.process_time()
-    model = DPGaussianMixture(k, epsilon=epsilon, bounds=radius).fit(X)
+    path, start = "", time.process_time()
+    if method == "naive":
+        found = naive(X, k, epsilon, radius or 200.0, rng)
+    elif method == "labelled":
+        found = labelled(X, labels, k)
+    else:
+        model = DPGaussianMixture(k, epsilon=epsilon, bounds=radius, method=method).fit(X)
+        found, path = (model.weights_, model.means_, model.covariances_), model.path_
     seconds = time.process_time() - start
-    out = [truth.errors(model.weights_, model.means_, model.covariances_, rng),
-           truth.errors(*plain(X, labels, k), rng),
-           truth.errors(*naive(X, k, epsilon, radius or 200.0, rng), rng)]
-    return out, seconds
+    values = truth.errors(*found, rng)
+    return dict(zip(("found", "largest", "mixture", "weight", "loss"), values.tolist(),
+                    strict=True)) | {"seconds": seconds, "path": path}
 
 
-def table(cells, runs):
-    lines = ["| k, d, separation, n | epsilon | radius | found | largest TV (worst run) | labelled "
-             "rows, no privacy | mixture TV | weight error | log-density lost | naive: largest TV |"
-             " CPU s |", "|---|---|---|---|---|---|---|---|---|---|---|"]
-    for cell in cells:
-        results = [run(cell, seed) for seed in range(runs)]
-        ours, base, rival = (np.array([r[0][i] for r in results]) for i in range(3))
-        middle = np.median(ours, axis=0)
-        lines.append(
-            f"| {', '.join(map(str, cell[:4]))} | {cell[4]:g} | {cell[5]} | {ours[:, 0].mean():.0%}"
-            f" | {middle[1]:.3f} ({ours[:, 1].max():.3f}) | {np.median(base[:, 1]):.3f} | "
-            f"{middle[2]:.3f} | {middle[3]:.4f} | {-middle[4]:.4f} | {np.median(rival[:, 1]):.2f} "
-            f"| {np.mean([r[1] for r in results]):.1f} |")
-        print(lines[-1], flush=True)
-    return lines
+def labels(options):
+    for d in DIMENSIONS:
+        for seed in range(min(options.runs, 3)):
+            for method in ("coreset", "k_tuples", "partition", "Bayes"):
+                yield f"{d}, {options.rows}", method, seed, lambda d=d, seed=seed, \
+                    method=method: run_labels(d, options.rows, seed, method)
 
 
-def speed():
-    """CPU time at n = 1e5, d = 10, k = 5, beside GaussianMixture(n_init=5)."""
+def run_labels(d, n, seed, method, k=5):
+    rng = np.random.default_rng(seed)
+    means = rng.integers(1, 3, size=(k, d)).astype(np.float64)
+    label, fresh = rng.integers(k, size=n), rng.integers(k, size=20000)
+    test = means[fresh] + rng.normal(size=(len(fresh), d))
+    start, path, found = time.process_time(), "", means
+    if method != "Bayes":
+        X = rng.normal(size=(n, d))
+        X += means[label]
+        start = time.process_time()
+        model = DPGaussianMixture(k, covariance_type="spherical", method=method,
+                                  bounds=10 * np.sqrt(d)).fit(X)
+        path, predicted = model.path_, model.predict(test)
+    else:
+        predicted = ((test[:, None] - found) ** 2).sum(axis=2).argmin(axis=1)
+    seconds = time.process_time() - start
+    table = np.zeros((k, k))
+    np.add.at(table, (fresh, predicted), 1)
+    right = table[linear_sum_assignment(-table)].sum() / len(test)
+    return {"loss": 1 - right, "seconds": seconds, "path": path}
+
+
+def tables(options):
+    """Name, rows, components, and the scaling by public ranges."""
+    wine = load_wine()
+    low = np.array([11, 0.5, 1, 10, 70, 0.5, 0, 0, 0, 1, 0.4, 1, 250])
+    high = np.array([15, 6, 3.5, 30, 170, 4, 6, 1, 4, 13, 2, 4, 1700])
+    yield "wine, 2 features", (wine.data[:, [0, 6]] - low[[0, 6]]) / (high - low)[[0, 6]], 3
+    yield "digits after DPPCA(8)", load_digits().data / 16, 10
+    folder = options.data or os.environ.get("SKLEARN_DP_DATA")
+    for name, k in (("s1", 15), ("unbalance", 8), ("letter16", 10), ("credit_default", 5),
+                    ("acs_20states", 8), ("cabs_sf", 10)) if folder else ():
+        file = Path(folder) / f"{name}.npz"
+        if file.exists():
+            with np.load(file, allow_pickle=False) as archive:
+                X, ends = archive["X"].astype(float), [archive["bounds_lo"], archive["bounds_hi"]]
+            yield name, (X - ends[0]) / (ends[1] - ends[0]), k
+
+
+def real(options):
+    for name, X, k in tables(options):
+        for epsilon in EPSILONS:
+            for seed in range(min(options.runs, 5)):
+                for form in ("full", "diag"):
+                    yield f"{name}, {epsilon:g}", form, seed, lambda X=X, k=k, epsilon=epsilon, \
+                        seed=seed, form=form, name=name: run_real(X, k, epsilon, seed, form, name)
+
+
+def run_real(X, k, epsilon, seed, form, name):
+    """The scores are of the rows plus a little public noise: many columns are discrete."""
+    X = np.clip(X, 0, 1) + np.random.default_rng(seed).normal(scale=0.01, size=X.shape)
+    train, test = train_test_split(X, test_size=0.25, random_state=seed)
+    share = epsilon
+    if "DPPCA" in name:
+        share = epsilon * 0.9
+        pca = DPPCA(8, epsilon=epsilon * 0.1, bounds=(0.0, 1.0)).fit(train)
+        train, test = pca.transform(train), pca.transform(test)
+    start = time.process_time()
+    model = DPGaussianMixture(k, covariance_type=form, epsilon=share).fit(train)
+    seconds = time.process_time() - start
+    plain = GaussianMixture(k, covariance_type=form, n_init=2, random_state=0).fit(train)
+    return {"loss": plain.score(test) - model.score(test), "mixture": plain.score(test),
+            "seconds": seconds, "path": model.path_}
+
+
+def speed(options):
+    for method in ("auto", "k_tuples", "partition", "GaussianMixture(n_init=5)"):
+        yield "5, 10, 12, 100000", method, 0, lambda method=method: run_speed(method)
+
+
+def run_speed(method):
     rng = np.random.default_rng(0)
     X, _ = Truth(5, 10, 12, rng).draw(100000, rng)
-    times = []
-    for model in (DPGaussianMixture(5), GaussianMixture(5, n_init=5)):
-        start = time.process_time()
-        model.fit(X)
-        times.append(time.process_time() - start)
-    return "CPU seconds at n = 1e5, d = 10, k = 5: {:.2f}; GaussianMixture(n_init=5): {:.2f}." \
-        .format(*times)
+    model = GaussianMixture(5, n_init=5) if "(" in method else DPGaussianMixture(5, method=method)
+    start = time.process_time()
+    model.fit(X)
+    return {"seconds": time.process_time() - start}
 
 
-def picture():
+PARTS = {"cells": cells, "labels": labels, "real": real, "speed": speed}
+
+
+# -- tables and pictures -------------------------------------------------------------------------
+
+
+def read(path):
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(path, row):
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def grouped(rows, part):
+    found = defaultdict(list)
+    for row in rows:
+        if row["part"] == part:
+            found[row["cell"], row["method"]].append(row)
+    return found
+
+
+def numbers(rows, field):
+    return np.array([float(row[field]) for row in rows])
+
+
+def cell_table(rows):
+    yield ("| k, d, separation, n, epsilon, radius | method | runs | found | largest TV (worst) "
+           "| mixture TV | weight error | log-density lost | CPU s |")
+    yield "|---|---|---|---|---|---|---|---|---|"
+    found = grouped(rows, "cells")
+    for cell in CELLS:
+        name = ", ".join(map(str, cell))
+        for method in METHODS:
+            if part := found.get((name, method)):
+                middle = {field: np.median(numbers(part, field)) for field in
+                          ("largest", "mixture", "weight", "loss", "seconds")}
+                yield (f"| {name} | {method} | {len(part)} | {numbers(part, 'found').mean():.0%} | "
+                       f"{middle['largest']:.3f} ({numbers(part, 'largest').max():.3f}) | "
+                       f"{middle['mixture']:.3f} | {middle['weight']:.4f} | {middle['loss']:.4f} | "
+                       f"{middle['seconds']:.2f} |")
+
+
+def label_table(rows):
+    found = grouped(rows, "labels")
+    methods = [m for m in ("coreset", "k_tuples", "partition", "Bayes")
+               if any(key[1] == m for key in found)]
+    yield f"| d, n | {' | '.join(methods)} |"
+    yield f"|---|{'---|' * len(methods)}"
+    for cell in dict.fromkeys(key[0] for key in found):
+        values = [f"{np.median(numbers(found[cell, m], 'loss')):.4f}" if (cell, m) in found else "-"
+                  for m in methods]
+        yield f"| {cell} | {' | '.join(values)} |"
+
+
+def real_table(rows):
+    found = grouped(rows, "real")
+    yield "| table, epsilon | no privacy, full | lost, full | no privacy, diag | lost, diag |"
+    yield "|---|---|---|---|---|"
+    for cell in dict.fromkeys(key[0] for key in found):
+        values = [f"{np.median(numbers(found[cell, form], field)):.2f}"
+                  for form in ("full", "diag") if (cell, form) in found
+                  for field in ("mixture", "loss")]
+        yield f"| {cell} | {' | '.join(values)} |"
+
+
+def speed_table(rows):
+    yield "| method | CPU seconds |"
+    yield "|---|---|"
+    for (_, method), part in grouped(rows, "speed").items():
+        yield f"| {method} | {np.median(numbers(part, 'seconds')):.2f} |"
+
+
+def page(rows, output):
+    lines = ["# Gaussian mixtures", "",
+             "By `python benchmarks/mixture.py`, whose head says what is measured; medians of the "
+             "runs, delta = 1e-6, one thread.", "",
+             "![Ellipses of private and other components](../images/mixture.png)", "",
+             "## Separated, rotated components", "", *cell_table(rows), "",
+             "## Labels in many dimensions", "",
+             "Share of fresh rows with a wrong label; five standard normals about points of "
+             "{1, 2}^d, epsilon = 1.", "", "![Labels](../images/mixture_labels.png)", "",
+             *label_table(rows), "", "## Held-out log-density of real tables", "",
+             "Nats per row: of the non-private mixture, and how much less the private one has.", "",
+             *real_table(rows), "", "## Time", "", "n = 1e5, d = 10, k = 5.", "",
+             *speed_table(rows), ""]
+    (output / "benchmarks" / "mixture.md").write_text("\n".join(lines))
+
+
+def pictures(rows, output):
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    figure, axis = plt.subplots(figsize=(6, 5))
+    draw_ellipses(axis)
+    figure.tight_layout()
+    figure.savefig(output / "images" / "mixture.png", dpi=110)
+    figure, axis = plt.subplots(figsize=(6, 4))
+    found = grouped(rows, "labels")
+    for method in ("coreset", "k_tuples", "partition", "Bayes"):
+        points = sorted((int(cell.split(",")[0]), np.median(numbers(part, "loss")))
+                        for (cell, name), part in found.items() if name == method)
+        if points:
+            axis.plot(*zip(*points, strict=True), "o-" if method != "Bayes" else "k--",
+                      label=method)
+    axis.set(xscale="log", xlabel="features", ylabel="share of wrong labels")
+    if found:
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(output / "images" / "mixture_labels.png", dpi=110)
+
+
+def draw_ellipses(axis):
     rng = np.random.default_rng(4)
     truth = Truth(5, 2, 8, rng)
     X, _ = truth.draw(5000, rng)
     model, other = DPGaussianMixture(5, epsilon=1.0).fit(X), GaussianMixture(5, n_init=5).fit(X)
-    figure, axis = plt.subplots(figsize=(6, 5))
     axis.plot(*X.T, ".", ms=1, color="0.75")
     turn = np.linspace(0, 2 * np.pi, 100)
     circle = 2.0 * np.stack([np.cos(turn), np.sin(turn)])
@@ -163,29 +386,33 @@ def picture():
             label = None
     axis.legend()
     axis.set_aspect("equal")
-    figure.tight_layout()
-    figure.savefig(DOC / "images" / "mixture.png", dpi=110)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rows", type=int, default=250000, help="of the part 'labels'")
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--match", default="", help="regular expression for 'cell | method'")
+    parser.add_argument("--data", help="folder with more tables")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="start nothing after this")
+    parser.add_argument("--output", type=Path, default=DOC)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UtilityWarning)
-    picture()
-    clock = speed()
-    print(clock, flush=True)
-    cells = [cell for cell in CELLS if not options.quick or cell[3] * cell[1] <= 500000]
-    runs = 3 if options.quick else options.runs
-    flag = "--quick" if options.quick else f"--runs {runs}"
-    head = ["# Gaussian mixtures", "",
-            f"Separated, rotated components by `python benchmarks/mixture.py {flag}`; medians of "
-            f"{runs} runs, delta = 1e-6.",
-            "Naive: private k-means, then a noisy Gram matrix of each cluster within the bounds.",
-            "", clock, "", "![Ellipses of private and other components](../images/mixture.png)", ""]
-    (DOC / "benchmarks" / "mixture.md").write_text(
-        "\n".join([*head, *table(cells, runs), ""]))
+    path, start = options.output / "benchmarks" / "mixture.csv", time.monotonic()
+    done = {(row["part"], row["cell"], row["method"], row["seed"]) for row in read(path)}
+    for part in options.parts:
+        for cell, method, seed, run in PARTS[part](options):
+            key = (part, cell, method, str(seed))
+            if key in done or not re.search(options.match, f"{cell} | {method}"):
+                continue
+            if time.monotonic() - start > options.seconds:
+                break
+            append(path, dict(zip(FIELDS, key, strict=False)) | run())
+    rows = read(path)
+    page(rows, options.output)
+    pictures(rows, options.output)
 
 
 if __name__ == "__main__":

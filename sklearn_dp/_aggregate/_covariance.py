@@ -237,13 +237,19 @@ class _Release:
     noise: np.ndarray  # standard deviation of a diagonal entry of `seconds`, (k,)
 
 
-def _shares(rho, radius, d, centered):
-    """Sums and second moments in the ratio that makes the sum of their squared errors least."""
+def _shares(rho, radius, d, centered, form="full", k=1):
+    """Sums and second moments in the ratio that makes the sum of their squared errors least.
+
+    The loss of a component is about |mean error|^2 / 2 + |covariance error|_F^2 / 4, where it is
+    whitened; what is seen of a form with fewer entries needs less.
+    """
     counts = _COUNT_SHARE * rho
     rest = (rho - counts) * (1 - 1e-12)
     if centered:
         return _Shares(counts, None, rest)
-    ratio = 2 / (radius * math.sqrt(d + 1))
+    entries = {"diag": d, "spherical": 1 / d, "tied": d * (d + 1) / 2 / k**2}.get(
+        form, d * (d + 1) / 2)
+    ratio = math.sqrt(2 * d / entries) / radius
     return _Shares(counts, rest * ratio / (1 + ratio), rest / (1 + ratio))
 
 
@@ -497,7 +503,8 @@ class _Context:
     def round(self, ellipsoids, weights, radius, rho, *, last):
         """One round of releases. Returns components, what is seen, and what may yet come out."""
         exact = exact_moments(self.rows, self.units, ellipsoids, weights, radius, self.form)
-        shares = _shares(rho, radius, self.rows.n_features, self.centered)
+        shares = _shares(rho, radius, self.rows.n_features, self.centered, self.form,
+                         len(ellipsoids))
         release = _release(self.session, self.prefix, exact, radius, shares, self.form)
         results = [
             _updated(replace(e, square=radius**2), *values, self.form, self.rows.ball, last, past)

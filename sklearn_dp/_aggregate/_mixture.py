@@ -21,19 +21,22 @@ from ._covariance import (
 from ._engine import engine_entries, fit_engine
 from ._location import locate, location_entries
 from ._mixture_partition import partition_entries, partition_parts
-from ._mixture_parts import Parts
+from ._mixture_parts import Parts, integer_centers
 from ._mixture_spherical import spherical_entries, spherical_parts
-from ._mixture_tuples import enough_rows, integer_centers, tuple_parts, tuple_stage
+from ._mixture_tuples import enough_rows, tuple_parts, tuple_stage
 from ._rows import nearest, to_centers
 
 __all__ = ["MixtureResult", "failure_delta", "fit_mixture", "mixture_entries"]
 
 _PREFIX = "partition/"
-_RADII = "component radii"
+_RADII, _MOMENTS = "component radii", "component moments"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
 _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
 _BINS, _RATIO = 44, math.sqrt(2.0)
+_EMPTY = 0.05  # of an average component
+_COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
+_LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
 _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
@@ -175,10 +178,14 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
         parts = _parts(session, X, units, place, settings, budget, progress)
         start = _start(parts, place)
     rows, labels = parts.rows, parts.labels
+    faint = _faint(parts.session, len(start), place.size)
 
     def assign(ellipsoids, number):
-        return (_hard(labels, len(ellipsoids)) if number == 0 and labels is not None
-                else component_weights(rows, ellipsoids))
+        if number == 0 and labels is not None:
+            return _hard(labels, len(ellipsoids))
+        if number == 1:
+            ellipsoids[:] = split_widest(ellipsoids, faint, rows.ball)  # before it is released of
+        return component_weights(rows, ellipsoids)
 
     ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
                               form=settings.form, least_rounds=_LEAST_ROUNDS,
@@ -208,6 +215,53 @@ def _parts(session, X, units, place, settings, budget, progress):
     progress("partition")
     centers = integer_centers(found.centers, place.rows, place.domain)
     return Parts(session, place.rows, units, centers, nearest(place.rows, centers)[0], "coreset")
+
+
+def _faint(session, k, size):
+    """What a component without rows seldom seems to weigh after the first round."""
+    sd = noise_sd(session.remaining(_MOMENTS) * _COUNTED)
+    return _EMPTY * size / k + 2 * sd
+
+
+def split_widest(ellipsoids, faint, ball):
+    """Where a component is next to empty and another one much longer than wide, halve that one.
+
+    Post-processing. The partition then has put one centre in the middle of two components.
+
+    Parameters
+    ----------
+    ellipsoids : list of Ellipsoid
+    faint : float
+        Weight below which a component is next to empty.
+    ball : float
+        Radius of the ball that centres are in.
+
+    Returns
+    -------
+    ellipsoids : list of Ellipsoid
+    """
+    found = list(ellipsoids)
+    for _ in found:
+        empty = int(np.argmin([e.weight for e in found]))
+        usual = np.median([np.median(e.scales) for e in found if e.weight > faint] or [np.inf])
+        length = [e.scales.max() if e.weight > 2 * faint else 0.0 for e in found]
+        longest = int(np.argmax(length))
+        if found[empty].weight > faint or length[longest] < _LONG * usual:
+            break
+        found[empty], found[longest] = _halves(found[longest], usual, ball)
+    return found
+
+
+def _halves(ellipsoid, width, ball):
+    """Two components where one has been, on its longest axis."""
+    j = int(np.argmax(ellipsoid.scales))
+    step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
+    scales = ellipsoid.scales.copy()
+    scales[j] = min(scales[j], width)
+    for center in (ellipsoid.center + step, ellipsoid.center - step):
+        center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
+        yield dataclasses.replace(ellipsoid, center=center, scales=scales,
+                                  weight=ellipsoid.weight / 2)
 
 
 def _hard(labels, k):

@@ -6,7 +6,8 @@ import numpy as np
 
 from .._privacy._mechanisms import Units
 
-__all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "representatives"]
+__all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "integer_centers",
+           "representatives"]
 
 METHODS = ("coreset", "k_tuples", "partition")
 
@@ -94,3 +95,10 @@ def representatives(session, X, units):
     low = session.unit_draws(units.size) & np.uint64(2**32 - 1)
     which = ((low * members.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
     return X[order[np.cumsum(members) - members + which]], Units(units.size)
+
+
+def integer_centers(points, rows, domain):
+    """Points in lengths as integers about the centre of a domain, in the ball of its rows."""
+    centers = np.rint((points - domain.center) / rows.unit)
+    length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
+    return np.rint(centers * np.minimum(1.0, rows.ball / length))

@@ -9,7 +9,8 @@ References
 ----------
 .. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
    learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 1 (PEGME), always with k
-   balls, with halves that are drawn unit by unit, and with each row in one ball only.
+   balls, with halves that are drawn unit by unit, and with each row in one ball only. Where that
+   algorithm would give up, a private coreset of the second half answers.
 """
 
 import dataclasses
@@ -20,7 +21,8 @@ import numpy as np
 from .._privacy._mechanisms import Units
 from .._privacy._session import PlanEntry
 from ._balls import squared_distances
-from ._mixture_parts import Parts, representatives
+from ._engine import engine_entries, fit_engine
+from ._mixture_parts import Parts, integer_centers, representatives
 from ._one_cluster import Search, fit_one_cluster, one_cluster_entries
 from ._pca import second_moment
 from ._rows import Rows, nearest
@@ -28,6 +30,7 @@ from ._rows import Rows, nearest
 __all__ = ["spherical_entries", "spherical_parts"]
 
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
+_ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension
 _BASIS_STEPS = 2.0**20
 _SAFE = 1 - 1e-9
@@ -42,9 +45,11 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
                                  sensitivity="squared radius in Frobenius norm",
                                  paths=(_FIRST,)))
     k = settings.n_components
-    for number in range(k):
-        entries += [dataclasses.replace(entry, paths=(_SECOND,)) for entry in one_cluster_entries(
-            rho / k * _SAFE, delta / k * _SAFE, _SEARCH, f"{prefix}ball {number}/")]
+    engine, balls = _ENGINE_SHARE * rho, (1 - _ENGINE_SHARE) * rho
+    found = [one_cluster_entries(balls / k * _SAFE, delta / k * _SAFE, _SEARCH,
+                                 f"{prefix}ball {number}/") for number in range(k)]
+    found.append(engine_entries(engine, n_features, bounds_known=True, prefix=prefix))
+    entries += [dataclasses.replace(entry, paths=(_SECOND,)) for part in found for entry in part]
     return tuple(entries)
 
 
@@ -76,12 +81,16 @@ def spherical_parts(session, X, units, place, settings, prefix, progress):
     session, second = session.part(_SECOND), units.spread(coins)
     balls = _balls(session, _projected(rows, axes), coins, place, settings, prefix)
     progress("partition")
-    rows = Rows.quantise(X[second], place.domain)
+    X, units = X[second], units.take(second)
+    rows = Rows.quantise(X, place.domain)
+    if any(ball.status != "ok" for ball in balls):
+        found = fit_engine(session, X, units, place.domain, settings.n_components, prefix=prefix)
+        centers = integer_centers(found.centers, rows, place.domain)
+        return Parts(session, rows, units, centers, nearest(rows, centers)[0],
+                     "partition, then coreset")
     centers = np.array([ball.center for ball in balls])
     labels = _first_near(_projected(rows, axes), centers, balls)
-    found = all(ball.status == "ok" for ball in balls)
-    return Parts(session, rows, units.take(second), _lifted(centers, axes, rows), labels,
-                 "partition", "ok" if found else "fewer than n_components balls were found")
+    return Parts(session, rows, units, _lifted(centers, axes, rows), labels, "partition")
 
 
 def _axes(session, entry, rows, chosen, place, settings):

@@ -22,12 +22,12 @@ from sklearn.pipeline import make_pipeline
 
 from ._blocks import fit_blocks
 from ._engine import fit_engine
-from ._mixture_parts import Parts, half_of_rows
+from ._mixture_parts import Parts, half_of_rows, integer_centers
 from ._rows import Rows, nearest
 from ._tuple_stage import TupleStage
 from ._weighted_kmeans import best_start
 
-__all__ = ["LabelMeans", "inner_clusterer", "integer_centers", "tuple_parts", "tuple_stage"]
+__all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
 _ROWS_PER_COMPONENT = 10  # of a block: fewer give means that do not match
 _STARTS = 4
@@ -72,13 +72,6 @@ def tuple_stage(rho, delta, settings, n_features):
     """What the first half is going to spend."""
     return TupleStage(rho, delta, settings.n_components, n_features, settings.aggregator,
                       settings.n_tuples)
-
-
-def integer_centers(points, rows, domain):
-    """Points in lengths as integers about the centre of a domain, in the ball of its rows."""
-    centers = np.rint((points - domain.center) / rows.unit)
-    length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
-    return np.rint(centers * np.minimum(1.0, rows.ball / length))
 
 
 def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
