@@ -105,8 +105,19 @@ def mean_radius(session, entry, rows, units, count, count_variance, mu, rho):
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     if sd * math.sqrt(n_bins) > 0.25 * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
-    target = (0.2 if size.small else 0.01) * size.n
+    target = _outside(rows.n_features, size) * size.n
     return quantile_from_histogram(counts, edges, sd, target) or rows.ball / 2, size
+
+
+def _outside(n_features, size):
+    """Part of the rows that the radius may leave out.
+
+    Where a second moment is released its noise grows with the square of the radius. In few
+    dimensions there is none, and a small cluster far out is not to be lost.
+    """
+    if size.small:
+        return 0.2
+    return 0.01 if n_features > 3 else 0.002
 
 
 def _pooled_size(a, a_variance, b, b_variance, mu):

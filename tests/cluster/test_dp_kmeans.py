@@ -126,6 +126,48 @@ def test_unusual_data(X):
     assert np.isfinite(fitted.cluster_centers_).all()
 
 
+def _lattice(side, n, dtype=np.float64):
+    """Tight clusters on a square lattice, and their labels."""
+    rng = np.random.default_rng(0)
+    axis = np.linspace(-0.6, 0.6, side)
+    centers = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    labels = rng.integers(side**2, size=n)
+    return (centers[labels] + 0.006 * rng.normal(size=(n, 2))).astype(dtype), labels
+
+
+def test_a_hundred_clusters():
+    X, labels = _lattice(10, 100_000)
+    fitted = DPKMeans(100, epsilon=2.0, bounds=1.0, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.98
+
+
+def test_five_hundred_features():
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(3, 500)) * 0.6 / np.sqrt(500)
+    labels = rng.integers(3, size=6000)
+    X = (centers[labels] + 0.3 / np.sqrt(500) * rng.normal(size=(6000, 500))).astype(np.float32)
+    fitted = DPKMeans(3, epsilon=4.0, bounds=1.0, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
+
+
+def test_a_small_cluster_beside_one_a_hundred_times_larger():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [40_000, 400])
+    X = np.array([[-0.4, 0.0], [0.5, 0.3]])[labels] + 0.03 * rng.normal(size=(40_400, 2))
+    fitted = DPKMeans(2, epsilon=1.0, bounds=1.0, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
+
+
+def test_integers_and_single_precision_are_clustered_like_doubles():
+    X, _ = _lattice(2, 4000)
+    steps = np.rint(X * 1000)
+    doubles, integers, singles = (
+        DPKMeans(4, bounds=1000.0, random_state=0).fit(steps.astype(dtype))
+        for dtype in (np.float64, np.int32, np.float32))
+    assert np.array_equal(doubles.cluster_centers_, integers.cluster_centers_)
+    assert np.array_equal(doubles.cluster_centers_, singles.cluster_centers_)
+
+
 def test_labels_stay_in_memory(blobs):
     fitted = DPKMeans(4, bounds=1.0, random_state=0).fit(blobs[0])
     copy = pickle.loads(pickle.dumps(fitted))
