@@ -203,10 +203,11 @@ def test_without_noise_three_rounds_reach_the_optimum():
 
 
 @pytest.mark.slow
-def test_the_error_is_what_the_model_says_and_ours_is_less():
-    """(k / n)^2 (d s_M^2 + |nu|^2 s_c^2) for the paper's averages, from scales in the report.
+def test_the_error_is_what_the_model_says():
+    """(k / n)^2 (d s_M^2 + |nu|^2 s_c^2), from the scales in the report, within a quarter.
 
-    A thousand numbers in the noise of the centres: the model is known to 5 %.
+    A thousand numbers in the noise of the centres: 5 %. Noise in the subspace and the weights
+    changes the partition too, which the model leaves out: another 0.001 at the most.
     """
     X, _, _, server = benchmark(0)
     for epsilon, options in ((1.0, {"method": "paper"}), (0.4, {}), (1.0, {})):
@@ -216,10 +217,7 @@ def test_the_error_is_what_the_model_says_and_ours_is_less():
         model = (K / len(X)) ** 2 * (D * scale["lift sums"] ** 2 + scale["lift counts"] ** 2
                                      * np.mean(np.square(away).sum(axis=1)))
         extra = cost_of(X, fitted.cluster_centers_) - cost_of(X, exact.cluster_centers_)
-        if options:
-            assert extra == pytest.approx(model, rel=0.25)
-        else:  # shrinkage removes a part of the noise
-            assert 0.2 * model < extra < 1.25 * model
+        assert extra == pytest.approx(model, rel=0.25, abs=1e-3)
 
 
 @pytest.mark.slow
