@@ -1,23 +1,35 @@
 """A planted ball in uniform noise: is it found, how large is the answer, at what price?
 
-    python benchmarks/one_cluster.py                # all cells; about half an hour on two cores
-    python benchmarks/one_cluster.py --quick        # d <= 10, n <= 1e4, 3 seeds
+    python benchmarks/one_cluster.py                # the cells that are not in the table yet
+    python benchmarks/one_cluster.py --quick        # d <= 10, n <= 1e4, 3 seeds; another table
+    python benchmarks/one_cluster.py --only DPOneCluster --n 100000 --d 10
+    python benchmarks/one_cluster.py --report       # table and plot from the rows there are
 
-Three points in ten are uniform in a small ball (radius 0.02 for d <= 2, 0.01 sqrt(d) beyond), the
-rest is uniform in the unit cube, which is the public bound. Each seed is a new data set; the
-noise is seeded to make the table reproducible. Prints a table and writes
-doc/benchmarks/one_cluster.md and .png. "ratio" is the released radius over that of the planted
-ball; "success" means that the centre is within one planted radius of the planted one and the
-radius at most twice as large; "points" counts those of the data in the ball, over t.
+Three points in ten (four at d = 100) are uniform in a small ball (radius 0.02 for d <= 2, 0.01
+sqrt(d) beyond), the rest is uniform in the unit cube, which is the public bound. Each seed is a
+new data set; the noise is seeded to make the table reproducible. Each cell runs in a process of
+its own and adds a row to doc/benchmarks/one_cluster.csv; the report makes .md and .png of them.
+"ratio" is the released radius over that of the planted ball; "success" means that the centre is
+within one planted radius of the planted one and the radius at most twice as large; "points" counts
+those of the data in the ball, over t; memory is the peak of the process, data included.
 
-Rivals: "clip" needs no pairwise distances; "paper" is the published algorithm with its constants;
-"all balls" is the exponential mechanism over a grid of centres (d <= 2), with the radius of a
-noisy binary search; "mean" is a noisy mean with a noisy radius, as if the cluster were everything.
+Rivals, all with the same target (epsilon, delta = 1e-6), accounted in zCDP as ours is. The four of
+the paper's comparison: "paper" is its own algorithm with its constants; "all balls" is the
+exponential mechanism over a grid of centres (d <= 2), with the radius of a noisy binary search;
+"thresholds" releases all prefix counts of a line (d = 1) by a tree and takes the shortest interval
+that seems to hold t; "aggregation" is private aggregation after Nissim, Raskhodnikova and Smith:
+each coordinate's median with noise of its smooth sensitivity, which is for majorities (here t is
+0.3 n: what it does beyond its premise). "clip" is ours without boxes and pairwise distances,
+"projection" ours with random projections in place of principal axes, "mean" a noisy mean with a
+noisy radius, as if the cluster were everything.
 """
 
 import argparse
+import csv
 import math
 import resource
+import subprocess
+import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -30,6 +42,7 @@ from sklearn_dp._privacy._accounting import zcdp_rho
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "one_cluster"
 DELTA = 1e-6
+SIZES, FEATURES, EPSILONS = (2_000, 10_000, 100_000), (1, 2, 10, 50, 200), (0.5, 1.0, 2.0)
 
 
 @dataclass
@@ -44,11 +57,14 @@ class Planted:
 
 def planted(n, d, seed):
     rng = np.random.default_rng([seed, n, d])
-    t, radius = int(0.3 * n), (0.02 if d <= 2 else 0.01 * math.sqrt(d))
+    t, radius = int((0.4 if d == 100 else 0.3) * n), (0.02 if d <= 2 else 0.01 * math.sqrt(d))
     center, ball = rng.uniform(0.3, 0.7, d), rng.normal(size=(t, d))
     ball *= (radius * rng.random(t) ** (1 / d) / np.linalg.norm(ball, axis=1))[:, None]
     X = np.vstack([rng.random((n - t, d)), center + ball])
     return Planted(X[rng.permutation(n)], center, radius, t)
+
+
+# -- methods ----------------------------------------------------------------------------------
 
 
 def ours(**options):
@@ -66,25 +82,27 @@ def inside(X, center, radius):
 
 def noisy_radius(X, center, t, rho, rng):
     """Noisy binary search for the radius that holds t points."""
-    grid, steps = 2.0 ** np.arange(-10, 1.01, 0.125), 7
+    grid, steps = 2.0 ** np.arange(-10, 3.01, 0.125), 7
+    distances = np.sort(np.linalg.norm(X - center, axis=1))
     low, high = 0, len(grid) - 1
     while low < high:
         middle = (low + high) // 2
-        count = inside(X, center, grid[middle]) + rng.normal() * math.sqrt(steps / (2 * rho))
+        count = np.searchsorted(distances, grid[middle]) + rng.normal() * math.sqrt(
+            steps / (2 * rho))
         low, high = (low, middle) if count >= 0.95 * t else (middle + 1, high)
     return grid[high]
 
 
 def all_balls(data, epsilon, seed):
     """Exponential mechanism over the centres of a grid, for a ladder of radii searched first."""
+    from scipy.spatial import cKDTree
+
     rng, d = np.random.default_rng(seed), data.X.shape[1]
     rho, per_axis = zcdp_rho(epsilon, DELTA), {1: 1024, 2: 128}[d]
     axes = [(np.arange(per_axis) + 0.5) / per_axis] * d
     centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
     ladder, steps = 2.0 ** np.arange(-8, 1.0), 4
     low, high = 0, len(ladder) - 1
-    from scipy.spatial import cKDTree
-
     tree = cKDTree(data.X)
     counts = {}
 
@@ -103,6 +121,66 @@ def all_balls(data, epsilon, seed):
     return center, noisy_radius(data.X, center, data.t, 0.3 * rho, rng)
 
 
+def thresholds(data, epsilon, seed):
+    """Prefix counts on 2^14 steps by a binary tree, consistent in least squares; d = 1.
+
+    A point is in one node of each level: sigma^2 = levels / (2 rho).
+    """
+    rng, levels = np.random.default_rng(seed), 15
+    sigma = math.sqrt(levels / (2 * zcdp_rho(epsilon, DELTA)))
+    leaves = np.bincount((data.X[:, 0] * 2 ** (levels - 1)).astype(int).clip(0),
+                         minlength=2 ** (levels - 1))[:2 ** (levels - 1)]
+    exact = [leaves]
+    while len(exact[-1]) > 1:
+        exact.append(exact[-1].reshape(-1, 2).sum(axis=1))
+    noisy = [counts + sigma * rng.normal(size=len(counts)) for counts in exact]
+    # Up: each node becomes the best of its own count and of its children's; down: consistency.
+    estimate, weight = [noisy[0]], 1.0
+    for own in noisy[1:]:
+        below = estimate[-1].reshape(-1, 2).sum(axis=1)
+        estimate.append((own + below * weight / 2) / (1 + weight / 2))
+        weight = 1 + weight / 2
+    top = estimate[-1]
+    for own in estimate[-2::-1]:
+        pairs = own.reshape(-1, 2)
+        top = (pairs + ((top - pairs.sum(axis=1)) / 2)[:, None]).ravel()
+    prefix = np.maximum.accumulate(np.append(0.0, np.cumsum(top)))
+    ends = np.searchsorted(prefix, prefix[:-1] + 0.95 * data.t)
+    lengths = np.where(ends < len(prefix), ends - np.arange(len(prefix) - 1), len(prefix))
+    start = int(lengths.argmin())
+    low, high = start / 2 ** (levels - 1), min(start + lengths[start], 2 ** (levels - 1)) / 2 ** (
+        levels - 1)
+    return np.array([(low + high) / 2]), (high - low) / 2
+
+
+def smooth_median(values, epsilon, delta, rng):
+    """Median of values in [0, 1] with Laplace noise of twice the smooth sensitivity / epsilon.
+
+    The maximum over k is taken over a geometric grid: a little too small, in its favour.
+    """
+    values, n = np.sort(values), len(values)
+    beta, m = epsilon / (2 * math.log(2 / delta)), n // 2
+    padded = np.concatenate([np.zeros(n + 1), values, np.ones(n + 1)])
+    worst, middle = 0.0, m + n + 1
+    for k in np.unique(np.geomspace(1, n, 120).astype(int)) - 1:
+        decay = math.exp(-beta * k)
+        if decay < worst:
+            break
+        spans = padded[middle:middle + k + 2] - padded[middle - k - 1:middle + 1]
+        worst = max(worst, decay * float(spans.max()))
+    return values[m] + 2 * worst / epsilon * rng.laplace()
+
+
+def aggregation(data, epsilon, seed):
+    """A noisy median of each coordinate (zCDP: epsilon^2 / 2 a coordinate), then a radius."""
+    rng, d = np.random.default_rng(seed), data.X.shape[1]
+    rho = zcdp_rho(epsilon, DELTA / 2)
+    per_axis = math.sqrt(2 * 0.7 * rho / d)
+    center = np.array([smooth_median(column, per_axis, DELTA / 2 / d, rng)
+                       for column in data.X.T]).clip(0, 1)
+    return center, noisy_radius(data.X, center, data.t, 0.3 * rho, rng)
+
+
 def plain_mean(data, epsilon, seed):
     rng, d = np.random.default_rng(seed), data.X.shape[1]
     rho = zcdp_rho(epsilon, DELTA)
@@ -112,16 +190,33 @@ def plain_mean(data, epsilon, seed):
 
 
 METHODS = {"DPOneCluster": ours(), "clip": ours(center_method="clip"),
-           "paper": ours(center_method="paper"), "all balls": all_balls, "mean": plain_mean}
+           "projection": ours(center_method="grid"), "paper": ours(center_method="paper"),
+           "all balls": all_balls, "thresholds": thresholds, "aggregation": aggregation,
+           "mean": plain_mean}
 
 
 def usable(method, n, d, epsilon):
     """The published algorithm is hopeless and slow; the others where they apply."""
     if method == "paper":
         return n == 10_000 and d in (2, 10) and epsilon == 1.0
+    if method == "projection":
+        return d > 8 and epsilon == 1.0
     if method == "all balls":
         return d <= 2 and n <= 10_000
-    return True
+    return method != "thresholds" or d == 1
+
+
+def repeats(method, n, d):
+    """Fewer where a fit is dear."""
+    if method == "paper":
+        return 2
+    return 20 if n <= 2_000 and d <= 10 else 10 if n <= 10_000 and d <= 50 else 5
+
+
+# -- cells ------------------------------------------------------------------------------------
+
+FIELDS = ("method", "d", "n", "epsilon", "seeds", "median", "p95", "miss", "points", "success",
+          "seconds", "gigabytes")
 
 
 def cell(method, n, d, epsilon, seeds):
@@ -136,64 +231,114 @@ def cell(method, n, d, epsilon, seeds):
         rows.append((ratio, miss, inside(data.X, center, radius) / data.t,
                      miss <= 1 and ratio <= 2, seconds))
     ratio, miss, points, good, seconds = map(np.array, zip(*rows, strict=True))
-    return {"method": method, "d": d, "n": n, "epsilon": epsilon, "median": np.median(ratio),
-            "p95": np.quantile(ratio, 0.95), "miss": np.median(miss), "points": np.median(points),
-            "success": good.mean(), "seconds": np.median(seconds)}
+    numbers = (np.median(ratio), np.quantile(ratio, 0.95), np.median(miss), np.median(points),
+               good.mean(), np.median(seconds),
+               resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    return dict(zip(FIELDS, (method, d, n, epsilon, seeds, *(f"{x:.4g}" for x in numbers)),
+                    strict=True))
+
+
+def read(path):
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(path, row):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def wanted(options):
+    """Cells that are asked for and not there yet, the cheap ones first."""
+    done = {(row["method"], int(row["d"]), int(row["n"]), float(row["epsilon"]))
+            for row in read(options.output.with_suffix(".csv"))}
+    for n in options.n or (SIZES[:2] if options.quick else SIZES):
+        for d in options.d or (FEATURES[:3] if options.quick else FEATURES):
+            for epsilon in options.epsilon or EPSILONS:
+                for method in options.only or METHODS:
+                    if usable(method, n, d, epsilon) and (method, d, n, epsilon) not in done:
+                        yield method, n, d, epsilon
+
+
+# -- report -----------------------------------------------------------------------------------
+
+HEAD = ("| method | d | n | epsilon | seeds | ratio, median | ratio, 95 % | centre off by (radii) "
+        "| points / t | success | seconds | GB |\n" + 12 * "|---" + "|")
 
 
 def show(row):
-    return (f"| {row['method']} | {row['d']} | {row['n']} | {row['epsilon']:g} "
-            f"| {row['median']:.2f} | {row['p95']:.2f} | {row['miss']:.2f} "
-            f"| {row['points']:.2f} | {100 * row['success']:.0f} % | {row['seconds']:.2f} |")
-
-
-HEAD = ("| method | d | n | epsilon | ratio, median | ratio, 95 % | centre off by (radii) "
-        "| points / t | success | seconds |\n|---|---|---|---|---|---|---|---|---|---|")
+    number = {name: float(row[name]) for name in FIELDS[1:]}
+    return (f"| {row['method']} | {row['d']} | {row['n']} | {number['epsilon']:g} | {row['seeds']} "
+            f"| {number['median']:.2f} | {number['p95']:.2f} | {number['miss']:.2f} "
+            f"| {number['points']:.2f} | {100 * number['success']:.0f} % "
+            f"| {number['seconds']:.2f} | {number['gigabytes']:.2f} |")
 
 
 def plot(rows, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 3.2))
-    for place, n in zip(figure.subplots(1, 3, sharey=True), (2_000, 10_000, 100_000), strict=True):
+    figure = Figure(figsize=(9, 3.4))
+    for place, n in zip(figure.subplots(1, 3, sharey=True), SIZES, strict=True):
         for method in METHODS:
-            chosen = [row for row in rows if row["method"] == method and row["n"] == n
-                      and row["epsilon"] == 1.0]
+            chosen = sorted((int(row["d"]), float(row["median"])) for row in rows
+                            if row["method"] == method and int(row["n"]) == n
+                            and float(row["epsilon"]) == 1.0)
             if chosen:
-                place.plot([row["d"] for row in chosen], [row["median"] for row in chosen],
-                           marker="o", label=method)
-        place.set(xscale="log", yscale="log", title=f"n = {n}", xlabel="features")
+                place.plot(*zip(*chosen, strict=True), marker="o", label=method)
+        place.set(xscale="log", yscale="log", title=f"n = {n}, epsilon = 1", xlabel="features",
+                  ylim=(0.7, 100))
     figure.axes[0].set_ylabel("released / planted radius")
     figure.axes[1].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
 
+def report(output):
+    rows = read(output.with_suffix(".csv"))
+    order = {name: i for i, name in enumerate(METHODS)}
+    rows.sort(key=lambda row: (int(row["n"]), int(row["d"]), float(row["epsilon"]),
+                               order[row["method"]]))
+    notes = output.with_name(output.name + "_notes.md")
+    text = "\n".join(["# A planted ball", "", "```", __doc__.strip(), "```", "",
+                      *([notes.read_text()] if notes.exists() else []),
+                      f"![ratio]({output.name}.png)", "", HEAD, *map(show, rows), ""])
+    output.with_suffix(".md").write_text(text)
+    plot(rows, output.with_suffix(".png"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, kind in (("--n", int), ("--d", int), ("--epsilon", float)):
+        parser.add_argument(name, type=kind, nargs="*")
+    parser.add_argument("--only", nargs="*", choices=METHODS)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--here", action="store_true", help="run cells in this process")
+    parser.add_argument("--report", action="store_true")
     parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
+    if options.quick:
+        options.output = options.output.with_name("one_cluster_quick")
+        options.seeds = options.seeds or 3
     warnings.simplefilter("ignore")
-    sizes = (2_000, 10_000) if options.quick else (2_000, 10_000, 100_000)
-    rows = []
-    print(HEAD)
-    for n in sizes:
-        for d in (1, 2, 10) if options.quick else (1, 2, 10, 50, 200):
-            seeds = options.seeds or (3 if options.quick or n > 10_000 else 10)
-            for epsilon in (0.5, 1.0, 2.0):
-                for method in METHODS:
-                    if usable(method, n, d, epsilon):
-                        rows.append(cell(method, n, d, epsilon, seeds))
-                        print(show(rows[-1]), flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(["# A planted ball", "", "```", __doc__.strip(), "```", "",
-                      f"Peak memory of the whole run: {peak:.2f} GB.", "",
-                      "![ratio](one_cluster.png)", "", HEAD, *map(show, rows), ""])
-    options.output.with_suffix(".md").write_text(text)
-    plot(rows, options.output.with_suffix(".png"))
+    for method, n, d, epsilon in () if options.report else list(wanted(options)):
+        if options.here:
+            row = cell(method, n, d, epsilon, options.seeds or repeats(method, n, d))
+            append(options.output.with_suffix(".csv"), row)
+            print(show(row), flush=True)
+        else:
+            subprocess.run([sys.executable, __file__, "--here", "--only", method, "--n", str(n),
+                            "--d", str(d), "--epsilon", str(epsilon), "--seeds",
+                            str(options.seeds), "--output", str(options.output)], check=True)
+    if not options.here:
+        report(options.output)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
 _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
 _LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
 _FEW = 0.5  # of t: a ball with fewer points is no success
-_PASSES = {"grid": 3, "pca": 3, "paper": 2, "clip": 4}
+_PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 _MOST_EPSILON = 100.0  # more would only overflow
 _CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
 

@@ -20,6 +20,7 @@ from .._sklearn_compat import with_callbacks
 __all__ = ["BaseDPBall", "DPOneCluster"]
 
 _BOUND_SHARE = 0.05
+_PRINCIPAL = 8, 500  # features between which "auto" pays for principal axes
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
 
 
@@ -95,10 +96,14 @@ class BaseDPBall(BaseDPEstimator):
                         and self.min_radius * (MOST_RADII - 2) < 2 * domain.radius):
                     raise ValueError("min_radius is too small for a linear grid over bounds.")
 
-    def _search(self):
+    def _search(self, n_features):
         """The public settings of the search; what "auto" means is public, too."""
+        few, most = _PRINCIPAL
+        route = "pca" if few < n_features <= most else "grid"
         chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
-        chosen = {name: value for name, value in chosen.items() if value != "auto"}
+        auto = {"radius_method": "exponential", "center_method": route}
+        chosen = {name: auto[name] if value == "auto" else value
+                  for name, value in chosen.items()}
         return Search(**chosen, grid=self.radius_grid, min_radius=self.min_radius,
                       sample_size=int(self.sample_size), n_init=int(self.n_init))
 
@@ -155,10 +160,11 @@ default="auto"
         dimensions where there are more than 8 features), then means of the points near it.
         "pca": the same with a projection to four released principal axes, which tells clusters
         apart that are close to each other in many features, if there are points enough to see
-        the axes.
+        the axes; if not, the axes are random.
         "clip": means of the points in ever smaller balls, the first of which is the domain; it
         compares no pairs and is fast, but finds only what the mean of all points leads to.
-        "paper": the published GoodCenter, of theoretical interest. "auto" is "grid".
+        "paper": the published GoodCenter, of theoretical interest. "auto" is "pca" for 9 to 500
+        features, "grid" for fewer and for more.
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
@@ -246,12 +252,12 @@ default="auto"
     def _plan_entries(self, target, n_features):
         rho, failure = self._total(target)
         entries, rho = self._bound_entries(rho)
-        return (*entries, *one_cluster_entries(rho, failure, self._search()))
+        return (*entries, *one_cluster_entries(rho, failure, self._search(n_features)))
 
     def _fit(self, X, units, session, progress):
         rows, domain, status = self._rows(X, units, session)
         progress("points")
-        ball = fit_one_cluster(session, rows, self._wanted(), self._search())
+        ball = fit_one_cluster(session, rows, self._wanted(), self._search(X.shape[1]))
         self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target

@@ -106,7 +106,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
         entries, rho = self._bound_entries(rho)
         k = self.n_clusters
         rounds = (one_cluster_entries(rho / k * (1 - 1e-9), failure / k * (1 - 1e-9),
-                                      self._search(), f"{i}/") for i in range(k))
+                                      self._search(n_features), f"{i}/") for i in range(k))
         return (*entries, *(entry for each in rounds for entry in each))
 
     def _fit(self, X, units, session, progress):
@@ -115,8 +115,8 @@ sample_size, n_init, ledger, n_jobs, random_state :
         for i in range(self.n_clusters):
             # A fraction is one of all points: the first round's released number of them.
             wanted = balls[0].target if balls else self._wanted()
-            balls.append(fit_one_cluster(session, rows, wanted, self._search(), prefix=f"{i}/",
-                                         active=active))
+            balls.append(fit_one_cluster(session, rows, wanted, self._search(X.shape[1]),
+                                         prefix=f"{i}/", active=active))
             limit = balls[-1].square * _LARGER**2
             active &= squared_distances(rows, balls[-1].center) > limit
             progress(f"ball {i}")
