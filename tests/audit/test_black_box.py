@@ -1,0 +1,154 @@
+"""Black-box audits: what the answers of thousands of fits tell apart.
+
+Nothing of the inside is used: a test by the answers whether a record was there has some rates of
+true and of false alarms, and mu-GDP limits how far apart these may be. Rates are replaced by
+confidence limits (Clopper-Pearson), so a claim that is true is blamed with a probability of at
+most 1e-6. The thresholds are fixed beforehand.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import beta
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from sklearn_dp import DPKMeans, SampleAndAggregate
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp.cluster import aggregate_k_tuples
+
+FALSE_ALARM = 1e-6
+RUNS = 2000  # with the record, and as many without it
+
+
+def rates(with_record, without, level):
+    """Lower limit of the rate of true alarms, upper limit of that of false ones."""
+    yes, no, n, m = np.sum(with_record), np.sum(without), len(with_record), len(without)
+    low = beta.ppf(level / 2, yes, n - yes + 1) if yes else 0.0
+    high = beta.isf(level / 2, no + 1, m - no) if no < m else 1.0
+    return low, high
+
+
+def mu_seen(with_record, without, level=FALSE_ALARM):
+    """Lower limit of mu: of a mu-GDP mechanism ndtri(true) - ndtri(false) is at most mu."""
+    low, high = rates(with_record, without, level)
+    return float(ndtri(low) - ndtri(high)) if low > 0 and high < 1 else -math.inf
+
+
+def epsilon_seen(with_record, without, delta, level=FALSE_ALARM):
+    low, high = rates(with_record, without, level)
+    return math.log(max(low - delta, 1e-300) / max(high, 1e-300))
+
+
+class Detector(ClusterMixin, BaseEstimator):
+    """The worst inner estimator: its centre tells whether the record is among its rows."""
+
+    def fit(self, X, y=None):
+        self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
+        return self
+
+
+def answers_of_blocks(rows, seed):
+    model = SampleAndAggregate(Detector(), output=("cluster_centers_",), output_bounds=1.0,
+                               aggregator="mean", n_blocks=2, rho=1.0, random_state=seed)
+    return model.fit(rows).output_[0] > -0.5  # the mean of the two blocks is -1, or 0
+
+
+def answers_of_kmeans(rows, seed):
+    model = DPKMeans(1, rho=1.0, bounds=1.0, random_state=seed)
+    return model.fit(rows).cluster_centers_[0, 0] > 0
+
+
+FAR, CLOSE = np.array([[1.0]]), np.full((8, 1), -1.0)
+WORST = {  # how to fit, rows with the record and without it, number of fits of each
+    "blocks": (answers_of_blocks, np.concatenate([CLOSE, FAR]), CLOSE, RUNS),
+    "k-means": (answers_of_kmeans, FAR, FAR[:0], 400),
+}
+
+
+def audit(case):
+    answer, with_record, without, runs = WORST[case]
+    return mu_seen([answer(with_record, seed) for seed in range(runs)],
+                   [answer(without, runs + seed) for seed in range(runs)])
+
+
+def less_noise(patch, factor):
+    """As if every sensitivity were smaller by a factor than it is."""
+    original = NoiseSource.rounded_gaussian
+
+    def rounded_gaussian(self, sigma, size=None):
+        return original(self, np.asarray(sigma) / factor, size)
+
+    patch.setattr(NoiseSource, "rounded_gaussian", rounded_gaussian)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", WORST)
+def test_fits_tell_no_more_than_they_claim(case):
+    """rho = 1: mu = sqrt(2). False alarms: 1e-6."""
+    assert 0 < audit(case) <= math.sqrt(2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("case", "factor"), [("blocks", 1.25), ("k-means", 4.0)])
+def test_a_wrong_sensitivity_is_caught(case, factor, monkeypatch):
+    """Power of "blocks" at 1.25: 0.98. mu is 1.75 then, the rates are 0.81 and 0.19 with a standard
+    error of 0.009, so the limit of mu is 1.53 with one of 0.046; 1.42 and less in one of 60 runs.
+    k-means spends rho on several releases, of which the centre shows a part."""
+    less_noise(monkeypatch, factor)
+    assert audit(case) > math.sqrt(2)
+
+
+# -- k-tuples -------------------------------------------------------------------------------------
+
+EPSILON, DELTA, TUPLES = 2.0, 0.01, 320
+
+
+def answers_of_tuples(edge, seed):
+    """B15: a tuple as far in as far balls allow, or as far out, among tuples at one place."""
+    center = np.array([[0.5, 0.0], [-0.5, 0.0]])
+    tuples = np.repeat(center[None], TUPLES, axis=0)
+    tuples[0] = center * edge
+    found = aggregate_k_tuples(tuples, bounds=2.0, epsilon=EPSILON, delta=DELTA, separation=7.0,
+                               aggregator="noisy_centers", random_state=seed).centers
+    return found is not None and np.linalg.norm(found[0] - found[1]) > 1.0
+
+
+def first_tuples(patch, factor):
+    """The test proposes the first tuples, and everything has less noise."""
+    from sklearn_dp._privacy import _step
+
+    patch.setattr(_step.Step, "sample", lambda self, n, m: np.arange(m))
+    laplace = NoiseSource.rounded_laplace
+    patch.setattr(NoiseSource, "rounded_laplace",
+                  lambda self, scale, size=None: laplace(self, np.asarray(scale) / factor, size))
+    less_noise(patch, factor)
+
+
+def audit_tuples(runs=RUNS):
+    reach = 2 / 7.0 * (1 - 1e-5)
+    seen = [[answers_of_tuples(edge, seed) for seed in range(start, start + runs)]
+            for edge, start in ((1 / (1 - reach), 0), (1 / (1 + reach), runs))]
+    return max(epsilon_seen(*pair, DELTA) for pair in (seen, seen[::-1], (
+        [not x for x in seen[0]], [not x for x in seen[1]])))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("broken", [False, True])
+def test_noisy_centres_of_a_tuple_at_the_edge(broken, monkeypatch):
+    """epsilon = 2. Power: the broken one answers in nine of ten runs, never wrongly; the limits of
+    the rates then are 0.85 and 0.008, which is epsilon = 4.6."""
+    if broken:
+        first_tuples(monkeypatch, 1000.0)
+    assert (audit_tuples() > EPSILON) == broken
+
+
+def test_the_harness_knows_a_gaussian():
+    """mu = 1 and a claim of 1: below it; a claim of 0.7: above it."""
+    draws = np.random.default_rng(0).normal(size=(2, 5000))
+    seen = mu_seen(draws[0] + 1 > 0.5, draws[1] > 0.5)
+    assert 0.7 < seen < 1.0
