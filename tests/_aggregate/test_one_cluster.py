@@ -117,7 +117,7 @@ def neighbours(rng, points):
 def test_sensitivity_of_the_score():
     rng = np.random.default_rng(0)
     radii = Squares(np.array([0.0, 1, 2, 4, 9, 16, 30]))
-    for _ in range(3000):
+    for _ in range(10_000):
         t = int(rng.integers(1, 7))
         points = rng.integers(0, 8, (rng.integers(1, 12), rng.integers(1, 3))).astype(float)
         other = neighbours(rng, points)

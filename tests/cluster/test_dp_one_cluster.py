@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_dp import DPOneCluster
+from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
 from sklearn_dp._aggregate import _balls, _good_center, _good_radius, _one_cluster, _pair_counts
 from sklearn_dp._privacy import _session
-from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._session import PlanError, PrivacySession
 from sklearn_dp.audit import Neighbour, replay_audit
+from sklearn_dp.cluster import _dp_one_cluster, _dp_one_cluster_kmeans
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -158,6 +159,20 @@ def test_a_huge_budget_finds_all_of_it():
     X, centers, radius = planted(2000, 600)
     model, _, ratio = found(X, centers, radius, n_points=600, epsilon=1e6, random_state=0)
     assert model.predict(X).sum() >= 599
+    distances = np.sort(np.linalg.norm(X - model.center_, axis=1))
+    assert model.radius_ <= 1.05 * distances[599]  # spec item 25 asks for 1.3
+
+
+def test_ten_features():
+    """Spec item 24: at epsilon = 2 a median ratio of at most 1.6."""
+    ratios = []
+    for seed in range(5):
+        X, centers, radius = planted(5000, 2000, d=10, seed=seed)
+        model, miss, ratio = found(X, centers, radius, n_points=2000, epsilon=2.0,
+                                   random_state=seed, sample_size=2500)
+        ratios.append(ratio)
+        assert model.predict(X).sum() >= 1500
+    assert np.median(ratios) <= 1.1
     distances = np.sort(np.linalg.norm(X - model.center_, axis=1))
     assert model.radius_ <= 1.05 * distances[599]
 
@@ -430,20 +445,63 @@ MUTANTS = [
 ]
 
 
-@pytest.mark.parametrize("name, owner, attribute, change, options, X", MUTANTS,
-                         ids=[mutant[0] for mutant in MUTANTS])
-def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, options, X):
-    estimator = DPOneCluster(**options)
+def is_killed(monkeypatch, estimator, owner, attribute, change, options, X):
     pairs = [Neighbour("hub", np.vstack([X, np.zeros((1, X.shape[1]))]), None,
                        np.append(np.arange(len(X)), -1))] if options is HUB else None
     assert replay_audit(estimator, X, pairs, recordings=2).violations == []
     broken = change(getattr(owner, attribute))
     monkeypatch.setattr(owner, attribute, broken)
     if attribute == "fit_one_cluster":
-        from sklearn_dp.cluster import _dp_one_cluster
+        for module in (_dp_one_cluster, _dp_one_cluster_kmeans):
+            monkeypatch.setattr(module, attribute, broken)
+    return replay_audit(estimator, X, pairs, recordings=2).violations != []
 
-        monkeypatch.setattr(_dp_one_cluster, attribute, broken)
-    assert replay_audit(estimator, X, pairs, recordings=2).violations != []
+
+each_mutant = pytest.mark.parametrize("name, owner, attribute, change, options, X", MUTANTS,
+                                      ids=[mutant[0] for mutant in MUTANTS])
+
+
+@each_mutant
+def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, options, X):
+    assert is_killed(monkeypatch, DPOneCluster(**options), owner, attribute, change, options, X)
+
+
+@pytest.mark.slow
+@each_mutant
+@pytest.mark.parametrize("cls, extra", [(DPOneClusterKMeans, {"n_clusters": 2}),
+                                        (DPOutlierScreen, {"center_method": "auto"})])
+def test_mutants_of_relatives_are_killed(monkeypatch, cls, extra, name, owner, attribute, change,
+                                         options, X):
+    estimator = cls(**{**extra, **options})
+    assert is_killed(monkeypatch, estimator, owner, attribute, change, options, X)
+
+
+def nearer_than_most(original):
+    """Deactivate what is nearer than the mean: whether a point is, others decide."""
+    def squared(rows, center):
+        found = original(rows, center)
+        return np.where(found <= found.mean(), 0.0, np.inf) if len(found) else found
+
+    return squared
+
+
+def every_round_at_full_price(original):
+    return lambda rho, delta, search, prefix: original(2 * rho, 2 * delta, search, prefix)
+
+
+@pytest.mark.parametrize("attribute, change", [
+    ("squared_distances", nearer_than_most), ("one_cluster_entries", every_round_at_full_price)])
+def test_mutants_of_the_rounds_are_killed(monkeypatch, attribute, change):
+    X = np.random.default_rng(2).normal(size=(30, 2))
+    estimator = DPOneClusterKMeans(2, n_points=9, epsilon=100.0, bounds=4.0)
+    assert replay_audit(estimator, X).violations == []
+    monkeypatch.setattr(_dp_one_cluster_kmeans, attribute,
+                        change(getattr(_dp_one_cluster_kmeans, attribute)))
+    try:
+        found = replay_audit(estimator, X).violations
+    except PlanError as error:  # no plan, no fit
+        found = [str(error)]
+    assert found != []
 
 
 ZEROS = {"epsilon": 1e5, "n_points": 30, "bounds": 1.0, "center_method": "paper",
