@@ -17,6 +17,7 @@ from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+os.environ.setdefault("RAY_worker_niceness", "0")  # as all the others
 
 import numpy as np  # noqa: E402
 import psutil  # noqa: E402
@@ -102,8 +103,8 @@ def main():
             lines.append(f"| {inner} | {name} | {wall:.2f} | {used:.2f} "
                          f"| {'yes' if same else 'NO'} |")
             print(lines[-1], model.path_, flush=True)
-    OUTPUT.write_text("# Backends\n\n" + "\n".join(__doc__.splitlines()[1:]).strip()
-                      + "\n\n" + "\n".join(lines) + "\n")
+    OUTPUT.write_text(f"# Backends\n\n```text\n{__doc__.strip()}\n```\n\n"
+                      + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -131,8 +131,8 @@ def main():
     text = table(cells)
     print(text)
     options.output.with_suffix(".md").write_text(
-        "# Time and memory of private k-means\n\n" + "\n".join(__doc__.splitlines()[1:]).strip()
-        + f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
+        f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
+        f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
           f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n")
     plot(cells, options.output.with_suffix(".png"))
 

@@ -226,7 +226,7 @@ def main():
                 print(row, flush=True)
                 tables[name].append(row)
                 kept.write_text(json.dumps(tables, indent=1))
-    text = ["# K-tuples: the papers' figures\n", "\n".join(__doc__.splitlines()[2:]) + "\n"]
+    text = [f"# K-tuples: the papers' figures\n\n```text\n{__doc__.strip()}\n```\n"]
     for name, rows in tables.items():
         text += [f"## {name}\n", CLAIMS[name] + "\n", markdown(rows) + "\n"]
     options.output.with_suffix(".md").write_text("\n".join([*text, "![](tuples.png)\n"]))
