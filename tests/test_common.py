@@ -33,6 +33,13 @@ AUDITED = {
     "SampleAndAggregate": [{"n_blocks": 6, "epsilon": 50.0, "aggregator": name, **bounds}
                            for name in ("one_cluster", "friendly_core", "mean")
                            for bounds in ({}, {"output_bounds": 3.0})],
+    "DPGaussianMixture": [
+        {}, {"n_components": 3, "epsilon": 100.0},
+        {"n_components": 3, "method": "partition", "epsilon": 300.0},
+        {"n_components": 2, "method": "partition", "terrific_ball": "points", "epsilon": 1000.0},
+        {"n_components": 2, "method": "partition", "covariance_type": "spherical",
+         "epsilon": 300.0, "bounds": 9.0},
+        {"n_components": 2, "method": "k_tuples", "n_tuples": 3, "epsilon": 1000.0}],
     "FriendlyMean": [{}, {"rho": 8.0, "locate": "zcdp"}, {"rho": 8.0, "locate": "basic"},
                      {"rho": 8.0, "refine": False}, {"epsilon": 20.0, "bounds": 20.0},
                      {"epsilon": 30.0, "locate": "cells", "diameter": 10.0}],

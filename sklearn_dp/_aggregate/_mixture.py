@@ -243,13 +243,17 @@ def split_widest(ellipsoids, faint, ball):
     found = list(ellipsoids)
     for _ in found:
         empty = int(np.argmin([e.weight for e in found]))
-        usual = np.median([np.median(e.scales) for e in found if e.weight > faint] or [np.inf])
+        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > faint])
         length = [e.scales.max() if e.weight > 2 * faint else 0.0 for e in found]
         longest = int(np.argmax(length))
         if found[empty].weight > faint or length[longest] < _LONG * usual:
             break
         found[empty], found[longest] = _halves(found[longest], usual, ball)
     return found
+
+
+def _lower_median(values):
+    return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
 
 
 def _halves(ellipsoid, width, ball):
