@@ -402,7 +402,20 @@ def kept_rows(path, new):
     with open(path, newline="", encoding="utf-8") as file:
         rows = [{name: value if name in ("cell", "method") else float(value)
                  for name, value in row.items()} for row in csv.DictReader(file)]
+    for row in rows:
+        row["seed"] = int(row["seed"])
     return [row for row in rows if (row["cell"], row["method"]) not in done]
+
+
+def rescaled(rows):
+    """Ratios to the lowest non-private cost of all the runs that the rows come from."""
+    best = {}
+    for row in rows:
+        costs = [row["cost"] / row["ratio"]]
+        costs += [row["cost"]] if row["method"].startswith("KMe") else []
+        key = row["cell"], row["seed"]
+        best[key] = min([best.get(key, np.inf), *costs])
+    return [{**row, "ratio": row["cost"] / best[row["cell"], row["seed"]]} for row in rows]
 
 
 def in_order(rows):
@@ -425,7 +438,7 @@ def table(options, command):
         rows += new
         print("\n".join(map(line, summary(new))), flush=True)
     if options.add:
-        rows = in_order(rows + kept_rows(path.with_suffix(".csv"), rows))
+        rows = in_order(rescaled(rows + kept_rows(path.with_suffix(".csv"), rows)))
     write_csv(path.with_suffix(".csv"), rows)
     entries = list(summary(rows))
     write_markdown(path, entries, command)
