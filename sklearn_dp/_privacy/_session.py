@@ -717,6 +717,14 @@ class PrivacySession:
         high = self.unit_draws(n_units) >> np.uint64(32)
         return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
 
+    def copies(self, copies):
+        """Note the number of copies of each unit, where blocks are drawn with replacement.
+
+        No release. What several copies cost is a formula of group privacy, so an audit leaves out
+        pairs that differ in a unit of several.
+        """
+        self._play("copies", "", copies, None, None, 0.0, {}, None)
+
     def random_order(self, points):
         """A uniformly random order of the k points of an arrangement, as indices.
 
