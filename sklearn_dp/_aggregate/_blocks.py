@@ -19,7 +19,8 @@ from scipy.special import pdtr
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "uniforms"]
+__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "uniforms",
+           "unit_copies"]
 
 _MOST_COPIES = 64
 _KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
@@ -36,6 +37,13 @@ def block_rows(blocks, n_blocks):
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(n_blocks + 1))
     return [order[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def unit_copies(draws, rate):
+    """Poisson(`rate`) numbers of copies, made of 64 random bits of each unit."""
+    # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
+    steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
+    return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")
 
 
 def copied_rows(draws, n_blocks, rate, spread=None):
@@ -59,9 +67,7 @@ def copied_rows(draws, n_blocks, rate, spread=None):
     rows : list of ndarray of int
     """
     spread = spread or (lambda per_unit: per_unit)
-    # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
-    steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
-    copies = spread(np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right"))
+    copies = spread(unit_copies(draws, rate))
     rows, blocks = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for copy in range(int(copies.max(initial=0))):
         high = spread(_mixed(draws, copy)) >> np.uint64(32)

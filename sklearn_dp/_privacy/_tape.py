@@ -45,9 +45,9 @@ class Event:
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
-        "proportional", "draws", "order", "seed", "share" (of a client, of the noise); "step" and
-        its inner draws "inner_laplace", "inner_gaussian", "inner_choice", "sample" and "condition"
-        (see :mod:`sklearn_dp._privacy._step`).
+        "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise);
+        "step" and its inner draws "inner_laplace", "inner_gaussian", "inner_choice", "sample" and
+        "condition" (see :mod:`sklearn_dp._privacy._step`).
     entry : str
         Name of the plan entry that pays.
     value : object
@@ -360,6 +360,13 @@ class Replay(_Shares):
     def _sample(self, known, event):
         """A subset of a public number of elements, whatever they are."""
         return known.output
+
+    def _copies(self, known, event):
+        """A unit of several copies changes several blocks: the pair shows nothing."""
+        gone = np.ones(len(known.value), dtype=bool)
+        gone[self.units[self.units >= 0]] = False
+        if np.any(event.value[self.units < 0] > 1) or np.any(known.value[gone] > 1):
+            self.voided.append("copies")
 
     def _condition(self, known, event):
         """Without it, on either side, the pair says nothing about what follows."""

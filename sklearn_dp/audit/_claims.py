@@ -22,7 +22,7 @@ _INSIDE = ("inner_laplace", "inner_gaussian", "inner_choice", "sample", "conditi
 def paid(events):
     """The events that cost something: not randomness that is no noise, nor what a step draws."""
     return [event for event in events
-            if event.kind not in ("seed", "draws", "order", "share", *_INSIDE)
+            if event.kind not in ("seed", "draws", "order", "share", "copies", *_INSIDE)
             and "nested" not in event.public]
 
 

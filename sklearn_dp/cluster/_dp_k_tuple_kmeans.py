@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._aggregate._block_kmeans import BlockKMeans
-from .._aggregate._blocks import copied_rows, fit_blocks, gather
+from .._aggregate._blocks import copied_rows, fit_blocks, gather, unit_copies
 from .._aggregate._centering import Size
 from .._aggregate._engine import engine_entries, fit_engine
 from .._aggregate._lloyd import lloyd, lloyd_entries
@@ -282,8 +282,9 @@ class DPKTupleKMeans(BaseDPCenters):
         """The block of each row, or the rows of each block; drawn unit by unit, without looking."""
         if self.sampling == "disjoint":
             return units.spread(session.blocks(units.size, self.n_tuples_))
-        return copied_rows(session.unit_draws(units.size), self.n_tuples_, COPY_RATE,
-                           units.spread)
+        draws = session.unit_draws(units.size)
+        session.copies(unit_copies(draws, COPY_RATE))
+        return copied_rows(draws, self.n_tuples_, COPY_RATE, units.spread)
 
 
 def _check_choice(value, name, choices):

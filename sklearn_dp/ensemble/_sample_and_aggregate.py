@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
 from .._aggregate._balls import ball_mean, ball_radius
-from .._aggregate._blocks import copied_rows, fit_blocks
+from .._aggregate._blocks import copied_rows, fit_blocks, unit_copies
 from .._aggregate._one_cluster import Search, fit_one_cluster, one_cluster_entries
 from .._aggregate._rows import Rows
 from .._aggregate._tuple_stage import before_sampling, pure_epsilon
@@ -416,8 +416,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         """The block of each row, or the rows of each block; drawn unit by unit, without looking."""
         if self.sampling == "disjoint":
             return units.spread(session.blocks(units.size, self.n_blocks_))
-        return copied_rows(session.unit_draws(units.size), self.n_blocks_, COPY_RATE,
-                           units.spread)
+        draws = session.unit_draws(units.size)
+        session.copies(unit_copies(draws, COPY_RATE))
+        return copied_rows(draws, self.n_blocks_, COPY_RATE, units.spread)
 
     def _output_domain(self, session, results, working):
         """The public bounds of the outputs, or a ball that holds nine in ten, paid for."""

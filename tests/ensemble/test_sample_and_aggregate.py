@@ -271,6 +271,20 @@ def test_replay_with_copies(options, one_copy):
     assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
 
 
+def test_pairs_of_several_copies_are_left_out(monkeypatch):
+    """An audit of the estimator as it is: few rows have copies; one that has two shows nothing."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = SampleAndAggregate(**COPIES[0])
+    audit = replay_audit(model, X, repeats=3)
+    assert audit.violations == [] and audit.n_voided < 6
+    for name in ("copied_rows", "unit_copies"):
+        function = getattr(_blocks, name)
+        monkeypatch.setattr(module, name, lambda *args, function=function: function(
+            *(3.0 if arg is module.COPY_RATE else arg for arg in args)))
+    crowded = replay_audit(model, X, repeats=3)
+    assert crowded.violations == [] and crowded.n_voided > crowded.n_pairs / 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", COPIES, ids=str)
 def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
