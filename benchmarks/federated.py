@@ -210,32 +210,49 @@ def table(lines):
 
 
 def plot(lines, path):
+    """Cost over epsilon, as in the paper's figures, and what it exceeds the optimum by."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    parts = [part for part in dict.fromkeys(line[0] for line in lines)
-             if part == "rows" or part.endswith("clients")]
-    figure, axes = plt.subplots(1, len(parts), figsize=(4 * len(parts), 3.6), sharey=True,
-                                squeeze=False)
-    for axis, part in zip(axes[0], parts, strict=True):
-        for method in dict.fromkeys(line[1] for line in lines if line[0] == part):
-            found = {}
-            for line in lines:
-                if line[:2] == (part, method) or list(line[:2]) == [part, method]:
-                    found.setdefault(min(float(line[2]), 99.0), []).append(float(line[4]))
-            x = sorted(found)
-            y = [max(np.median(found[e]), 1e-4) for e in x]
-            if x == [99.0]:
-                axis.axhline(y[0], ls=":", color="grey", label=method)
-            else:
-                axis.plot(x, y, "o-", ms=3, label=method)
-        axis.set(title=part, xlabel="epsilon", xscale="log", yscale="log")
-        axis.legend(fontsize=7)
-    axes[0, 0].set_ylabel("excess cost per row")
-    figure.tight_layout()
+    parts = sorted({line[0] for line in lines if line[0].split()[-1] in ("rows", "clients")},
+                   key=lambda part: (part != "rows", len(part), part))
+    methods = sorted({line[1] for line in lines if line[0] in parts}, key=lambda m: m != "ours")
+    figure, axes = plt.subplots(2, len(parts), figsize=(3.6 * len(parts), 6.4), sharey="row",
+                                sharex=True, squeeze=False)
+    for column, part in zip(axes.T, parts, strict=True):
+        best = np.median([float(line[5]) for line in lines if line[0] == part])
+        for number, method in enumerate(methods):
+            draw(column, medians(lines, part, method), best, f"C{number}", method)
+        column[0].axhline(best, ls="--", color="black", lw=1, label="optimal")
+        column[0].set(title=part if part == "rows" else f"{part} of 50 rows", ylim=(49.5, 60))
+        column[1].set(xlabel="epsilon", xscale="log", yscale="log")
+    axes[0, 0].set_ylabel("cost per row")
+    axes[1, 0].set_ylabel("excess over the optimum")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8)
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
     figure.savefig(path, dpi=110)
+
+
+def medians(lines, part, method):
+    """Median excess by epsilon."""
+    found = {}
+    for line in lines:
+        if (line[0], line[1]) == (part, method):
+            found.setdefault(float(line[2]), []).append(float(line[4]))
+    return {epsilon: float(np.median(values)) for epsilon, values in sorted(found.items())}
+
+
+def draw(axes, excess, best, color, label):
+    if math.inf in excess:
+        for axis, base in zip(axes, (best, 0.0), strict=True):
+            axis.axhline(base + excess[math.inf], ls=":", color=color, label=label)
+    elif excess:
+        x, y = np.array(list(excess)), np.array(list(excess.values()))
+        axes[0].plot(x, best + y, "o-", ms=3, color=color, label=label)
+        axes[1].plot(x, np.maximum(y, 1e-4), "o-", ms=3, color=color)
 
 
 def main():
