@@ -36,6 +36,7 @@ _SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
 _BINS, _RATIO = 44, math.sqrt(2.0)
 _EMPTY = 0.05  # of an average component
 _COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
+_SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
 _LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
 _LEAST_ROUNDS, _MOST_ROUNDS = 2, 8
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
@@ -176,15 +177,15 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
         start = [Ellipsoid.ball(parts.centers[0], place.radius, weight=place.size)]
     else:
         parts = _parts(session, X, units, place, settings, budget, progress)
-        start = _start(parts, place)
+        start = _start(parts, place, settings.form)
     rows, labels = parts.rows, parts.labels
     faint = _faint(parts.session, len(start), place.size)
 
     def assign(ellipsoids, number):
         if number == 0 and labels is not None:
             return _hard(labels, len(ellipsoids))
-        if number == 1:
-            ellipsoids[:] = split_widest(ellipsoids, faint, rows.ball)  # before it is released of
+        if number == 1 and settings.form in _SPLIT_FORMS:
+            ellipsoids[:] = split_widest(ellipsoids, faint, rows.ball)  # the round takes these
         return component_weights(rows, ellipsoids)
 
     ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
@@ -274,8 +275,8 @@ def _hard(labels, k):
     return weights
 
 
-def _start(parts, place):
-    """A ball for each centre, as wide as half of the rows of its part."""
+def _start(parts, place, form):
+    """A ball for each centre, as wide as half of the rows of its part; all alike if tied."""
     rows, centers = parts.rows, parts.centers
     squared = to_centers(rows, centers, parts.labels)
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
@@ -287,6 +288,8 @@ def _start(parts, place):
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
     usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
+    if form == "tied":  # one shape, and one whitening that its moments are released in
+        widths = [usual] * len(centers)
     unit = math.sqrt(normal_quantile(0.5, d))
     square = 1.5 * normal_quantile(0.9, d)
     return [Ellipsoid.ball(center, (usual if width is None else width) / unit, square,

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from ._blocks import fit_blocks
+from ._blocks import block_rows, fit_blocks
 from ._engine import fit_engine
 from ._mixture_parts import Parts, half_of_rows, integer_centers
 from ._rows import Rows, nearest
@@ -122,9 +122,10 @@ def enough_rows(size, settings, stage):
 def _tuples(session, X, units, first, domain, settings, stage):
     """The k-tuples of the blocks: one for each, whatever happens in it."""
     k, d = settings.n_components, X.shape[1]
-    blocks = units.spread(session.blocks(units.size, stage.size))
+    rows = np.flatnonzero(first)
+    blocks = units.spread(session.blocks(units.size, stage.size))[rows]
     seeds = session.rng("inner fits").integers(2**31, size=stage.size)
-    members = [np.flatnonzero(first & (blocks == j)) for j in range(stage.size)]
+    members = [rows[places] for places in block_rows(blocks, stage.size)]
     inner = LabelMeans(inner_clusterer(k, d) if settings.inner is None else settings.inner, k)
     return fit_blocks(inner, X, members, seeds, _means_of, (k, d), min_rows=k,
                       prepare=partial(_clip, domain), n_jobs=settings.n_jobs)

@@ -433,6 +433,14 @@ def test_two_clusters_under_one_centre_are_told_apart():
         model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
         apart = np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1)
         assert apart.max() < 0.5
+        # Balls must stay balls, and what all components share must be the same for all.
+        ends, result = [], _mixture._result
+        patch.setattr(_mixture, "_result", lambda found, *rest: (ends.append(found),
+                                                                 result(found, *rest))[1])
+        for form in ("spherical", "tied"):
+            DPGaussianMixture(5, covariance_type=form, random_state=0).fit(X)
+        assert all(np.ptp(e.scales) == 0 for e in ends[0])
+        assert all(np.allclose(e.covariance, ends[1][0].covariance) for e in ends[1])
         patch.setattr(_mixture, "split_widest", lambda found, *_: found)
         model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
         assert np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1).max() > 2
