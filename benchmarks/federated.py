@@ -154,33 +154,37 @@ def real_part(options):
             print(f"{name}: not there, left out", file=sys.stderr)
             continue
         for seed in options.seeds:
-            if options.done(name, "pooled rows (DPKMeans)", 4.0, seed):
+            epsilons = (1.0,) if options.quick else (0.4, 1.0, 4.0)
+            cells = [(label, epsilon) for epsilon in epsilons for label in REAL
+                     if not options.done(name, label, epsilon, seed)]
+            if not cells:
                 continue
             with np.load(path, allow_pickle=False) as data:
                 low, high = data["bounds_lo"], data["bounds_hi"]
                 X = np.clip((data["X"] - low) / np.where(high > low, high - low, 1.0), 0, 1)
                 groups = data["groups"]
-            rng = np.random.default_rng(seed)
-            public = rng.random(len(X)) < 0.02
+            public = np.random.default_rng(seed).random(len(X)) < 0.02
             server, X, groups = X[public], X[~public], groups[~public]
             best = cost(X, optimal_centers(X, 10, n_init=5))
-            for epsilon in (1.0,) if options.quick else (0.4, 1.0, 4.0):
-                for label, fitted in real_fits(epsilon, seed, X, groups, server):
-                    yield (name, label, epsilon, seed, cost(X, fitted.cluster_centers_) - best,
-                           best, 0.0)
+            for label, epsilon in cells:
+                start = time.process_time()
+                centers = REAL[label](X, groups, server, bounds=(0.0, 1.0), epsilon=epsilon,
+                                      delta=DELTA, random_state=seed).cluster_centers_
+                took = time.process_time() - start
+                yield name, label, epsilon, seed, cost(X, centers) - best, best, took
 
 
-def real_fits(epsilon, seed, X, groups, server):
-    common = {"epsilon": epsilon, "delta": DELTA, "random_state": seed}
-    federated = FederatedDPKMeans(10, bounds=(0.0, 1.0), **common)
-    yield "rows", federated.fit(X, X_server=server)
-    yield "rows, no server data", FederatedDPKMeans(10, bounds=(0.0, 1.0), **common).fit(X)
-    yield "persons or states", FederatedDPKMeans(10, bounds=(0.0, 1.0), **common).fit(
-        X, groups=groups, X_server=server)
-    yield "server's start", FederatedDPKMeans(10, bounds=(0.0, 1.0), server_init="lloyd",
-                                              n_lloyd=1, **common).fit(X, X_server=server)
-    yield "pooled rows (DPKMeans)", DPKMeans(10, bounds=(0.0, 1.0), **common).fit(X)
-
+REAL = {
+    "rows": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
+        X, X_server=server),
+    "rows, no server data": lambda X, groups, server, **common: FederatedDPKMeans(
+        10, **common).fit(X),
+    "persons or states": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
+        X, groups=groups, X_server=server),
+    "server's start": lambda X, groups, server, **common: FederatedDPKMeans(
+        10, server_init="lloyd", n_lloyd=1, **common).fit(X, X_server=server),
+    "pooled rows (DPKMeans)": lambda X, groups, server, **common: DPKMeans(10, **common).fit(X),
+}
 
 PARTS = {"rows": rows_part, "clients": clients_part, "real": real_part}
 
