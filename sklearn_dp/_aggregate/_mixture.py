@@ -34,6 +34,7 @@ _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
 _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
 _BINS, _RATIO = 44, math.sqrt(2.0)
+_WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
 _EMPTY = 0.05  # of an average component
 _COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
 _SPLIT_FORMS = ("full", "diag")  # that know the directions of each component
@@ -298,13 +299,20 @@ def _start(parts, place, form):
 
 
 def _median(counts, edges, sd):
-    """Where a noisy histogram reaches half, or None where it is nothing but noise."""
-    seen = np.where(counts > 2.5 * sd, counts, 0.0)
-    if not seen.any():
+    """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
+
+    Those of a component's rows span a few bins whatever its scale is. A single bin in the noise,
+    of any scale, must not be taken for them: a component that is far too narrow ruins densities.
+    """
+    sums = np.convolve(counts, np.ones(_WINDOW), mode="valid")
+    first = int(np.argmax(sums))
+    if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
         return None
-    below = np.cumsum(seen)
+    part = np.maximum(counts[first:first + _WINDOW], 0.0)
+    below = np.cumsum(part)
     i = int(np.searchsorted(below, below[-1] / 2))
-    share = (below[-1] / 2 - (below[i] - seen[i])) / seen[i]
+    share = (below[-1] / 2 - (below[i] - part[i])) / part[i]
+    i += first
     return float(edges[i] + share * (edges[i + 1] - edges[i]))
 
 
