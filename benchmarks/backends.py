@@ -10,6 +10,7 @@ the process and all its descendants. Writes doc/benchmarks/backends.md.
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import time
 import warnings
@@ -20,7 +21,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("RAY_worker_niceness", "0")  # as all the others
 
 import numpy as np  # noqa: E402
-import psutil  # noqa: E402
 from joblib import parallel_backend  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
@@ -68,6 +68,8 @@ BACKENDS = {"one process": contextlib.nullcontext, "threading": lambda: local("t
 
 def cpu():
     """CPU seconds of this process and of all that descend from it."""
+    import psutil
+
     total, own = 0.0, psutil.Process()
     for process in (own, *own.children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -90,6 +92,10 @@ def main():
     )
     parser.add_argument("--only", choices=list(BACKENDS), action="append")
     options = parser.parse_args()
+    missing = [name for name in ("psutil", "dask", "ray") if not importlib.util.find_spec(name)]
+    if missing:
+        print("Not installed:", *missing)
+        return
     warnings.simplefilter("ignore")
     X, _ = make_blobs(100_000, 10, centers=10, center_box=(-1, 1), cluster_std=0.05,
                       random_state=0)

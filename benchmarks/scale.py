@@ -6,7 +6,7 @@
 Each fit runs in a process of its own, on one thread, on rows that are read from a memory-mapped
 file of float64 made in chunks. "CPU s" is the process time of the fit (the fastest of a few for
 small n), "MB" is how much the fit raised the peak memory of its process beyond the mapped rows.
-Prints a table and writes doc/benchmarks/scale.md and .png.
+Writes doc/benchmarks/scale.md, .json and .png; sizes that are not measured anew are kept.
 """
 
 import argparse
@@ -72,9 +72,8 @@ def fit_once(path, n, method):
                       "score": estimator.score(rows), "path": getattr(estimator, "path_", "")}))
 
 
-def measure(largest, methods):
-    cells = []
-    for exponent in range(4, largest + 1):
+def measure(exponents, methods):
+    for exponent in exponents:
         n = 10**exponent
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows"
@@ -82,10 +81,10 @@ def measure(largest, methods):
             for method in methods:
                 out = subprocess.run([sys.executable, __file__, "--one", str(path), str(n), method],
                                      capture_output=True, text=True, check=True).stdout
-                cells.append({"n": n, "method": method, **json.loads(out.splitlines()[-1])})
-                print(f"n=1e{exponent} {method}: {cells[-1]['cpu']:.3f} CPU s, "
-                      f"{cells[-1]['mb']:.0f} MB", flush=True)
-    return cells
+                cell = {"n": n, "method": method, **json.loads(out.splitlines()[-1])}
+                print(f"n=1e{exponent} {method}: {cell['cpu']:.3f} CPU s, {cell['mb']:.0f} MB",
+                      flush=True)
+                yield cell
 
 
 def table(cells):
@@ -121,13 +120,20 @@ def plot(cells, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--largest", type=int, default=6, help="exponent of the largest n")
+    parser.add_argument("--smallest", type=int, default=4, help="exponent of the smallest n")
+    parser.add_argument("--largest", type=int, default=6, help="and of the largest")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument("--one", nargs=3, metavar=("PATH", "N", "METHOD"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         return fit_once(options.one[0], int(options.one[1]), options.one[2])
-    cells = measure(options.largest, METHODS)
+    kept = options.output.with_suffix(".json")
+    cells = json.loads(kept.read_text()) if kept.exists() else []
+    for cell in measure(range(options.smallest, options.largest + 1), METHODS):
+        cells = [old for old in cells if (old["n"], old["method"]) != (cell["n"], cell["method"])]
+        cells.append(cell)
+        kept.write_text(json.dumps(cells, indent=1))
+    cells.sort(key=lambda cell: (cell["n"], list(METHODS).index(cell["method"])))
     text = table(cells)
     print(text)
     options.output.with_suffix(".md").write_text(

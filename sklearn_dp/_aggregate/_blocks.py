@@ -23,6 +23,7 @@ __all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "unif
            "unit_copies"]
 
 _MOST_COPIES = 64
+_TASKS = 64  # that the blocks are handed out in: a task costs as much as a small fit
 _KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
 
 
@@ -169,11 +170,13 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
     """
     X = np.asarray(X)  # of a memmap, a view: faster to index
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
+    parts = np.array_split(np.arange(len(seeds)), min(len(seeds), _TASKS))
     with _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_block)(estimator, _read(X, rows, prepare), seed, extract, shape, min_rows)
-            for rows, seed in zip(members, seeds, strict=True))
-    return np.stack(found)
+            delayed(_fit_some)(estimator, [_read(X, members[block], prepare) for block in part],
+                               [int(seeds[block]) for block in part], extract, shape, min_rows)
+            for part in parts)
+    return np.concatenate(found)
 
 
 def _read(X, rows, prepare):
@@ -181,35 +184,41 @@ def _read(X, rows, prepare):
     return part if prepare is None else prepare(part)
 
 
-def _fit_block(estimator, rows, seed, extract, shape, min_rows):
-    """One result; a pure function of its arguments."""
-    failed = np.full(shape, np.nan)
-    if len(rows) < min_rows:
-        return failed
+def _fit_some(estimator, blocks, seeds, extract, shape, min_rows):
+    """The results of some blocks, each a function of its rows and its seed alone."""
+    names = [name for name in estimator.get_params(deep=True)
+             if name.rpartition("__")[2] in ("random_state", "verbose")]
     # Whatever an inner fit warns about or dies of is a fact about private rows: it must not
     # show. A worker process does not inherit the thread limit.
     with warnings.catch_warnings(), _thread_pools().limit(limits=1), sklearn.config_context(
         assume_finite=True, skip_parameter_validation=True
     ):
         warnings.simplefilter("ignore")
-        try:
-            fitted = _seeded_clone(estimator, seed).fit(rows)
-            result = np.asarray(extract(fitted), dtype=np.float64)
-        except Exception:
-            return failed
+        return np.stack([_fit_block(estimator, names, rows, seed, extract, shape, min_rows)
+                         for rows, seed in zip(blocks, seeds, strict=True)])
+
+
+def _fit_block(estimator, names, rows, seed, extract, shape, min_rows):
+    failed = np.full(shape, np.nan)
+    if len(rows) < min_rows:
+        return failed
+    try:
+        fitted = _seeded_clone(estimator, names, seed).fit(rows)
+        result = np.asarray(extract(fitted), dtype=np.float64)
+    except Exception:
+        return failed
     usable = result.shape == shape and np.isfinite(result).all()
     return result if usable else failed
 
 
-def _seeded_clone(estimator, seed):
+def _seeded_clone(estimator, names, seed):
     """A fresh, silent estimator whose random states, nested ones too, all come from `seed`."""
-    fixed = {"random_state": int(seed), "verbose": 0}
-    fresh = clone(estimator)
-    names = [name for name in fresh.get_params(deep=True) if name.rpartition("__")[2] in fixed]
+    fixed, fresh, nested = {"random_state": seed, "verbose": 0}, clone(estimator), {}
     for name in names:
         if name in fixed:
             setattr(fresh, name, fixed[name])  # what set_params does, without a look at the class
-    nested = {name: fixed[name.rpartition("__")[2]] for name in names if name not in fixed}
+        else:
+            nested[name] = fixed[name.rpartition("__")[2]]
     return fresh.set_params(**nested)
 
 
