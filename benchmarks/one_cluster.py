@@ -27,6 +27,7 @@ noisy radius, as if the cluster were everything.
 import argparse
 import csv
 import math
+import platform
 import resource
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import sklearn
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._privacy._accounting import zcdp_rho
@@ -305,9 +307,10 @@ def report(output):
     order = {name: i for i, name in enumerate(METHODS)}
     rows.sort(key=lambda row: (int(row["n"]), int(row["d"]), float(row["epsilon"]),
                                order[row["method"]]))
-    notes = output.with_name(output.name + "_notes.md")
-    text = "\n".join(["# A planted ball", "", "```", __doc__.strip(), "```", "",
-                      *([notes.read_text()] if notes.exists() else []),
+    made = (f"Python {platform.python_version()}, numpy {np.__version__}, scikit-learn "
+            f"{sklearn.__version__}; one thread, on a machine with other work to do: seconds are "
+            "on the wall.")
+    text = "\n".join(["# A planted ball", "", "```", __doc__.strip(), "```", "", made, "",
                       f"![ratio]({output.name}.png)", "", HEAD, *map(show, rows), ""])
     output.with_suffix(".md").write_text(text)
     plot(rows, output.with_suffix(".png"))
