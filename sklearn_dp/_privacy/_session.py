@@ -212,10 +212,9 @@ class PrivacyPlan:
 
 
 @dataclass
-class _Account:
-    """What one entry has spent."""
+class _Spent:
+    """What releases have cost."""
 
-    entry: PlanEntry
     spent: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
     uses: int = 0
@@ -224,6 +223,13 @@ class _Account:
         """At least what another one has spent."""
         self.spent, self.delta = max(self.spent, other.spent), max(self.delta, other.delta)
         self.uses = max(self.uses, other.uses)
+
+
+@dataclass(kw_only=True)
+class _Account(_Spent):
+    """What one entry has spent."""
+
+    entry: PlanEntry
 
 
 class PrivacySession:
@@ -256,7 +262,8 @@ class PrivacySession:
                 "does not hold against anyone who knows the seed. Use random_state=None for "
                 "real data.", SeededNoiseWarning, stacklevel=4)
         self.noise = "system" if seed is None else "seeded"
-        self._tape, self._nested, self._part = active_tape(), False, ()
+        self._tape, self._nested = active_tape(), False
+        self._part: tuple[str, ...] = ()
         self._noise = NoiseSource(seed, "noise")
         fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
@@ -277,8 +284,8 @@ class PrivacySession:
 
     def _open_accounts(self):
         """Nothing is spent yet; totals are kept, so that a release need not add all accounts."""
-        self._accounts = {entry.name: _Account(entry) for entry in self.plan.entries}
-        self._total = _Account(None)
+        self._accounts = {entry.name: _Account(entry=entry) for entry in self.plan.entries}
+        self._total = _Spent()
 
     @property
     def spent(self):
