@@ -232,7 +232,8 @@ def test_groups_share_a_weight():
     ("partition", (3, 2, 12, 20000), 1.0, 0.04), ("partition", (3, 2, 6, 20000), 1.0, 0.04),
     ("partition", (2, 2, 10, 3000), 1.0, 0.15), ("partition", (4, 10, 12, 50000), 1.0, 0.06),
     ("partition", (3, 2, 12, 20000, (0.1, 0.3, 0.6)), 1.0, 0.08),
-    ("k_tuples", (3, 2, 12, 40000), 4.0, 0.04), ("k_tuples", (4, 10, 12, 60000), 8.0, 0.06)])
+    ("k_tuples", (3, 2, 12, 40000), 4.0, 0.04),
+    pytest.param("k_tuples", (4, 10, 12, 60000), 8.0, 0.06, marks=pytest.mark.slow)])
 def test_other_methods_find_them_too(method, cell, epsilon, limit):
     """D1 to D5, with a tighter limit for D5, and D11; PrivatekGMM takes more rows for its blocks.
 
@@ -452,7 +453,7 @@ def test_two_clusters_under_one_centre_are_told_apart():
 def test_spherical_estimate_far_from_the_origin():
     """C5: PSGE, l = 20, ball of radius 10, m = 20000, 1e4 away; and 1 % of the rows anywhere."""
     errors = []
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
         center = np.full(20, 1e4 / math.sqrt(20))
         X = center + rng.normal(size=(20000, 20))
@@ -473,7 +474,8 @@ def test_spherical_estimate_far_from_the_origin():
 def test_weights_have_the_noise_of_the_plan():
     """C6: counts with noise sd, normalised, have the deviation sd / n sqrt(1 - 2 w + k w^2).
 
-    Of 400 fits: within 20 % but for a probability of 1e-8 (chi-square).
+    Of 400 draws: within 20 % but for a probability of 1e-8 (chi-square); of the 16 degrees of
+    freedom in 8 fits: within the wider limits but for 1e-3, and seeds are fixed.
     """
     rng, weights = np.random.default_rng(0), np.array([0.2, 0.3, 0.5])
     sd, n = 40.0, 20000
@@ -482,16 +484,17 @@ def test_weights_have_the_noise_of_the_plan():
     assert np.allclose(found, sd / n * np.sqrt(1 - 2 * weights + 3 * weights**2), rtol=0.2)
     truth = Mixture(3, 2, 14, 20000, weights=weights)
     fits = [DPGaussianMixture(3, epsilon=0.5, random_state=seed).fit(truth.X)
-            for seed in range(12)]
+            for seed in range(8)]
     rho = max(row["rho"] for row in fits[0].privacy_report_.releases
               if row["release"] == "component counts")
     share = np.bincount(truth.labels) / 20000
     errors = np.array([fit.weights_[truth.match(fit)] - share for fit in fits])
     scale = np.sqrt(1 - 2 * weights + 3 * weights**2) / (20000 * math.sqrt(2 * rho))
-    assert 0.6 < np.sqrt(np.mean(np.square(errors / scale))) < 1.5
+    assert 0.5 < np.sqrt(np.mean(np.square(errors / scale))) < 1.6
 
 
-@pytest.mark.parametrize("d, n", [(2, 10000), (5, 15000), (10, 60000)])
+@pytest.mark.parametrize("d, n", [(2, 10000), (5, 15000),
+                                  pytest.param(10, 60000, marks=pytest.mark.slow)])
 def test_errors_are_those_of_the_formulas(d, n):
     """C7: k = 1; sampling plus the noise of the last round, from the report; ten runs each."""
     ratios = []
