@@ -288,16 +288,16 @@ def plot(rows, path):
 
     figure = Figure(figsize=(9, 3.4))
     for place, n in zip(figure.subplots(1, 3, sharey=True), SIZES, strict=True):
-        for method in METHODS:
+        for i, method in enumerate(METHODS):
             chosen = sorted((int(row["d"]), float(row["median"])) for row in rows
                             if row["method"] == method and int(row["n"]) == n
                             and float(row["epsilon"]) == 1.0)
             if chosen:
-                place.plot(*zip(*chosen, strict=True), marker="o", label=method)
+                place.plot(*zip(*chosen, strict=True), marker="o", color=f"C{i}", label=method)
         place.set(xscale="log", yscale="log", title=f"n = {n}, epsilon = 1", xlabel="features",
-                  ylim=(0.7, 100))
+                  xlim=(0.8, 300), ylim=(0.7, 100))
     figure.axes[0].set_ylabel("released / planted radius")
-    figure.axes[1].legend(fontsize=7)
+    figure.axes[0].legend(fontsize=7, loc="center left")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
