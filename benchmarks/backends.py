@@ -5,7 +5,9 @@
 
 DPKTupleKMeans, rho = 2, on 100,000 rows in ten dimensions, ten clusters; two workers of one thread
 each on the same machine. Seconds of the second fit, when the workers are up: "wall", and "CPU" of
-the process and all its descendants. Writes doc/benchmarks/backends.md.
+the process and all its descendants (less the workers of ray, which end with the fit). The stored
+figures are of a busy machine with two processors, so "wall" is several times "CPU". Blocks this
+small are done before they have reached another process. Writes doc/benchmarks/backends.md.
 """
 
 import argparse
