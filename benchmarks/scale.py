@@ -118,6 +118,17 @@ def plot(cells, path):
     figure.savefig(path, dpi=120)
 
 
+def write(cells, output):
+    cells.sort(key=lambda cell: (cell["n"], list(METHODS).index(cell["method"])))
+    text = table(cells)
+    print(text)
+    output.with_suffix(".md").write_text(
+        f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
+        f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
+          f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n")
+    plot(cells, output.with_suffix(".png"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smallest", type=int, default=4, help="exponent of the smallest n")
@@ -133,14 +144,7 @@ def main():
         cells = [old for old in cells if (old["n"], old["method"]) != (cell["n"], cell["method"])]
         cells.append(cell)
         kept.write_text(json.dumps(cells, indent=1))
-    cells.sort(key=lambda cell: (cell["n"], list(METHODS).index(cell["method"])))
-    text = table(cells)
-    print(text)
-    options.output.with_suffix(".md").write_text(
-        f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
-        f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
-          f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n")
-    plot(cells, options.output.with_suffix(".png"))
+    write(cells, options.output)
 
 
 if __name__ == "__main__":
