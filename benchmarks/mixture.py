@@ -15,6 +15,8 @@ Parts:
           mean has one within 3 standard deviations. "naive": private k-means on half of the budget,
           then a noisy Gram matrix of each cluster within the bounds. "labelled": the moments of the
           rows of each component, without privacy.
+          A method is followed by the way that most of its fits went, where that is another one:
+          k-tuples need an epsilon of about 4, or more rows.
   labels  five standard normals about points of {1, 2}^d: rows with a wrong label of fresh ones, and
           of the true mixture (Bayes).
   real    mean log-density of rows that were held out, over that of GaussianMixture.
@@ -293,7 +295,10 @@ def cell_table(rows):
             if part := found.get((name, method)):
                 middle = {field: np.median(numbers(part, field)) for field in
                           ("largest", "mixture", "weight", "loss", "seconds")}
-                yield (f"| {name} | {method} | {len(part)} | {numbers(part, 'found').mean():.0%} | "
+                paths = [row["path"] for row in part]
+                usual = max(set(paths), key=paths.count) or method
+                shown = method if usual == method else f"{method} ({usual})"
+                yield (f"| {name} | {shown} | {len(part)} | {numbers(part, 'found').mean():.0%} | "
                        f"{middle['largest']:.3f} ({numbers(part, 'largest').max():.3f}) | "
                        f"{middle['mixture']:.3f} | {middle['weight']:.4f} | {middle['loss']:.4f} | "
                        f"{middle['seconds']:.2f} |")
@@ -303,7 +308,7 @@ def label_table(rows):
     found = grouped(rows, "labels")
     methods = [m for m in ("coreset", "k_tuples", "partition", "Bayes")
                if any(key[1] == m for key in found)]
-    yield f"| d, n | {' | '.join(methods)} |"
+    yield f"| d, rows | {' | '.join(methods)} |"
     yield f"|---|{'---|' * len(methods)}"
     for cell in dict.fromkeys(key[0] for key in found):
         values = [f"{np.median(numbers(found[cell, m], 'loss')):.4f}" if (cell, m) in found else "-"

@@ -53,7 +53,9 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         which costs very little here.
     n_tuples : int or "auto", default="auto"
         Of "k_tuples": the public number of blocks; by default what the aggregator needs at this
-        budget. With fewer than 20 rows for each block and component, the coreset answers.
+        budget, or none, only the coreset, where a friendly core needs more than 1000 (at an
+        epsilon below about 4). With fewer than 20 rows for each block and component, the coreset
+        answers, too.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         Of "k_tuples": see :class:`DPKTupleKMeans`.
     inner : estimator, optional
