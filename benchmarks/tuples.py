@@ -34,8 +34,8 @@ from sklearn_dp.exceptions import UtilityWarning
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
 CLAIMS = {
     "figure8": "Paper: fails often for small n, very accurate for larger n.",
-    "figure9": "Paper: improves with d up to perfect labelling. Without a core the coreset answers, "
-               "and labels as well as the true centres do.",
+    "figure9": "Paper: improves with d up to perfect labelling. Without a core the coreset "
+               "answers, and labels as well as the true centres do.",
     "easy": "Paper: success with 3781 tuples, of samples that grow with k; figures only. "
             "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "
             "budget with the corrected test, and a fraction of the samples that the printed "
