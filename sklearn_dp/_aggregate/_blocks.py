@@ -147,7 +147,7 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
     estimator : estimator
         Never fitted itself.
     X : array of shape (n, d)
-        May be a memmap: rows of a block are copied one block at a time.
+        May be a memmap: rows are copied some blocks at a time.
     blocks : ndarray of int of shape (n,), or list of ndarray
         In [0, len(seeds)); or the indices of the rows of each block.
     seeds : sequence of int
