@@ -40,6 +40,9 @@ AUDITED = {
         {"n_components": 2, "method": "partition", "covariance_type": "spherical",
          "epsilon": 300.0, "bounds": 9.0},
         {"n_components": 2, "method": "k_tuples", "n_tuples": 3, "epsilon": 1000.0}],
+    "FriendlyCovariance": [
+        {}, {"epsilon": 100.0}, {"epsilon": 20.0, "method": "gram", "bounds": 9.0},
+        {"epsilon": 300.0, "method": "friendly_core", "n_blocks": 30, "assume_centered": True}],
     "FriendlyMean": [{}, {"rho": 8.0, "locate": "zcdp"}, {"rho": 8.0, "locate": "basic"},
                      {"rho": 8.0, "refine": False}, {"epsilon": 20.0, "bounds": 20.0},
                      {"epsilon": 30.0, "locate": "cells", "diameter": 10.0}],

@@ -99,7 +99,8 @@ class FriendlyCovariance(BaseDPEstimator):
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
     (with `groups`: all rows of a group, which share one weight), by exact Gaussian-DP
-    accounting. The number of rows is not public.
+    accounting; with ``method="friendly_core"``, by zCDP and half of delta for what may fail. The
+    number of rows is not public.
 
     About 3 n_features^1.5 / epsilon rows are needed before anything can be seen; beyond that the
     error falls with the number of rows as without privacy. The covariance is that of the bulk:

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate import _covariance
+from sklearn_dp._aggregate import _covariance, _covariance_core
 from sklearn_dp._aggregate._covariance import (
     WEIGHT_STEPS,
     Ellipsoid,
@@ -266,6 +266,37 @@ def test_replay_audit(options, groups):
     assert result.ratios["component moments"] > 0.9
 
 
+CORE = {"method": "friendly_core", "n_blocks": 60, "epsilon": 300.0}
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(1800) // 2])
+@pytest.mark.parametrize("centered", [False, True])
+def test_replay_audit_of_the_friendly_core(centered, groups):
+    X = normal(1800, 2, 100.0, shift=0.0 if centered else 1.0)[0]
+    estimator = FriendlyCovariance(assume_centered=centered, **CORE)
+    result = replay_audit(estimator, X, groups=groups, repeats=3)
+    assert result.passed and result.n_pairs >= 36, result
+    assert result.ratios["covariance core"] == 1.0
+    assert 0 < result.ratios["core covariance"] <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [
+    {"epsilon": 20.0}, {"epsilon": 20.0, "assume_centered": True},
+    {"epsilon": 20.0, "method": "gram", "bounds": (-2.0, 4.0)}, CORE],
+    ids=["whiten", "centred", "gram", "core"])
+def test_five_hundred_neighbours(options):
+    X = normal(1800, 2, 100.0)[0] if options is CORE else normal(90, 3, 100.0, shift=1.0)[0]
+    pairs = 0
+    for seed in range(100):
+        result = replay_audit(FriendlyCovariance(**options), X, repeats=12, random_state=seed)
+        assert result.passed, result
+        pairs += result.n_pairs
+        if pairs >= 500:
+            return
+    pytest.fail("no five hundred pairs")
+
+
 class _Unclipped:
     """A grid that forgets to clip."""
 
@@ -321,6 +352,30 @@ def test_mutants_are_killed(name, monkeypatch):
     monkeypatch.setattr(module, attribute, change(getattr(module, attribute)))
     X = normal(90, 3, 100.0, shift=1.0)[0]
     assert replay_audit(FriendlyCovariance(epsilon=20.0), X, repeats=2).violations
+
+
+CORE_MUTATIONS = {
+    "half the noise": ("least_eta", lambda original: lambda *given: original(*given) / 2),
+    "size of the core without noise": (
+        "core_size", lambda original: lambda session, entry, size, **shares: float(size)),
+    "neighbours as if a block came or went": (
+        "core_fixed_size", lambda original: lambda session, entry, counts, t, *, rho, delta:
+            original(session, entry, 2 * counts, t, rho=rho, delta=delta)),
+    "blocks that depend on the number of rows": (
+        "block_matrices", lambda original: lambda rows, units, blocks, t, **options:
+            original(rows, units, (blocks + (np.arange(len(blocks)) < rows.n_rows % 50)) % t, t,
+                     **options)),
+}
+
+
+@pytest.mark.parametrize("name", CORE_MUTATIONS)
+def test_mutants_of_the_core_are_killed(name, monkeypatch):
+    attribute, change = CORE_MUTATIONS[name]
+    monkeypatch.setattr(_covariance_core, attribute,
+                        change(getattr(_covariance_core, attribute)))
+    X = normal(1800, 2, 100.0, shift=1.0)[0]
+    result = replay_audit(FriendlyCovariance(**CORE), X, repeats=2)
+    assert result.violations
 
 
 def test_a_stop_on_true_values_is_killed(monkeypatch):
