@@ -5,7 +5,8 @@
 
 Each fit runs in a process of its own, on one thread, on rows that are read from a memory-mapped
 file of float64 made in chunks. "CPU s" is the process time of the fit (the fastest of a few for
-small n), "MB" is how much the fit raised the peak memory of its process beyond the mapped rows.
+small n), "MB" is how much the fit raised the peak memory of its process beyond the mapped rows (0:
+not all of these were in memory at once, nor anything as large).
 Writes doc/benchmarks/scale.md, .json and .png; sizes that are not measured anew are kept.
 """
 
