@@ -298,7 +298,7 @@ def best_known(X, cell, truth):
 
 
 def measure(cell, n_seeds, chosen):
-    """Rows of the CSV: one for each seed and method."""
+    """Results: one for each seed and method."""
     reference = None
     for seed in range(n_seeds):
         X, labels, truth = MAKE[cell.setting](cell, seed)
@@ -337,13 +337,13 @@ def summary(rows):
 
 
 def line(entry):
-    return (f"| {entry['cell']} | {entry['method']} | {entry['ratio']:.4f} "
+    return (f"| {entry['cell']} | {entry['method']} | {entry['fits']} | {entry['ratio']:.4f} "
             f"{entry['quartiles']} | {entry['worst']:.4f} | {entry['ari']:.2f} "
             f"| {entry['cpu']:.3f} |")
 
 
-HEADER = ("| cell | method | cost ratio, median [quartiles] | worst | ARI | CPU s |\n"
-          "|---|---|---|---|---|---|")
+HEADER = ("| cell | method | fits | cost ratio, median [quartiles] | worst | ARI | CPU s |\n"
+          "|---|---|---|---|---|---|---|")
 
 
 def stamp(command):
@@ -352,13 +352,11 @@ def stamp(command):
 
 
 def write_markdown(path, entries, command):
-    n_seeds = sorted({entry["fits"] for entry in entries})
     text = [
         "# Private k-means", "",
         "Cost over the lowest non-private cost found; agreement with the true classes (adjusted "
-        "Rand index); CPU time", f"of one thread. Median over {' or '.join(map(str, n_seeds))} "
-        "seeds. Add or remove one row; epsilon = 1 unless said, delta = 1e-8 (real data and "
-        "files: 1e-6); public radius 1.",
+        "Rand index); CPU time", "of one thread; medians. Add or remove one row; epsilon = 1 "
+        "unless said, delta = 1e-8 (real data and files: 1e-6); public radius 1.",
         "diffprivlib's KMeans is known to spend more than its epsilon; \"one centre\" and KMeans "
         "are not private. The rivals draw float noise.", "", stamp(command), "",
         f"![cost ratios](images/{path.name}.png)", "", HEADER, *map(line, entries), ""]
@@ -389,40 +387,29 @@ def write_plot(path, entries):
     figure.savefig(images / f"{path.name}.png", dpi=130)
 
 
-def write_csv(path, rows):
+def write_csv(path, entries):
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(entries[0]))
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(entries)
 
 
-def kept_rows(path, new):
-    """Rows of an earlier run whose cell and method are not among the new ones."""
-    done = {(row["cell"], row["method"]) for row in new}
+def kept(path, new):
+    """Entries of earlier runs whose cell and method are not among the new ones."""
+    done = {(entry["cell"], entry["method"]) for entry in new}
     with open(path, newline="", encoding="utf-8") as file:
-        rows = [{name: value if name in ("cell", "method") else float(value)
-                 for name, value in row.items()} for row in csv.DictReader(file)]
-    for row in rows:
-        row["seed"] = int(row["seed"])
-    return [row for row in rows if (row["cell"], row["method"]) not in done]
+        entries = list(csv.DictReader(file))
+    for entry in entries:
+        entry["fits"] = int(entry["fits"])
+        entry.update({name: float(entry[name]) for name in ("ratio", "worst", "ari", "cpu")})
+    return [entry for entry in entries if (entry["cell"], entry["method"]) not in done]
 
 
-def rescaled(rows):
-    """Ratios to the lowest non-private cost of all the runs that the rows come from."""
-    best = {}
-    for row in rows:
-        costs = [row["cost"] / row["ratio"]]
-        costs += [row["cost"]] if row["method"].startswith("KMe") else []
-        key = row["cell"], row["seed"]
-        best[key] = min([best.get(key, np.inf), *costs])
-    return [{**row, "ratio": row["cost"] / best[row["cell"], row["seed"]]} for row in rows]
-
-
-def in_order(rows):
+def in_order(entries):
     cells = {str(cell): place for place, cell in enumerate(all_cells())}
     names = {name: place for place, name in enumerate(methods())}
-    return sorted(rows, key=lambda row: (cells.get(row["cell"], len(cells)),
-                                         names.get(row["method"], len(names)), row["seed"]))
+    return sorted(entries, key=lambda entry: (cells.get(entry["cell"], len(cells)),
+                                              names.get(entry["method"], len(names))))
 
 
 def table(options, command):
@@ -431,16 +418,15 @@ def table(options, command):
              and (not options.quick or str(cell) in QUICK)]
     chosen = {name: method for name, method in methods().items()
               if re.search(options.methods, name)}
-    rows, path = [], options.output
+    entries, path = [], options.output
     print(HEADER)
     for cell in cells:
-        new = list(measure(cell, n_seeds, chosen))
-        rows += new
-        print("\n".join(map(line, summary(new))), flush=True)
+        new = list(summary(measure(cell, n_seeds, chosen)))
+        entries += new
+        print("\n".join(map(line, new)), flush=True)
     if options.add:
-        rows = in_order(rescaled(rows + kept_rows(path.with_suffix(".csv"), rows)))
-    write_csv(path.with_suffix(".csv"), rows)
-    entries = list(summary(rows))
+        entries = in_order(entries + kept(path.with_suffix(".csv"), entries))
+    write_csv(path.with_suffix(".csv"), entries)
     write_markdown(path, entries, command)
     write_plot(path, entries)
 
