@@ -381,7 +381,8 @@ def write_plot(path, entries):
     axis.tick_params(axis="y", labelsize=7)
     axis.invert_yaxis()
     axis.grid(axis="x", alpha=0.3)
-    axis.legend(loc="upper center", ncols=len(names), bbox_to_anchor=(0.5, 1.06 + 1 / len(cells)))
+    axis.margins(y=0.01)
+    axis.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1.0), fontsize=8)
     images = path.parent / "images"
     images.mkdir(exist_ok=True)
     figure.savefig(images / f"{path.name}.png", dpi=130)
