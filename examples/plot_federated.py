@@ -14,49 +14,33 @@ from _common import ACCENT, MUTED, OTHER, parse_arguments, print_table, save
 from sklearn_dp import DPKMeans, FederatedDPKMeans
 
 K, CLIENTS = 6, 40
-arguments = parse_arguments(__doc__, "federated.png")
-rng = np.random.default_rng(0)
 
 # %%
 # Each client draws most of its rows from two of the groups.
-angles = 2 * np.pi * np.arange(K) / K
-means = np.column_stack([np.cos(angles), np.sin(angles)]) * np.linspace(0.6, 1.0, K)[:, None]
-rows = 100 if arguments.quick else 500
-labels = np.concatenate([rng.choice(rng.choice(K, 2, replace=False), rows)
-                         for _ in range(CLIENTS)])
-clients = np.repeat(np.arange(CLIENTS), rows)
-X = means[labels] + 0.08 * rng.normal(size=(len(labels), 2))
-server = np.vstack([np.repeat(means, 4, axis=0) + 0.08 * rng.normal(size=(4 * K, 2)),
-                    rng.uniform(-1.3, 1.3, size=(30, 2))])
-
-# %%
-# One fit in which a row is protected, one in which a client with all its rows is: with forty
-# clients that needs a far larger budget. And one on pooled rows, for comparison.
-by_row = FederatedDPKMeans(K, epsilon=1.0, privacy_unit="row").fit(X, groups=clients,
-                                                                   X_server=server)
-by_client = FederatedDPKMeans(K, epsilon=20.0).fit(X, groups=clients, X_server=server)
-pooled = DPKMeans(K, epsilon=1.0, bounds=1.4).fit(X)
 
 
-def far(model):
+def clients_and_server(rows, rng):
+    """Places of the groups, rows with their clients, and the server's points."""
+    angles = 2 * np.pi * np.arange(K) / K
+    means = np.column_stack([np.cos(angles), np.sin(angles)])
+    means *= np.linspace(0.6, 1.0, K)[:, None]
+    labels = np.concatenate([rng.choice(rng.choice(K, 2, replace=False), rows)
+                             for _ in range(CLIENTS)])
+    X = means[labels] + 0.08 * rng.normal(size=(len(labels), 2))
+    server = np.vstack([np.repeat(means, 4, axis=0) + 0.08 * rng.normal(size=(4 * K, 2)),
+                        rng.uniform(-1.3, 1.3, size=(30, 2))])
+    return means, X, np.repeat(np.arange(CLIENTS), rows), server
+
+
+def far(means, model):
+    """Largest distance of a group from the nearest centre."""
     return np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2).min(axis=1).max()
 
 
-print(by_row.privacy_report_)
-print()
-print_table(["fit", "epsilon", "unit", "largest error"], [
-    ["federated", "1", "row", f"{far(by_row):.3f}"],
-    ["federated", "20", "client", f"{far(by_client):.3f}"],
-    ["pooled rows", "1", "row", f"{far(pooled):.3f}"]])
-print()
-print_table(["round", "numbers to a client", "numbers from a client"],
-            [[line["kind"], str(line["numbers_down"]), str(line["numbers_up"])]
-             for line in by_row.communication_])
-
 # %%
 
 
-def draw(figure):
+def draw(figure, X, clients, server, by_row, by_client):
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
     for client, color in ((0, ACCENT), (1, OTHER), (2, "#16a34a")):
         left.scatter(*X[clients == client].T, s=4, alpha=0.4, color=color,
@@ -79,4 +63,32 @@ def draw(figure):
     figure.tight_layout()
 
 
-save(draw, arguments.output, (11, 5))
+# %%
+# One fit in which a row is protected, one in which a client with all its rows is: with forty
+# clients that needs a far larger budget. And one on pooled rows, for comparison.
+
+
+def main(argv=None):
+    options = parse_arguments(__doc__, "federated.png", argv)
+    rng = np.random.default_rng(0)
+    means, X, clients, server = clients_and_server(100 if options.quick else 500, rng)
+    by_row = FederatedDPKMeans(K, epsilon=1.0, privacy_unit="row").fit(X, groups=clients,
+                                                                       X_server=server)
+    by_client = FederatedDPKMeans(K, epsilon=20.0).fit(X, groups=clients, X_server=server)
+    pooled = DPKMeans(K, epsilon=1.0, bounds=1.4).fit(X)
+    print(by_row.privacy_report_)
+    print()
+    print_table(["fit", "epsilon", "unit", "largest error"], [
+        ["federated", "1", "row", f"{far(means, by_row):.3f}"],
+        ["federated", "20", "client", f"{far(means, by_client):.3f}"],
+        ["pooled rows", "1", "row", f"{far(means, pooled):.3f}"]])
+    print()
+    print_table(["round", "numbers to a client", "numbers from a client"],
+                [[line["kind"], str(line["numbers_down"]), str(line["numbers_up"])]
+                 for line in by_row.communication_])
+    save(lambda figure: draw(figure, X, clients, server, by_row, by_client), options.output,
+         (11, 5))
+
+
+if __name__ == "__main__":
+    main()

@@ -84,6 +84,7 @@ class Part:
 
 def test_demo_runs_all_parts(demo, monkeypatch, tmp_path):
     assert {part.__name__ for _, part in demo.PARTS} == set(SAYS)
+    assert all(callable(part.main) for _, part in demo.PARTS)
     parts = [Part("plot_one"), Part("plot_two")]
     monkeypatch.setattr(demo, "PARTS", [(part.__name__, part) for part in parts])
     assert demo.main(["--output", str(tmp_path), "--quick"]) == 0
