@@ -196,8 +196,7 @@ def fitted_centers(X):
 def main(argv=None):
     arguments = parse_arguments(__doc__, "digits_pipeline.png", argv)
     X, y = load_digits(return_X_y=True)
-    if arguments.quick:
-        X, y = X[::3], y[::3]
+    # All rows even then: half of them are 8 standard deviations above what epsilon = 0.5 needs.
     folds = KFold(2 if arguments.quick else 5, shuffle=True, random_state=0)
     rows = fitted_centers(X)
     plain = cross_validate(kmeans_pipeline(), X, y, cv=folds, scoring=SCORING)
