@@ -27,6 +27,7 @@ AUDITED = {
                      {"epsilon": 1000.0, "n_points": 5, "sample_size": 8},
                      {"epsilon": 1.0, "n_points": 5, "sample_size": 8},
                      {"epsilon": 100.0, "center_method": "pca", "n_points": 3},
+                     {"epsilon": 100.0, "n_points": 0.6},
                      {"epsilon": 300.0, "n_init": 2, "n_points": 3}],
     "DPOneClusterKMeans": [{"n_clusters": 2}, {"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}],
     "DPOutlierScreen": [{}, {"epsilon": 100.0, "bounds": 9.0}],

@@ -21,6 +21,7 @@ __all__ = ["BaseDPBall", "DPOneCluster"]
 
 _BOUND_SHARE = 0.05
 _PRINCIPAL = 8, 500  # features between which "auto" pays for principal axes
+_MAJORITY = 0.5  # a fraction of the points that the mean of all of them leads to
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
 
 
@@ -98,14 +99,20 @@ class BaseDPBall(BaseDPEstimator):
 
     def _search(self, n_features):
         """The public settings of the search; what "auto" means is public, too."""
-        few, most = _PRINCIPAL
-        route = "pca" if few < n_features <= most else "grid"
         chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
-        auto = {"radius_method": "exponential", "center_method": route}
+        auto = {"radius_method": "exponential", "center_method": self._route(n_features)}
         chosen = {name: auto[name] if value == "auto" else value
                   for name, value in chosen.items()}
         return Search(**chosen, grid=self.radius_grid, min_radius=self.min_radius,
                       sample_size=int(self.sample_size), n_init=int(self.n_init))
+
+    def _route(self, n_features):
+        """The centre method that "auto" is: a function of parameters and the number of features."""
+        few, most = _PRINCIPAL
+        wanted = self._wanted()
+        if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
+            return "clip"
+        return "pca" if few < n_features <= most else "grid"
 
     def _total(self, target):
         """rho for everything, and the part of delta for failures."""
@@ -163,8 +170,9 @@ default="auto"
         the axes; if not, the axes are random.
         "clip": means of the points in ever smaller balls, the first of which is the domain; it
         compares no pairs and is fast, but finds only what the mean of all points leads to.
-        "paper": the published GoodCenter, of theoretical interest. "auto" is "pca" for 9 to 500
-        features, "grid" for fewer and for more.
+        "paper": the published GoodCenter, of theoretical interest. "auto" is "grid" for up to 8
+        features. For more it is "clip" if `n_points` is a fraction of at least one half, for the
+        mean of all points leads to a majority; if not, "pca" up to 500 features, "grid" beyond.
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional

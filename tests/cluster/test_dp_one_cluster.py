@@ -115,6 +115,43 @@ def test_what_auto_means_is_public():
     assert all("box" in names for names in routes.values())
 
 
+def test_a_majority_is_found_by_the_mean():
+    """A fraction of at least one half of many features; no number of points, and no smaller one."""
+    def boxed(n_points, d):
+        plan = DPOneCluster(n_points, bounds=1.0).privacy_plan(d)
+        return "box" in {entry.name for entry in plan.entries}
+
+    assert not any(boxed(share, d) for share in (0.5, 0.99) for d in (9, 500, 501))
+    assert all(boxed(*pair) for pair in ((0.5, 8), (0.49, 9), (10**6, 9), (1, 501)))
+    assert DPOneCluster(0.5, center_method="pca")._search(9).center_method == "pca"
+    assert "box" in {entry.name.split("/")[-1] for entry in
+                     DPOneClusterKMeans(2, bounds=1.0).privacy_plan(9).entries}
+
+
+def beside_a_wide_cluster(n, d, share, wide, seed):
+    """A ball of some of the points, the others normal about another place."""
+    rng = np.random.default_rng(seed)
+    center, other = rng.uniform(0.3, 0.7, (2, d))
+    t, radius = int(share * n), 0.01 * np.sqrt(d)
+    ball = rng.normal(size=(t, d))
+    ball *= (radius * rng.random(t) ** (1 / d) / np.linalg.norm(ball, axis=1))[:, None]
+    X = np.vstack([center + ball, other + wide * rng.normal(size=(n - t, d))])
+    return X, center[None], radius
+
+
+def test_the_mean_leads_to_a_majority_and_not_to_a_minority():
+    """Why "auto" is "clip" for one and not for the other."""
+    for seed in range(3):
+        data = beside_a_wide_cluster(2000, 200, 0.5, 0.1, seed)
+        _, miss, ratio = found(*data, n_points=0.5, random_state=seed)
+        assert miss < 0.35 and ratio < 1.1
+        data = beside_a_wide_cluster(3000, 10, 0.3, 0.05, seed)
+        _, miss, ratio = found(*data, n_points=0.3, random_state=seed, sample_size=1500)
+        assert miss < 0.3 and ratio < 1.1
+        _, _, ratio = found(*data, n_points=0.3, random_state=seed, center_method="clip")
+        assert ratio > 3
+
+
 def test_a_sample_is_as_good_as_all_points():
     """With the budget that sampling saves: one point in six, and the same answer."""
     for method in ("exponential", "above_threshold"):
@@ -133,6 +170,19 @@ def test_one_of_two_minorities():
         model, miss, _ = found(X, centers, radius, n_points=0.15, random_state=seed)
         assert miss < 3 and model.predict(X).sum() >= 500
         assert model.n_points_target_ == pytest.approx(750, abs=30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [2.0, 4.0])
+def test_minorities_are_found_in_nine_runs_of_ten(epsilon):
+    """Spec item 26: two clusters of 20 % each, t = 0.15 n; 40 runs."""
+    good = 0
+    for seed in range(40):
+        X, centers, radius = planted(5000, 2000, places=2, seed=100 + seed)
+        model, miss, _ = found(X, centers, radius, n_points=0.15, epsilon=epsilon,
+                               random_state=seed, sample_size=2500)
+        good += miss < 3 and model.predict(X).sum() >= 500
+    assert good >= 36
 
 
 def test_copies_of_a_point_are_a_ball_of_radius_zero():
@@ -248,6 +298,15 @@ def test_every_plan_keeps_to_its_target(radius, center):
             assert plan.delta_failure <= 1e-6
 
 
+def test_points_that_are_all_far_apart_are_no_error():
+    """Spec item 15: the ball is as large as it must be, and is not called a success."""
+    X = np.array(np.meshgrid(*[np.linspace(0, 1, 6)] * 2)).reshape(2, -1).T
+    for seed in range(5):
+        model = DPOneCluster(n_points=500, epsilon=4.0, bounds=(0.0, 1.0), random_state=seed).fit(X)
+        assert not model.found_ and model.status_ != "ok"
+        assert np.isfinite(model.center_).all() and 0 <= model.radius_ <= 2 * np.sqrt(2)
+
+
 def test_nothing_of_the_size_of_the_data_is_kept():
     X, _, _ = planted(700, 300)
     model = DPOneCluster(250, bounds=(0.0, 1.0), random_state=0).fit(X)
@@ -287,6 +346,7 @@ SETTINGS = [
     {"epsilon": 1.0, "n_points": 5, "sample_size": 8},
     {"epsilon": 1.0, "n_points": 5, "sample_size": 8, "radius_method": "above_threshold"},
     {"epsilon": 1e4, "center_method": "paper", "delta": 0.01},
+    {"epsilon": 100.0, "n_points": 0.5},  # boxes for few features, none for many
 ]
 
 
