@@ -21,6 +21,7 @@ from sklearn_dp._aggregate._pair_counts import (
 from sklearn_dp._aggregate._rec_concave import rec_concave, rec_concave_steps
 from sklearn_dp._aggregate._rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -40,6 +41,13 @@ class Squares:
 
     def bins(self, squared):
         return np.searchsorted(self.squares, squared)
+
+
+@dataclass
+class Ladder:
+    """Which radius comes before each one."""
+
+    before: np.ndarray
 
 
 def score(points, radii, t):
@@ -67,6 +75,9 @@ def test_scores_by_hand():
     assert score(points, [0, 9.9, 10], 4).tolist() == [2.5, 2.5, 4]
     assert score([5, 5], [0, 1], 4).tolist() == [1, 1]  # padded: (2 + 2) / 4
     assert score(np.empty((0, 1)), [0, 1], 3).tolist() == [0, 0]
+    # L of a negative radius, that is before the first one, is 0: t^2 - 0 and 9 - t^2 + slack.
+    values = _good_radius.quality(np.array([9, 9]), 3, 4, Ladder(np.array([-1, 0])))
+    assert values.tolist() == [4, 0]
 
 
 def integer_points(draw_from, n, d, high=2**23):
@@ -229,6 +240,20 @@ def test_exponential_choices_follow_the_law():
     keep = expected > 0.5
     statistic = np.sum((observed[keep] - expected[keep]) ** 2 / expected[keep])
     assert stats.chi2.sf(statistic, keep.sum() - 1) > 1e-6
+
+
+def test_many_exponential_choices_follow_the_law():
+    """Spec item 16: chi-square over 100 000 draws, all that are accepted, of which a choice is the
+    first; false alarms at 1e-6."""
+    _, radii, scores = planted_scores(300, 60)
+    values = _good_radius.quality(scores, 60, 1500, radii)
+    noise, epsilon, found = NoiseSource(5), 0.5, np.empty(0, dtype=int)
+    while len(found) < 100_000:
+        found = np.append(found, noise._accepted_trials(values.max() - values, epsilon / 2 / 119))
+    chance = softmax(values, epsilon, 119)
+    assert chance.max() < 0.9 and chance.min() * len(found) > 5
+    counts = np.bincount(found, minlength=len(chance))
+    assert stats.chisquare(counts, chance * len(found)).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("grid", ["log", "linear"])
