@@ -155,14 +155,15 @@ def terrific_radius(session, entry, points, t, ratio, *, largest, least, most, e
     -----
     Algorithm 2 of the paper, with missing scores counted as 0 where there are fewer than t points
     (sensitivity 2 for adding and removing, too). If a radius is returned, then with probability
-    0.9 some ball is terrific but for twice the slack.
+    0.9 some ball is terrific but for twice the slack; where that says nothing, as twice the slack
+    is more than t, none is looked for.
     """
     radii = scan_radii(max(least, 1.0), most, largest)
-    if not len(radii):
-        # No query at all: none passes. The same release with an empty list of queries.
+    slack = 16 / epsilon * (math.log(max(len(radii), 1)) + math.log(2 / _BETA))
+    if not len(radii) or slack > t / 2:
+        # No query at all, so none passes: the same release with an empty list of queries.
         session.above_threshold(entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
         return None
-    slack = 16 / epsilon * (math.log(len(radii)) + math.log(2 / _BETA))
     found = session.above_threshold(
         entry, radius_queries(points, radii, ratio, t), math.ceil(t * (t - slack)),
         sensitivity=2 * t - 1, epsilon=epsilon)
@@ -256,8 +257,7 @@ def _tested(session, entry, rows, active, t, ratio, center, radius):
     query = int(terrific_scores(inside, around, outside, t))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
     # The centre is released, so the score has sensitivity one.
-    passed = session.above_threshold(entry, [query], t - min(slack, t // 2), sensitivity=1,
-                                     epsilon=epsilon)
+    passed = session.above_threshold(entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
     return None if passed is None else TerrificBall(
         center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate import _mixture_partition, _terrific
+from sklearn_dp._aggregate import _mixture_partition, _mixture_spherical, _terrific
 from sklearn_dp._aggregate._location import Located
 from sklearn_dp._aggregate._mixture_partition import partition_entries, partition_parts
 from sklearn_dp._aggregate._mixture_parts import Settings, half_of_rows, representatives
@@ -264,6 +264,95 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
             2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2))),
             np.argmax([leaf.active for leaf in leaves], axis=0))
         assert set(parts.labels) <= set(range(k))
+
+
+@pytest.mark.parametrize("ball", ["joint", "points"])
+@pytest.mark.parametrize("k, d", [(2, 2), (4, 3), (4, 20), (7, 20)])
+def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
+    """E1: k - 1 levels, each with a place, principal axes and two whole terrific balls.
+
+    In the units of the paper, 6 epsilon a level, where its theorem 5.8 counts 4: a ball is a
+    radius, a centre and a test, and none of them comes with another.
+    """
+    rho, delta = 0.3, 1e-7
+    entries = partition_entries(rho, delta, Settings(k, method="partition", ball=ball), d, "")
+    levels = {}
+    for entry in entries:
+        level, _, name = entry.name.rpartition("level ")[2].partition("/")
+        if entry.name.startswith("level "):
+            levels.setdefault(int(level), {})[name] = entry
+    assert sorted(levels) == list(range(k - 1))
+    balls = ["ball/", "projected ball/"] if d > k else ["ball/"]
+    parts = {"joint": ("ball", "counts"), "points": ("radius", "box", "centre", "test")}[ball]
+    costs = []
+    for found in levels.values():
+        groups = {name: [e for key, e in found.items() if key.startswith(name)]
+                  for name in ("place/", "principal axes", *balls)}
+        assert sum(map(len, groups.values())) == len(found)
+        assert bool(groups["principal axes"]) == (d > k)
+        for name in balls:
+            assert all(any(e.name.rpartition(name)[2].startswith(part) for e in groups[name])
+                       for part in parts)
+        # Both balls cost the same, the second of them no less because there was a first.
+        totals = [math.fsum(e.cap for e in groups[name]) for name in balls]
+        assert min(totals) == pytest.approx(max(totals), rel=1e-6)
+        costs.append((math.fsum(e.cap for e in found.values()),
+                      math.fsum(e.delta for e in found.values())))
+    rest = math.fsum(e.cap for e in entries if not e.name.startswith("level "))
+    assert np.ptp(costs, axis=0) == pytest.approx([0, 0], abs=1e-15)
+    unused = 0.0875 if d <= 3 else 0.0  # no second moment: its share goes to the components
+    assert (0.999 - unused) * rho < rest + (k - 1) * costs[0][0] <= rho
+    assert (k - 1) * costs[0][1] == pytest.approx(delta if ball == "points" else 0.0, rel=1e-3)
+    assert (k - 1) * costs[0][1] <= delta
+
+
+def chain(k):
+    """Clusters in geometric progression: each cut takes one of them."""
+    return np.repeat(np.append(6.0 ** np.arange(k - 1), 0.0), 60)[:, None] * [1.0, 0.0]
+
+
+def square():
+    """Two pairs of clusters: a balanced tree."""
+    return np.repeat([[0.0, 0], [0, 3], [500, 0], [500, 3]], 60, axis=0)
+
+
+@pytest.mark.parametrize("X, depths", [(chain(4), [1, 2, 3, 3]), (square(), [2, 2, 2, 2])],
+                         ids=["chain", "balanced"])
+def test_what_is_spent_is_the_dearest_chain(X, depths):
+    """A5 and E1: against all sums from the root to a leaf, of the report's own rows."""
+    _, root, session = partition(X, 4)
+    assert sorted(leaf.depth for leaf in root.leaves()) == depths
+    rows = session.report().releases
+    parts = {row.get("part", "") for row in rows}
+    sums = [math.fsum(row["rho"] for row in rows
+                      if f"{part}/".startswith(row.get("part", "") and row["part"] + "/"))
+            for part in parts]
+    assert session.spent == pytest.approx(max(sums), rel=1e-9)
+    every = math.fsum(row["rho"] for row in rows)
+    # Nothing is saved along a chain, and the second of two like nodes is free.
+    assert session.spent == pytest.approx(every) if depths[0] == 1 else session.spent < 0.9 * every
+
+
+def test_spherical_laws_are_shells():
+    """C4: for d >= 64 log(n k / beta) all squared distances are close to d, of pairs to 2 d.
+
+    Hence what the partition counts on there: a few radii of a ball with a part of a component
+    hold all of it, and half as much again as a ball with most of a node holds all of the node.
+    """
+    n, k, beta = 200, 2, 0.05
+    d = math.ceil(64 * math.log(n * k / beta))
+    rng, right = np.random.default_rng(0), 0
+    for _ in range(60):
+        x = rng.normal(size=(n, d))
+        squares = np.einsum("ij,ij->i", x, x)
+        pairs = (squares[:, None] + squares - 2 * x @ x.T)[np.triu_indices(n, 1)]
+        right += (0.75 * d <= squares.min() and squares.max() <= 1.5 * d
+                  and 1.5 * d <= pairs.min() and pairs.max() <= 3 * d)
+        about = np.sort(np.linalg.norm(x - x[0], axis=1))  # a ball about any of the points
+        assert about[-1] < _mixture_spherical._NEAR * about[n // 4]
+        lengths = np.sqrt(np.sort(squares))
+        assert lengths[-1] < _mixture_partition._WIDER * lengths[int(_mixture_partition._HELD * n)]
+    assert right >= 57  # 95 %
 
 
 @pytest.mark.parametrize("d, n", [(1, 5000), (2, 20000), (10, 10000)])
