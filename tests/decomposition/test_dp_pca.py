@@ -8,7 +8,12 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sklearn_dp._aggregate._pca import second_moment
+from sklearn_dp._aggregate._rows import Rows
 from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._mechanisms import Units
+from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
@@ -78,6 +83,37 @@ def test_the_noise_is_symmetric_and_isometric():
         assert event.scale[diagonal][0] / event.scale[~diagonal][0] == pytest.approx(2**0.5)
     low, high = chi2.ppf([5e-7, 1 - 5e-7], 21 * len(norms))
     assert low < np.sum(norms) < high
+
+
+def exact_moment(rows, limit):
+    """The upper triangle behind a release of the sum of x x^T, and what is claimed of it."""
+    plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
+    recorder = Tape()
+    with tape(recorder):
+        second_moment(PrivacySession(plan), "moment", Rows.of(rows, 2.0**24), limit,
+                      Units(len(rows)), 1.0)
+    event = recorder.events[-1]
+    return event.value.astype(np.float64), event.sensitivity
+
+
+def test_second_moments_move_as_far_as_is_claimed():
+    """A2: a row more is g^2 in Frobenius norm, one for another sqrt(2) g^2; both attained.
+
+    Exact. The claim is in units of g^2: the claimed vector of a change is |change|_F / g^2 long.
+    """
+    rng, limit, worst = np.random.default_rng(0), 2.0**15, np.zeros(2)
+    rest = np.rint(rng.normal(size=(3, 4)) * 3000)
+    for number in range(120):
+        x, y = np.rint(rng.normal(size=(2, 1, 4)) * 10.0 ** rng.uniform(1, 6))
+        if number % 3 == 0:  # orthogonal, and as long as is allowed
+            x, y = limit * np.eye(4)[rng.permutation(4)[:2], None]
+        before, claim = exact_moment(rest, limit)
+        with_x, with_y = (exact_moment(np.vstack([rest, row]), limit)[0] for row in (x, y))
+        moved = [np.linalg.norm((a - b) / claim)
+                 for a, b in ((before, with_x), (with_x, with_y))]
+        worst = np.maximum(worst, moved)
+    assert worst[0] <= 1 and worst[1] <= np.sqrt(2)
+    assert worst == pytest.approx([1, np.sqrt(2)], rel=3e-4)  # but for rounding toward zero
 
 
 def test_too_little_data_warns_from_releases():

@@ -5,6 +5,7 @@ import pickle
 import warnings
 from dataclasses import replace
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
@@ -32,8 +33,12 @@ from sklearn_dp._aggregate._rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
+from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Tape
 from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.audit._observe import prepared, run_fit
+from sklearn_dp.audit._replay import _Forced, record
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.mixture import DPGaussianMixture, _dp_gaussian_mixture
 
@@ -329,6 +334,39 @@ def test_more_rows_are_better():
 # -- plans ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("epsilon, delta, rho", [
+    (0.1, 1e-6, 0.000321), (0.5, 1e-6, 0.006642), (1, 1e-6, 0.024356), (2, 1e-6, 0.088153),
+    (4, 1e-6, 0.311064), (8, 1e-6, 1.052356), (1, 1e-5, 0.030556), (1, 1e-8, 0.017205)])
+def test_selections_are_converted_as_zcdp(epsilon, delta, rho):
+    """A6: the table of section 8.5, by the plan of a partition, which chooses balls."""
+    plan = DPGaussianMixture(3, method="partition", epsilon=epsilon, delta=delta).privacy_plan(4)
+    assert not plan.gaussian and plan.rho == pytest.approx(rho, abs=1.1e-6, rel=5e-6)
+    for other in ({"epsilon": 1.01 * epsilon, "delta": delta},
+                  {"epsilon": epsilon, "delta": 1.01 * delta}):
+        more = DPGaussianMixture(3, method="partition", **other).privacy_plan(4).rho
+        assert plan.rho < more < 1.03 * plan.rho
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 5, 10, 20])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_gaussian_plans_keep_the_exact_inequality(epsilon, delta):
+    """A7: section 8.2 in 60 digits for s = 1 / mu; with one part in 10^4 less noise it fails.
+
+    The classical formula fails, too, where epsilon is 10.
+    """
+    def holds(noise):
+        with mp.workdps(60):
+            s, e = mp.mpf(noise), mp.mpf(epsilon)
+            found = mp.ncdf(1 / (2 * s) - e * s) - mp.exp(e) * mp.ncdf(-1 / (2 * s) - e * s)
+            return found <= mp.mpf(delta)
+
+    plan = DPGaussianMixture(3, epsilon=epsilon, delta=delta).privacy_plan(4)
+    noise = 1 / math.sqrt(2 * plan.rho)
+    assert plan.gaussian and holds(noise) and not holds(noise * (1 - 1e-4))
+    classical = math.sqrt(2 * math.log(2 / delta)) / epsilon
+    assert holds(classical) == (epsilon <= 5 or delta == 1e-9 and epsilon == 10)
+
+
 def test_the_halves_share_a_plan_and_not_their_units():
     """Both halves have the whole budget, but for what the location of all rows takes."""
     model = DPGaussianMixture(3, method="k_tuples", epsilon=4.0)
@@ -593,6 +631,124 @@ def test_five_hundred_pairs(form):
     result = replay_audit(DPGaussianMixture(3, covariance_type=form, epsilon=10.0), X, repeats=11,
                           recordings=4)
     assert result.passed and result.n_pairs >= 500, result
+
+
+# -- what a fit shows ------------------------------------------------------------------------------
+
+
+class _Logged(_Forced):
+    """A replay that notes what is asked of it."""
+
+    def play(self, event):
+        self.sequence.append((event.kind, event.entry, event.public.get("part")))
+        return super().play(event)
+
+
+class _Hostile(Tape):
+    """Counts with the worst noise that there is."""
+
+    def play(self, event):
+        if event.kind == "gaussian" and event.entry == "component counts":
+            event.output = -np.abs(event.output)
+        return super().play(event)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_that_is_shown_is_a_function_of_the_releases(way):
+    """A11 and B12: the outputs of one fit, forced on tables with any other numbers of rows.
+
+    Calls, order and parameters are the same: no weight, denominator, threshold or depth comes from
+    an exact count. Exact.
+    """
+    X, estimator = audit_data(), DPGaussianMixture(3, **WAYS[way][0])
+    original = record(estimator, X)
+    calls = [(event.kind, event.entry, event.public.get("part")) for event in original.events]
+    assert len(calls) > 5
+    shown = original.outcome.face()
+    for other in (X[:7], np.vstack([X, X[:50] + 1000.0]), np.zeros((1000, 4))):
+        replay = _Logged(original.events, np.full(len(other), -1))
+        replay.sequence = []
+        outcome = run_fit(prepared(estimator), other, recorder=replay)
+        assert replay.finish() == [] and replay.sequence == calls and outcome.face() == shown
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_counts_below_zero_are_counts_of_next_to_nothing(form):
+    """B12: floors after the noise."""
+    model = prepared(DPGaussianMixture(3, covariance_type=form))
+    assert run_fit(model, audit_data(), recorder=_Hostile()).error is None
+    assert model.weights_.min() > 0 and model.weights_.sum() == pytest.approx(1)
+    assert np.isfinite(model.means_).all() and np.isfinite(model.precisions_cholesky_).all()
+
+
+def kept(value, seen=None):
+    """All arrays, numbers and other ends of what an object holds."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    inner = (value.values() if isinstance(value, dict) else value
+             if isinstance(value, (list, tuple, set, frozenset)) else
+             vars(value).values() if hasattr(value, "__dict__") and not isinstance(value, type)
+             else None)
+    if inner is None or isinstance(value, (list, tuple)):
+        yield value
+    for part in inner or ():
+        yield from kept(part, seen)
+
+
+def told_too_much(model, X):
+    """What a fitted model keeps of its rows: a length, a value, or a source of randomness."""
+    for part in kept(vars(model)):
+        if isinstance(part, (np.random.Generator, np.random.RandomState, np.random.BitGenerator,
+                             NoiseSource, PrivacySession)):
+            yield type(part).__name__
+        elif len(X) in np.shape(part) if isinstance(part, np.ndarray) else (
+                isinstance(part, (list, tuple)) and len(part) == len(X)):
+            yield "something as long as the table"
+        elif isinstance(part, (float, np.ndarray)) and np.isin(part, X[X != 0]).any():
+            yield "a value of the table"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_of_the_table_is_kept(way):
+    """A9: with 293 rows, a prime; and two fits agree if and only if they have one seed."""
+    X = audit_data()[:293]
+    fits = [DPGaussianMixture(3, random_state=seed, **WAYS[way][0]).fit(X)
+            for seed in (0, 0, None, None)]
+    assert [list(told_too_much(model, X)) for model in fits] == [[]] * 4
+    means = [model.means_ for model in fits]
+    assert np.array_equal(means[0], means[1]) and not np.array_equal(means[2], means[3])
+    for bug in (X[0], 3 * X[:, 0], float(X[0, 1]), np.random.default_rng(0), {"a": [X[1]]},
+                list(range(293))):
+        fits[0].bug_ = bug
+        assert list(told_too_much(fits[0], X)), bug
+
+
+@pytest.mark.parametrize("n, epsilon", [(300, 1.0), (5000, 1.0), (5000, 8.0)])
+def test_the_literal_partition_is_graceful(n, epsilon):
+    """E2: at the published constants these rows are far too few; a coreset answers, as planned."""
+    truth = Mixture(3, 2, 12, n)
+    model = DPGaussianMixture(3, method="partition", terrific_ball="points", separation=5.0,
+                              epsilon=epsilon, random_state=0)
+    plan = model.privacy_plan(2)
+    model.fit(truth.X)
+    assert model.path_ == "partition, then coreset"
+    assert model.means_.shape == (3, 2) and np.isfinite(model.precisions_cholesky_).all()
+    assert model.weights_.sum() == pytest.approx(1) and model.weights_.min() > 0
+    report = model.privacy_report_
+    assert report.spent_rho <= plan.rho and not any("part" in row for row in report.releases)
+    asked = {row["release"] for row in report.releases if "radius" in row["release"]}
+    assert any("level 0" in name for name in asked)  # it was looked for a ball, and none is there
+    if n == 5000:
+        assert truth.variations(model).max() < 0.2
+
+
+def test_replay_audit_of_the_literal_partition():
+    """E2: what holds at ordinary sizes, and at no others, is privacy."""
+    result = replay_audit(DPGaussianMixture(3, method="partition", terrific_ball="points",
+                                            separation=5.0, epsilon=1.0), audit_data())
+    assert result.passed and result.n_pairs >= 12, result
 
 
 class _Unclipped:
