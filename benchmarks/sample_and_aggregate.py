@@ -61,7 +61,7 @@ def show(row):
 def plot(rows, path):
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 3.5))
+    figure = Figure(figsize=(8, 3.5))
     axes = figure.subplots()
     for aggregator, marker in zip(AGGREGATORS, "ovs", strict=True):
         for bounds, style in ((10.0, "-"), (100.0, "--")):
@@ -69,7 +69,7 @@ def plot(rows, path):
             axes.plot([row[0] for row in chosen], [row[4] for row in chosen], style, marker=marker,
                       label=f"{aggregator}, bounds {bounds:g}")
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="error of the coefficients")
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
     figure.savefig(path, dpi=110)
 
