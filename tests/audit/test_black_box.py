@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn_dp import SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp.cluster import aggregate_k_tuples
+from sklearn_dp.mixture import DPGaussianMixture
 
 FALSE_ALARM = 1e-6
 RUNS = 2000  # with the record, and as many without it
@@ -140,3 +141,34 @@ def test_the_harness_knows_a_gaussian():
     draws = np.random.default_rng(0).normal(size=(2, 5000))
     seen = mu_seen(draws[0] + 1 > 0.5, draws[1] > 0.5)
     assert 0.7 < seen < 1.0
+
+
+# -- mixtures -------------------------------------------------------------------------------------
+
+
+def answers_of_mixtures(runs, start=0):
+    """One component of 60 rows near zero, with one row at the bound or without it: its mean."""
+    near = 0.02 * ndtri((np.arange(60) + 0.5) / 60)[:, None]
+    return [[DPGaussianMixture(1, covariance_type="spherical", epsilon=8.0, bounds=1.0,
+                               random_state=seed).fit(rows).means_[0, 0] > 3.5e-4
+             for seed in range(first, first + runs)]
+            for rows, first in ((np.concatenate([near, FAR]), start), (near, start + runs))]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_released_mean_tells_no_more_than_is_claimed():
+    """A12 of the mixtures: 4000 fits. False alarms: 1e-6 for mu, which is 1.53, and epsilon."""
+    mu = math.sqrt(2 * DPGaussianMixture(1, epsilon=8.0).privacy_plan(1).rho)
+    seen = answers_of_mixtures(RUNS)
+    assert 0 < mu_seen(*seen) <= mu and epsilon_seen(*seen, 1e-6) <= 8.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_mean_with_a_third_of_the_noise_is_caught(monkeypatch):
+    """Power: above 0.999. mu is about 2.5 then, the rates are 0.9 and 0.1 with a standard error of
+    0.013, and their limits 0.84 and 0.16, which is 2.0."""
+    less_noise(monkeypatch, 3.0)
+    mu = math.sqrt(2 * DPGaussianMixture(1, epsilon=8.0).privacy_plan(1).rho)
+    assert mu_seen(*answers_of_mixtures(500)) > mu
