@@ -109,8 +109,8 @@ def share_scale(sensitivity, rho, n_shares):
     sigma = np.asarray(sensitivity, dtype=np.float64) / math.sqrt(2 * rho * n_shares)
     for _ in range(4):
         sigma = np.nextafter(sigma, np.inf)
-    least = float(np.min(sigma))
-    bits = max(0, math.ceil(math.log2(LEAST_SHARE / least)))
+    # For a least one in [2**(e - 1), 2**e) the smallest power of two that takes it to LEAST_SHARE.
+    bits = max(0, math.frexp(LEAST_SHARE)[1] - math.frexp(float(np.min(sigma)))[1])
     fine = np.ldexp(sigma, bits)  # exact
     if float(np.max(fine)) > MAX_SCALE:
         raise ValueError("the shares of the noise do not fit the integer grid.")

@@ -8,7 +8,7 @@ import numpy as np
 from .._aggregate._blocks import ask_all
 from .._privacy._shares import NoiseShares
 from ..exceptions import UtilityWarning
-from ._protocol import ANSWERS, check_answer, client_update, read_rows
+from ._protocol import ANSWERS, AnswerError, check_answer, client_update, read_rows
 
 __all__ = ["LocalEngine", "run_rounds", "total_of"]
 
@@ -77,10 +77,11 @@ def total_of(kind, message, answers):
             if error is not None:
                 raise error
             answer = check_answer(kind, message, answer)
-        except ValueError as wrong:
+        except AnswerError as wrong:
             failed.append((number, str(wrong)))
             continue
         except Exception as broken:  # whatever a client dies of is no reason to stop a fit
+            # Its name alone: its words may quote rows.
             failed.append((number, type(broken).__name__))
             continue
         total = answer if total is None else {name: total[name] + answer[name] for name in total}

@@ -22,6 +22,7 @@ from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 __all__ = ["FederatedDPKMeans"]
 
 _STARTS = ("feddp", "kmeans++", "lloyd", "sphere_packing")
+_FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
 
@@ -45,6 +46,9 @@ class FederatedDPKMeans(BaseDPCenters):
     privacy_unit : {"auto", "row", "client"}, default="auto"
         Who is protected: a row, or a client with all its rows. "auto": a client where the fit is
         told who the clients are, a row otherwise.
+    neighbours : {"add_remove", "replace"}, default="add_remove"
+        What the guarantee is for: one unit more or less, or one in the place of another, where
+        how many there are is public. Both hold for "replace", which needs up to twice the noise.
     server_init : {"feddp", "kmeans++", "lloyd", "sphere_packing"}, default="feddp"
         Where Lloyd rounds start: from the rounds above, from the server's points alone, or from
         public points that are far apart.
@@ -99,9 +103,10 @@ class FederatedDPKMeans(BaseDPCenters):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (one client), by exact Gaussian-DP accounting, towards everybody who sees what the server
-    sends and publishes; the sums themselves are seen by a trusted aggregator, or by nobody under
-    secure aggregation. `X_server` is public and gets no protection: never draw it from clients.
+    (one client; see `neighbours`), by exact Gaussian-DP accounting, towards everybody who sees
+    what the server sends and publishes; the sums themselves are seen by a trusted aggregator, or
+    by nobody under secure aggregation. `X_server` is public and gets no protection: never draw it
+    from clients.
 
     A client that fails, hangs, or answers nonsense counts as empty. The noise stays the same, and
     so does the guarantee, unless rows are the unit and a client fails because of single rows.
@@ -131,7 +136,7 @@ class FederatedDPKMeans(BaseDPCenters):
     _server = None  # public points of the fit that is going on
 
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 privacy_unit="auto", server_init="feddp", n_lloyd="auto",
+                 privacy_unit="auto", neighbours="add_remove", server_init="feddp", n_lloyd="auto",
                  max_rows_per_client=None, method="default", count_noise="gaussian",
                  noise="server", n_honest=None, client_bounds=None, client_timeout=None,
                  engine="local", ledger=None, n_jobs=None, random_state=None):
@@ -141,6 +146,7 @@ class FederatedDPKMeans(BaseDPCenters):
         self.rho = rho
         self.bounds = bounds
         self.privacy_unit = privacy_unit
+        self.neighbours = neighbours
         self.server_init = server_init
         self.n_lloyd = n_lloyd
         self.max_rows_per_client = max_rows_per_client
@@ -298,6 +304,8 @@ class FederatedDPKMeans(BaseDPCenters):
         domain = super()._domain(n_features)
         if domain is not None or self._server is None:
             return domain
+        if np.abs(self._server).max() > _FARTHEST:
+            raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
         # Public points: their mean and their radius about it.
         center = self._server.mean(axis=0)
         reach = np.linalg.norm(self._server - center, axis=1).max(initial=0.0)
@@ -306,6 +314,7 @@ class FederatedDPKMeans(BaseDPCenters):
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
         for name, known in (("privacy_unit", ("auto", "row", "client")),
+                            ("neighbours", ("add_remove", "replace")),
                             ("server_init", _STARTS), ("method", ("default", "paper")),
                             ("count_noise", ("gaussian", "laplace")),
                             ("noise", ("server", "clients")),
@@ -365,7 +374,8 @@ class FederatedDPKMeans(BaseDPCenters):
             residuals=not paper, local_means=paper and per_client,
             most_rows=self.max_rows_per_client, shares=self.client_bounds,
             laplace=self.count_noise == "laplace",
-            n_honest=self.n_honest if self.noise == "clients" else None)
+            n_honest=self.n_honest if self.noise == "clients" else None,
+            swap=self.neighbours == "replace")
 
     def _start(self, n_features, rng):
         """Public centres from the public domain, or None for the method's own rounds."""
@@ -389,7 +399,8 @@ class FederatedDPKMeans(BaseDPCenters):
         entries = entries_of(rounds, target, unit, paper=self.method == "paper",
                              laplace=self.count_noise == "laplace", shared=shared)
         # A client that adds noise takes part whether it has rows or not.
-        relation = "add or remove" + (" the rows of" if shared and unit == "group" else "")
+        relation = "replace" if self.neighbours == "replace" else "add or remove"
+        relation += " the rows of" if shared and unit == "group" else ""
         plan = PrivacyPlan(target, entries, unit, self._notes(unit), relation)
         if shared and plan.epsilon > 700:
             raise ValueError("epsilon or rho is too large for noise='clients'.")

@@ -44,9 +44,12 @@ def _query(kind, message, node):
 def _read(reply):
     if reply is None:
         return None, TimeoutError("no answer in time")
-    if reply.has_error():
-        return None, RuntimeError("the client failed")
-    return _arrays(reply.content[_ANSWER]), None
+    try:
+        if reply.has_error():
+            raise RuntimeError("the client failed")
+        return _arrays(reply.content[_ANSWER]), None
+    except Exception as error:  # a reply without arrays, or with such that cannot be read
+        return None, error
 
 
 def _record(arrays):

@@ -25,9 +25,9 @@ from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import Units, safe_norms
 from .._privacy._shares import NoiseShares
 
-__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "check_answer", "client_update",
-           "coarse_step", "is_count", "message_domain", "norm_of", "project", "read_rows",
-           "row_bounds", "upper_triangle"]
+__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "AnswerError", "check_answer",
+           "client_rounding", "client_update", "coarse_step", "is_count", "message_domain",
+           "norm_of", "project", "read_rows", "row_bounds", "upper_triangle"]
 
 BASIS_BITS = 20
 CLIENT_STEPS = 2**20
@@ -55,6 +55,12 @@ ANSWERS = {
 """The vectors that a client sends in each kind of round."""
 
 
+class AnswerError(ValueError):
+    """What is wrong with an answer, in words that never hold data; they are shown to operators."""
+
+
+# Whatever numpy has been told to raise: a row that overflows must not take its client with it.
+@np.errstate(all="ignore")
 def client_update(kind, message, rows, shares=None):
     """Answer a message of the server. A pure function, but for the noise that is asked for.
 
@@ -83,7 +89,7 @@ def client_update(kind, message, rows, shares=None):
         return _exact_update(kind, message, _finite_rows(message, rows))
     try:
         X = _finite_rows(message, rows)
-    except (TypeError, ValueError):
+    except Exception:  # whatever it is that cannot be read
         X = np.empty((0, len(message["center"])))
     answer = _exact_update(kind, message, X)
     shares = NoiseShares() if shares is None else shares
@@ -135,7 +141,7 @@ def _exact(statistic, message, X):
 def _finite_rows(message, rows):
     X = np.asarray(rows, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(message["center"]):
-        raise ValueError("a client's rows must be a matrix with the public number of columns.")
+        raise AnswerError("a client's rows must be a matrix with the public number of columns.")
     # Which rows are finite is a fact of each row; how many a client may have, of each client.
     X = X[np.isfinite(X).all(axis=1)]
     return X[:int(message["most_rows"][0])] if message["most_rows"].size else X
@@ -316,6 +322,14 @@ def _clip_whole(name, value, n_rows, bound, share, message):
     return np.trunc(fine * (factor * CLIENT_STEPS / limit)).astype(np.int64)
 
 
+def client_rounding(share):
+    """Bound of what the two roundings of a client's vector take from each entry, in its steps.
+
+    Less than one fine step and one step, and a hundredth of it for the rounding of floats.
+    """
+    return 1.01 * (1 + CLIENT_STEPS / (_FINE_STEPS * share))
+
+
 def norm_of(name, value, message):
     """The norm that a vector of integers is clipped in.
 
@@ -350,28 +364,28 @@ def check_answer(kind, message, answer):
 
     Raises
     ------
-    ValueError
+    AnswerError
         Another set of vectors, a wrong shape, numbers that are not integers, or out of the
         public range. Where clients are the unit that range is the norm that bounds them, unless
         they add noise themselves: then nobody sees what it was before.
     """
     if not isinstance(answer, dict) or set(answer) != set(ANSWERS[kind]):
-        raise ValueError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
+        raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
     found = {}
     for name, shape in _shapes(kind, message).items():
         value = np.asarray(answer[name])
         if value.dtype.kind not in "iu":
-            raise ValueError(f"{name}: an answer must be integers.")
+            raise AnswerError(f"{name}: an answer must be integers.")
         if value.shape != shape:
-            raise ValueError(f"{name}: wrong shape.")
+            raise AnswerError(f"{name}: wrong shape.")
         if value.dtype.kind == "u" and (value > _LARGEST_ENTRY).any() or (
             np.abs(value.astype(np.float64)) > _LARGEST_ENTRY
         ).any():
-            raise ValueError(f"{name}: out of the public range.")
+            raise AnswerError(f"{name}: out of the public range.")
         found[name] = value.astype(np.int64)
         bounded = message["shares"].size and not message["noise"].size
         if bounded and norm_of(name, found[name], message) > CLIENT_STEPS:
-            raise ValueError(f"{name}: out of the public range.")
+            raise AnswerError(f"{name}: out of the public range.")
     return found
 
 

@@ -23,6 +23,7 @@ from ._protocol import (
     BASIS_BITS,
     CLIENT_STEPS,
     NORM_EDGES,
+    client_rounding,
     client_update,
     coarse_step,
     is_count,
@@ -75,6 +76,8 @@ class Setup:
         secret; None: the server adds it.
     clients_add : bool
         Whether the clients are asked for their shares; False: they are simulated.
+    swap : bool
+        Whether neighbours have one unit in the place of another.
     """
 
     n_clusters: int
@@ -92,6 +95,7 @@ class Setup:
     margin: bool = False
     n_honest: int | None = None
     clients_add: bool = False
+    swap: bool = False
 
     @property
     def rounds(self):
@@ -326,8 +330,32 @@ def _claims(state):
         step = _step_length(name, state, message)
         if state.setup.per_client:
             bound, step = CLIENT_STEPS, step * state.shares[name] * bound / CLIENT_STEPS
+        if state.setup.swap:
+            bound = _bound_of_a_swap(name, bound, state)
         claims[name] = bound, _pattern(name, state.setup.n_features), step
     return claims
+
+
+_ROOT_2 = math.nextafter(math.sqrt(2), 2.0)
+
+
+def _bound_of_a_swap(name, bound, state):
+    """How far a sum moves where a unit that adds v gives place to one that adds w.
+
+    |v|, |w| <= bound =: b, so |v - w| <= 2 b, which opposite vectors attain, and so do counts in
+    l1. In l2, |v - w|^2 <= 2 b^2 - 2 v.w. For counts v.w >= 0, and for second moments too: the
+    trace of a product of positive semidefinite matrices. Those of clients are rounded: for P and Q
+    before, p = P - v and q = Q - w with entries up to e, of Frobenius norm up to d e,
+    v.w = P.Q - p.w - v.q - p.q >= -2 b d e - (d e)^2, so |v - w|^2 <= 2 (b + d e)^2.
+    """
+    if is_count(name):
+        return 2 * bound if state.setup.laplace else _ROOT_2 * bound
+    if name != "second moment":
+        return 2 * bound
+    if state.setup.per_client:
+        rounded = state.setup.n_features * client_rounding(state.shares[name])
+        return min(2 * bound, _ROOT_2 * (bound + rounded))
+    return _ROOT_2 * bound
 
 
 def _pattern(name, n_features):
@@ -443,13 +471,18 @@ def _learn_moment(state, session, released, noise):
         return replace(state, points=points, proxy=state.proxy[first])
     top = np.maximum(values[::-1][:q], noise["second moment"])
     spread = np.minimum(state.ball, np.sqrt(top / state.counts[0]))
-    return replace(state, spread=spread, points=_public_proxies(spread, k, session.rng("proxies")))
+    points = _public_proxies(spread, k, state.ball, session.rng("proxies"))
+    return replace(state, spread=spread, points=points)
 
 
-def _public_proxies(spread, n_clusters, rng):
+def _public_proxies(spread, n_clusters, ball, rng):
     """Points of a Gaussian with the released spread, to stand in for server data."""
     uniform = rng.random((max(_PROXIES * n_clusters, 200), len(spread)))
-    return np.unique(np.rint(1.2 * spread * ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))), axis=0)
+    points = 1.2 * spread * ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
+    # All rows are within twice the ball's radius of the origin; points of at most that norm keep
+    # the search for the nearest one exact.
+    length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
+    return np.unique(np.trunc(points * np.minimum(1.0, 2 * ball / length)), axis=0)
 
 
 def _learn_weights(state, session, released, noise):

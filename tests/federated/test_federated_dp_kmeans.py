@@ -76,7 +76,7 @@ OPTIONS = list(itertools.product(
     ({"bounds": 4.0}, {"bounds": None}), (True, False), (True, False),
     ({}, {"n_lloyd": 1}, {"n_lloyd": 5}, {"method": "paper"},
      {"method": "paper", "count_noise": "laplace", "n_lloyd": 1},
-     {"server_init": "sphere_packing"}), (3, 9)))
+     {"server_init": "sphere_packing"}, {"neighbours": "replace", "n_lloyd": 1}), (3, 9)))
 
 
 @pytest.mark.parametrize(("bounds", "with_server", "told", "options", "k"), OPTIONS)
@@ -259,7 +259,8 @@ def test_communication_is_told_from_public_shapes():
 
 
 @pytest.mark.parametrize(("options", "match"), [
-    ({"privacy_unit": "person"}, "privacy_unit"), ({"server_init": "best"}, "server_init"),
+    ({"privacy_unit": "person"}, "privacy_unit"), ({"neighbours": "near"}, "neighbours"),
+    ({"server_init": "best"}, "server_init"),
     ({"method": "new"}, "method"), ({"count_noise": "none"}, "count_noise"),
     ({"engine": "mail"}, "engine"), ({"n_lloyd": -1}, "n_lloyd"), ({"n_lloyd": "many"}, "n_lloyd"),
     ({"n_lloyd": 0, "server_init": "sphere_packing"}, "n_lloyd"),
@@ -273,7 +274,7 @@ def test_bad_parameters(options, match):
 
 @pytest.mark.parametrize(("server", "match"), [
     (np.zeros((9, 2)), "distinct"), (np.zeros((9, 3)), "columns"), (np.full((9, 2), np.nan), "NaN"),
-    (np.zeros(4), "2D")])
+    (np.zeros(4), "2D"), (np.full((9, 2), 1e200), "X_server: numbers")])
 def test_bad_server_data(server, match):
     with pytest.raises(ValueError, match=match):
         FederatedDPKMeans(2).fit(np.zeros((9, 2)), X_server=server)
@@ -323,8 +324,9 @@ def test_a_broken_client_counts_as_an_empty_one(broken):
 
 def test_the_operator_is_told_who_fails_and_no_data():
     X, _, server, _ = mixture(n=60)
-    with pytest.warns(UtilityWarning, match="client 1: OSError") as caught:
-        FederatedDPKMeans(4).fit_clients([X, Silent()], X_server=server)
+    words = [["row 123"] * 12]  # numpy quotes what is no number
+    with pytest.warns(UtilityWarning, match="client 1: OSError.*client 2: ValueError") as caught:
+        FederatedDPKMeans(4, random_state=0).fit_clients([X, Silent(), words], X_server=server)
     assert not any("123" in str(item.message) for item in caught)
 
 

@@ -36,14 +36,17 @@ def test_flower_gives_the_same_bits_as_the_local_engine():
 
 
 class Grid:
-    """Three nodes: one answers twice, one fails, one is silent."""
+    """One node answers twice, one fails, one is silent, two send what cannot be read."""
 
     def get_node_ids(self):
-        return [3, 1, 2]
+        return [3, 1, 2, 5, 4]
 
     def send_and_receive(self, messages, *, timeout):
-        assert messages == [1, 2, 3] and timeout == 5.0
-        return [reply(1, 10), reply(1, 99), reply(3, 0, failed=True)]
+        assert messages == [1, 2, 3, 4, 5] and timeout == 5.0
+        other, broken = reply(4, 0), reply(5, 0)
+        other.content = {"something": 1}
+        broken.content = {"answer": {"weights": "no array"}}
+        return [reply(1, 10), reply(1, 99), reply(3, 0, failed=True), other, broken]
 
 
 def reply(node, value, failed=False):
@@ -56,9 +59,10 @@ def reply(node, value, failed=False):
 def test_answers_that_come_twice_late_or_not_at_all(monkeypatch):
     monkeypatch.setattr("sklearn_dp.federated._flower._query",
                         lambda kind, message, node: node)
-    first, second, third = FlowerEngine(Grid(), seconds=5.0).ask("weights", {})
+    first, second, third, *others = FlowerEngine(Grid(), seconds=5.0).ask("weights", {})
     assert first[0]["weights"].tolist() == [10] and first[1] is None
     assert isinstance(second[1], TimeoutError) and isinstance(third[1], RuntimeError)
+    assert [type(error) for _, error in others] == [KeyError, AttributeError]
 
 
 def test_flower_is_no_dependency_of_the_package():

@@ -1,6 +1,8 @@
 """What clients compute: exact sensitivities, invariances, and answers that are refused."""
 
+import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +12,14 @@ from hypothesis import strategies as st
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
-from sklearn_dp.federated import client_update, first_message, server_update
+from sklearn_dp.federated import _server, client_update, first_message, server_update
 from sklearn_dp.federated._engines import total_of
 from sklearn_dp.federated._plan import entries_of
 from sklearn_dp.federated._protocol import (
     ANSWERS,
     CLIENT_STEPS,
     check_answer,
+    is_count,
     norm_of,
     project,
     row_bounds,
@@ -154,6 +157,25 @@ def test_rows_with_nan_are_left_out_one_by_one_and_the_input_is_untouched():
     assert all(np.array_equal(answer[name], finite[name]) for name in finite)
 
 
+@all_kinds(ROW_STATES + CLIENT_STATES)
+def test_whatever_numpy_is_told_to_raise_a_row_does_not_take_its_client_with_it(state):
+    """It underflows when it is scaled: without care that is an error, and its client drops out."""
+    X = np.vstack([data(2, 10), [1.7e308, 5e-324, -1e-310, 0.0, 1.0]])
+    quiet = client_update(state.kind, state.message, X)
+    with np.errstate(all="raise"):
+        found = client_update(state.kind, state.message, X)
+    assert all(np.array_equal(found[name], quiet[name]) for name in quiet)
+
+
+def test_public_proxies_stay_where_the_nearest_one_is_found_exactly():
+    """Products with rows are exact for norms up to 2**25, however wide the released spread is."""
+    points = _server._public_proxies(np.full(400, 2.0**24), 4, 2.0**24, np.random.default_rng(0))
+    assert len(points) == 200 and np.array_equal(points, np.rint(points))
+    assert 0.999 * 2**25 < np.linalg.norm(points, axis=1).max() <= 2**25
+    narrow = _server._public_proxies(np.array([9.0, 3.0]), 4, 2.0**24, np.random.default_rng(0))
+    assert np.std(narrow, axis=0) == pytest.approx([10.8, 3.6], rel=0.4)
+
+
 def test_a_subspace_is_known_up_to_rotation():
     """Another orthonormal basis of the same plane changes no nearest point."""
     rng = np.random.default_rng(0)
@@ -168,6 +190,54 @@ def test_a_subspace_is_known_up_to_rotation():
         counts.append(client_update("weights", message, data(9, 500))["weights"])
     assert np.array_equal(counts[0], counts[1]) and np.array_equal(counts[0], counts[2])
     assert np.count_nonzero(counts[0]) > 3
+
+
+# -- one in the place of another ------------------------------------------------------------------
+
+
+def claims_of(state):
+    """What is claimed where a unit is replaced by another, with the shares that are in force."""
+    return _server._claims(replace(state, setup=replace(state.setup, swap=True)))
+
+
+def distance(name, before, after, claim, laplace):
+    """How far a vector moves, over the claim."""
+    bound, pattern, _ = claim
+    moved = (after - before).astype(np.float64) / (bound * pattern)
+    counts = laplace and is_count(name)
+    return float(np.abs(moved).sum() if counts else np.linalg.norm(moved))
+
+
+@all_kinds(ROW_STATES)
+def test_a_row_in_the_place_of_another_moves_an_answer_by_its_bound_at_most(state):
+    """Every pair of nasty rows and their mirror images; sums of opposite rows attain it."""
+    rows = np.vstack([*NASTY.values(), data(3, 6, scale=2.0), 9.0 * np.eye(D)])
+    rows = np.vstack([rows, -rows])
+    answers = [client_update(state.kind, state.message, row[None]) for row in rows]
+    for name, claim in claims_of(state).items():
+        worst = max(distance(name, a[name], b[name], claim, False)
+                    for a in answers for b in answers)
+        assert worst <= 1
+        # A single count does not move at all, and a sum only if opposite rows are in a cluster.
+        assert worst > 0.69 or name == "center count", name
+
+
+@all_kinds(CLIENT_STATES)
+def test_a_client_in_the_place_of_another_moves_an_answer_by_its_bound_at_most(state):
+    kinds = [*clients(), *(-rows for rows in clients()), *(9.0 * np.eye(D)[i:i + 1]
+                                                          for i in range(D))]
+    answers = [client_update(state.kind, state.message, rows) for rows in kinds]
+    for name, claim in claims_of(state).items():
+        worst = max(distance(name, a[name], b[name], claim, state.setup.laplace)
+                    for a in answers for b in answers)
+        assert worst <= 1
+        assert worst > 0.4 or name == "center count", name
+
+
+def test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone():
+    (state,) = [s for s in CLIENT_STATES[:4] if s.kind == "moment"]
+    (bound, _, _), = claims_of(state).values()
+    assert math.sqrt(2) < bound / 2**20 < math.sqrt(2) * 1.001
 
 
 # -- answers that are refused ----------------------------------------------------------------------
@@ -194,8 +264,8 @@ def test_wrong_answers_are_refused_with_words(state):
             check_answer(state.kind, state.message, answer)
     total, failed = total_of(state.kind, state.message, [
         (good, None), *((answer, None) for _, answer in wrong_answers(good)),
-        (None, RuntimeError("secret 17")), (good, None)])
-    assert [number for number, _ in failed] == list(range(1, 11))
+        (None, RuntimeError("secret 17")), (None, ValueError("row 17 is secret")), (good, None)])
+    assert [number for number, _ in failed] == list(range(1, 12))
     assert not any("17" in reason for _, reason in failed)
     assert all(np.array_equal(total[name], 2 * good[name]) for name in good)
 

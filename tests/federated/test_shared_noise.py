@@ -86,8 +86,9 @@ def test_an_answer_is_the_exact_one_and_noise(state):
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
-@pytest.mark.parametrize("bad", [np.zeros((3, D + 1)), None, "no rows", np.full((3, D), np.nan)],
-                         ids=["wide", "none", "words", "nan"])
+@pytest.mark.parametrize("bad", [np.zeros((3, D + 1)), None, "no rows", np.full((3, D), np.nan),
+                                 [[10**400] * D], [[1.0] * D, [2.0]]],
+                         ids=["wide", "none", "words", "nan", "beyond floats", "ragged"])
 def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
     """Others count on it: whether it comes may not depend on anybody's rows."""
     found = client_update(state.kind, state.message, bad, _shares.NoiseShares(3, "a"))
@@ -106,6 +107,15 @@ def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
             assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
             assert sigma * np.sqrt(HONEST) >= need
             assert off == pytest.approx(sigma * np.min(pattern), rel=1e-12)
+
+
+@pytest.mark.parametrize("least", [256.0, np.nextafter(256, 0), np.nextafter(256, 300), 1.0, 1e-9,
+                                   np.nextafter(2.0**-7, 0), np.nextafter(2.0**-7, 1), 3.7])
+def test_shares_are_drawn_in_the_coarsest_steps_that_are_fine_enough(least):
+    """To the last bit: clients refuse a share below 256 steps, and that would end every fit."""
+    scale = _shares.share_scale(least * np.array([1.0, 2.0]), 0.5, 1)
+    assert np.min(scale.sigma) >= _shares.LEAST_SHARE
+    assert scale.bits == 0 or np.min(scale.sigma) / 2 < _shares.LEAST_SHARE
 
 
 PLANS = {per_client: model().privacy_plan(D, unit="group" if per_client else "row",

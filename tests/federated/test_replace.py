@@ -1,0 +1,121 @@
+"""Fits for neighbours with one unit in the place of another: audits, faults, scales."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.audit._claims import check_claims
+from sklearn_dp.federated import _server
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+D = 5
+
+
+def data(seed, n):
+    return np.random.default_rng(seed).normal(size=(n, D))
+
+
+SERVER = np.vstack([data(5, 15), np.zeros((1, D))])
+
+
+def model(**options):
+    return FederatedDPKMeans(3, **{"epsilon": 8.0, "n_lloyd": 1, "neighbours": "replace",
+                                   "random_state": 0, **options})
+
+
+def setups():
+    yield model()
+    yield model(method="paper", count_noise="laplace", bounds=3.0)
+    yield model(server_init="kmeans++", n_lloyd=2)
+    yield model(noise="clients", n_honest=3)
+
+
+def swapped(X, groups, rng):
+    """Another row in the place of one, or other rows, and other numbers of them, in a group."""
+    scale = 10.0 ** rng.integers(-3, 7)
+    if groups is None:
+        other = X.copy()
+        i = rng.integers(len(X))
+        other[i] = [-X[i], scale * rng.normal(size=D), np.full(D, 1e300), SERVER[0],
+                    -1e9 * X[i]][rng.integers(5)]
+        return other, None
+    inside = groups == rng.integers(groups.max() + 1)
+    size = int(rng.integers(1, 30))
+    new = [-np.repeat(X[inside], 9, axis=0), scale * rng.normal(size=(size, D)),
+           np.full((size, D), 1e300), np.repeat(SERVER[:1], 40, axis=0)][rng.integers(4)]
+    return (np.vstack([X[~inside], new]),
+            np.concatenate([groups[~inside], np.full(len(new), groups[inside][0])]))
+
+
+def audit(estimator, told, pairs):
+    """Replay of fits to neighbours: violations, and the largest distances over the claims."""
+    rng, violations, ratios = np.random.default_rng(0), [], {}
+    for pair in range(pairs):
+        X = data(pair, 24)
+        groups = np.arange(24) // 4 if told else None
+        other, other_groups = swapped(X, groups, rng)
+        with tape(Tape()) as recorder:
+            fitted = estimator.set_params(random_state=pair).fit(X, groups=groups, X_server=SERVER)
+        centers = fitted.cluster_centers_
+        violations += check_claims(recorder.events, fitted.privacy_plan(
+            D, unit="group" if told else "row", X_server=SERVER), fitted.privacy_report_)
+        replay = Replay(recorder.events, np.arange(6 if told else 24))
+        with tape(replay):
+            again = estimator.fit(other, groups=other_groups, X_server=SERVER)
+        violations += replay.finish()
+        if not np.array_equal(again.cluster_centers_, centers):
+            violations.append("the centres differ")
+        for name, ratio in replay.ratios.items():
+            ratios[name] = max(ratios.get(name, 0.0), ratio)
+    return violations, ratios
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
+@pytest.mark.parametrize("number", range(4))
+def test_some_neighbours(number, told):
+    violations, ratios = audit(list(setups())[number], told, 6)
+    assert violations == [] and max(ratios.values()) > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
+@pytest.mark.parametrize("number", range(4))
+def test_five_hundred_neighbours(number, told):
+    """At each level, in the four estimators together."""
+    violations, ratios = audit(list(setups())[number], told, 130)
+    assert violations == [] and max(ratios.values()) <= 1 + 1e-12
+    assert min(ratios.values()) > 0.4, ratios
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
+def test_the_noise_of_one_unit_more_or_less_is_not_enough(told, monkeypatch):
+    monkeypatch.setattr(_server, "_bound_of_a_swap", lambda name, bound, state: bound)
+    assert audit(model(), told, 8)[0]
+
+
+def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
+    monkeypatch.setattr(_server, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
+    assert audit(model(server_init="kmeans++"), False, 12)[0]
+
+
+def test_the_report_tells_the_relation_and_the_scales():
+    X, far = data(0, 24), {"X_server": SERVER}
+    ours, usual = (model(neighbours=relation, bounds=3.0, method="paper").fit(X, **far)
+                   for relation in ("replace", "add_remove"))
+    assert ours.privacy_report_.neighbours == "replace one row"
+    assert usual.privacy_report_.neighbours == "add or remove one row"
+    # The same budget and the same shares of it, for sums that move farther.
+    assert ours.privacy_report_.rho == usual.privacy_report_.rho
+    pairs = zip(ours.privacy_report_.releases, usual.privacy_report_.releases, strict=True)
+    ratio = {a["release"]: a["sigma"] / b["sigma"] for a, b in pairs}
+    for name in ("second moment", "weights", "lift counts", "lloyd counts"):
+        assert ratio[name] == pytest.approx(math.sqrt(2), rel=1e-9)
+    assert ratio["lift sums"] == ratio["lloyd sums"] == pytest.approx(2, rel=1e-9)
+    by_client = model(noise="clients", n_honest=2).fit(X, groups=np.arange(24) // 4, **far)
+    assert by_client.privacy_report_.neighbours == "replace the rows of one group"
