@@ -353,8 +353,24 @@ def true_number_of_failures(original):
     return fit
 
 
+def refused(original):
+    def center_rows(self, X):
+        if np.abs(X - self.center).max(initial=0.0) > self.radius:
+            raise ValueError("an output exceeds the bounds")
+        return original(self, X)
+
+    return center_rows
+
+
+def fewer_blocks(original):
+    return lambda estimator, X, *args, **options: original(
+        estimator, X, *args, **options)[:2 + 6 * (len(X) % 2)]
+
+
 CLASS = SampleAndAggregate
 MUTANTS = [
+    ("outputs out of bounds refused", module.Domain, "center_rows", refused, "mean"),
+    ("blocks dropped", module, "fit_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
     ("blocks by position", PrivacySession, "blocks", blocks_by_position, "one_cluster"),
