@@ -18,7 +18,7 @@ from unittest.mock import patch
 import kmeans as setting  # the benchmark beside this file; it also limits the threads
 import numpy as np
 
-from sklearn_dp._aggregate import _coreset, _engine, _lloyd, _pca
+from sklearn_dp._aggregate import _centering, _coreset, _engine, _lloyd, _pca
 from sklearn_dp.exceptions import UtilityWarning
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
@@ -26,7 +26,8 @@ CELLS = [setting.Cell("separated", 10**4, 2, 20), setting.Cell("separated", 10**
          setting.Cell("separated", 10**4, 100, 20), setting.Cell("separated", 2 * 10**4, 10, 50),
          setting.Cell("paper", 2 * 10**4, 2, 8), setting.Cell("real", 1797, 64, 10, 1, "digits"),
          setting.Cell("real", 178, 13, 3, 1, "wine")]
-FILE_NAMES = ("s3", "letter16")
+WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide
+FILE_NAMES = ("s3", "unbalance", "letter16")
 
 
 # --- variants: what is put in the place of which function ------------------------------------
@@ -86,6 +87,21 @@ def never_thrifty(size, n_features, n_clusters):
     return 1.0
 
 
+def no_leaf_again(tree, parents):
+    return np.zeros(0, dtype=np.int64)
+
+
+def same_guesses(leaves, size):
+    return 3.0 if size.small else 0.3
+
+
+def eager_radius(counts, edges, noise_sd, target):
+    """The first bin from the top that stands out of the noise, however many are passed."""
+    return quantile(counts, edges, noise_sd / 1.5, target)
+
+
+quantile = _centering.quantile_from_histogram
+
 VARIANTS = {
     "full": (),
     "plain means instead of the Kalman update": ((_lloyd, "_update", plain_update),),
@@ -93,6 +109,11 @@ VARIANTS = {
     "as many starts as clusters": ((_engine, "_start", exact_number),),
     "no cell means": ((_coreset, "_leaf_means", middles),),
     "one level of cells": ((_coreset, "_depths", one_level),),
+    "leaves counted once": ((_coreset._Tree, "leaf_nodes", no_leaf_again),),
+    "public guesses weigh the same whatever the leaves hold": (
+        (_coreset, "_faint", same_guesses),),
+    "radius at the first bin that stands out": (
+        (_centering, "quantile_from_histogram", eager_radius),),
     "eight axes, whatever the noise": ((_pca, "_n_axes", all_axes),),
     "clip near the largest distance": ((_lloyd, "_clip_radius", wide),),
     "clip at the radius of the data": ((_lloyd, "_clip_radius", whole),),
@@ -113,13 +134,14 @@ def replaced(pieces):
 # --- measuring -------------------------------------------------------------------------------
 
 
-def ratios(cell, n_seeds):
-    """Cost ratios of each variant: (variants, seeds)."""
+def ratios(cell, n_seeds, wider=1.0):
+    """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`."""
     found, reference = np.empty((len(VARIANTS), n_seeds)), None
     for seed in range(n_seeds):
         X, _, truth = setting.MAKE[cell.setting](cell, 500 + seed)
         if reference is None or cell.setting not in setting.SAME_ROWS:
             reference = setting.best_known(X, cell, truth)
+        X, reference = X / wider, reference / wider**2
         for i, pieces in enumerate(VARIANTS.values()):
             with replaced(pieces):
                 found[i, seed] = setting.cost(X, setting.ours(X, cell, seed)) / reference
@@ -129,16 +151,16 @@ def ratios(cell, n_seeds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=15)
-    parser.add_argument("--data", help="folder of .npz files: s3 and letter16 join the table")
+    parser.add_argument("--data", help="folder of .npz files: three more columns")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
     cells = CELLS + [cell for cell in setting.file_cells() if cell.name in FILE_NAMES]
     warnings.simplefilter("ignore", UtilityWarning)
-    columns = [ratios(cell, options.seeds) for cell in cells]
-    lines = ["| variant | " + " | ".join(map(str, cells)) + " |",
-             "|---|" + "---|" * len(cells)]
+    columns = [ratios(cell, options.seeds) for cell in cells] + [ratios(WIDE, options.seeds, 50)]
+    names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
+    lines = ["| variant | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
     for i, name in enumerate(VARIANTS):
         cost = [f"{np.median(each[i]):.4f} ({each[i].max():.3f})" for each in columns]
         lines.append(f"| {name} | " + " | ".join(cost) + " |")

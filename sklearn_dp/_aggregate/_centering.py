@@ -106,7 +106,9 @@ def mean_radius(session, entry, rows, units, count, count_variance, mu, rho):
     if sd * math.sqrt(n_bins) > 0.25 * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(rows.n_features, size) * size.n
-    return quantile_from_histogram(counts, edges, sd, target) or rows.ball / 2, size
+    # Half as much again for the noise: where the public bounds are far too wide, many empty bins
+    # are passed before the first one that holds data, and none of them is to stop the search.
+    return quantile_from_histogram(counts, edges, 1.5 * sd, target) or rows.ball / 2, size
 
 
 def _outside(n_features, size):

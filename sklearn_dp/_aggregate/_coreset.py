@@ -14,6 +14,9 @@ __all__ = ["Coreset", "build_coreset"]
 
 _MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 _MOST_BITS = 44
+# Where a later level measures cells again, the first one may believe them sooner.
+_EAGER, _KEPT = 0.6, 2.5
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 
 @dataclass(frozen=True)
@@ -108,10 +111,18 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     if len(points):
         points = _leaf_means(session, means, rows, units, leaves)
     guesses = _public_guesses(session, axes, n_clusters)
-    faint = (3.0 if size.small else 0.3) * noise_sd(rho) / len(guesses)
+    faint = _faint(leaves, size) * noise_sd(rho) / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
                    np.concatenate([leaves.counts, np.full(len(guesses), faint)]),
                    len(points))
+
+
+def _faint(leaves, size):
+    """Weight of all guesses together, in noise units; next to none where leaves hold all rows.
+
+    A guess far out would else draw a centre away from clusters that are small and close.
+    """
+    return 3.0 if size.small else 0.3 * max(1e-3, 1 - leaves.counts.sum() / size.n)
 
 
 def _depths(q, size, n_clusters, rho):
@@ -148,28 +159,49 @@ class _Tree:
         self.depth = 0  # of the nodes that may be split next
         self.prefix, self.depths = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         self.weight, self.doubt = np.zeros(1), np.full(1, np.inf)
+        self.precision = np.zeros(1)  # of the weights, one measurement being 1
         self.of_row = np.zeros(n_rows, dtype=np.int32)
 
-    def cells(self, parents, codes, total_depth, bits):
-        """For each row its cell among the children of some nodes, or -1."""
+    def leaf_nodes(self, parents):
+        """Nodes with weight that are not to be split."""
+        return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
+
+    def cells(self, parents, again, codes, total_depth, bits):
+        """For each row its cell: a child of a parent, behind these a node `again`, or -1."""
         slot_of_node = np.full(len(self.prefix), -1, dtype=np.int64)
         slot_of_node[parents] = np.arange(len(parents))
+        slot_of_node[again] = (len(parents) << bits) + np.arange(len(again))
+        split = np.zeros(len(self.prefix), dtype=bool)
+        split[parents] = True
         slot = slot_of_node[self.of_row]
         low = (codes >> (total_depth - self.depth - bits)) & ((1 << bits) - 1)
-        return np.where(slot >= 0, (slot << bits) | low, -1)
+        return np.where(split[self.of_row], (slot << bits) | low, slot)
 
     def grow(self, parents, bits, cells, values, threshold):
         """Add the released children of some nodes; a parent keeps what they leave of it."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
-        self.weight[parents] = np.where(rest > self.doubt[parents], rest, 0.0)
+        self.weight[parents] = np.where(rest > self.doubt[parents] / 2, rest, 0.0)
+        self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
         self.depth += bits
         self.prefix = np.append(self.prefix, (self.prefix[above] << bits)
                                 | (cells & ((1 << bits) - 1)))
         self.depths = np.append(self.depths, np.full(len(cells), self.depth))
         self.weight = np.append(self.weight, values)
         self.doubt = np.append(self.doubt, np.full(len(cells), threshold))
+        self.precision = np.append(self.precision, np.ones(len(cells)))
         return np.arange(len(self.prefix) - len(cells), len(self.prefix))
+
+    def measure_again(self, nodes, values, sd):
+        """Average weights with new measurements; what does not stand out is no leaf any more."""
+        old = self.precision[nodes]
+        mean = (old * self.weight[nodes] + values) / (old + 1)
+        self.precision[nodes] = old + 1
+        self.weight[nodes] = np.where(mean > _KEPT * sd / np.sqrt(old + 1), mean, 0.0)
+
+    def drop_rash(self):
+        """Forget what was believed too soon and never measured again."""
+        self.weight[(self.precision == 1) & (self.weight <= self.doubt)] = 0.0
 
     def move_rows(self, cells_of_rows, n_cells, cells, nodes):
         """Send rows to the new nodes; those whose cell was not released stay where they are."""
@@ -192,28 +224,48 @@ class _Tree:
 
 
 def _grow(session, entry, grid, depths, codes, units, size, rho):
-    """The noisy cell tree, each level for rho. Those without parents are not charged."""
-    tree, parents = _Tree(len(codes)), np.zeros(1, dtype=np.int64)
+    """The noisy cell tree, each level for rho. Those without parents are not charged.
+
+    A level counts the children of large nodes and, in the same release, the leaves so far again.
+    """
+    tree, parents, sd = _Tree(len(codes)), np.zeros(1, dtype=np.int64), noise_sd(rho)
     for depth in depths:
         if len(parents) == 0:
             break
-        bits = min(depth - tree.depth, _MOST_BITS_A_LEVEL - (len(parents) - 1).bit_length())
+        again = tree.leaf_nodes(parents)
+        most = (2**_MOST_BITS_A_LEVEL - len(again)) // len(parents)
+        bits = min(depth - tree.depth, most.bit_length() - 1)
         if bits < 1:
             break
-        n_cells = len(parents) << bits
-        threshold = _threshold(n_cells, size) * noise_sd(rho)
-        of_rows = tree.cells(parents, codes, grid.depth, bits)
-        counts = weighted_bincount(of_rows, units, n_cells)
-        occupied = np.flatnonzero(counts)
-        # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
-        # `scale`; which cells there are follows from earlier releases.
-        cells, values = session.sparse_histogram(
-            entry, occupied, counts[occupied], n_candidates=n_cells,
-            threshold=threshold * units.scale, sensitivity=units.scale, unit=units.step, rho=rho)
-        nodes = tree.grow(parents, bits, cells, values, threshold)
-        tree.move_rows(of_rows, n_cells, cells, nodes)
+        n_new = len(parents) << bits
+        doubt = _threshold(n_new, size) * sd
+        eager = depth == depths[0] and len(depths) > 1 and not size.small
+        threshold = doubt * (_EAGER if eager else 1.0)
+        of_rows = tree.cells(parents, again, codes, grid.depth, bits)
+        cells, values = _count_cells(session, entry, of_rows, units, n_new, len(again),
+                                     threshold, rho)
+        first = np.searchsorted(cells, n_new)
+        tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
+        cells, values = cells[:first], values[:first]
+        nodes = tree.grow(parents, bits, cells, values, doubt)
+        tree.move_rows(of_rows, n_new + len(again), cells, nodes)
         parents = nodes[values > 2 * threshold]
+    tree.drop_rash()
     return tree.leaves(grid)
+
+
+def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
+    """Noisy counts of the new cells above a threshold, and of all the old ones behind them."""
+    counts = weighted_bincount(of_rows, units, n_new + n_again)
+    counts[n_new:] += _SHOWN  # public, and taken off again: these cells always pass
+    occupied = np.flatnonzero(counts)
+    # A row is in at most one cell, a child of the node that it went to or that node itself, so a
+    # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
+    # from earlier releases.
+    cells, values = session.sparse_histogram(
+        entry, occupied, counts[occupied], n_candidates=n_new + n_again,
+        threshold=threshold * units.scale, sensitivity=units.scale, unit=units.step, rho=rho)
+    return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
 
 
 def _leaf_means(session, entry, rows, units, leaves):

@@ -52,8 +52,10 @@ class EngineResult:
 def _shares(n_features):
     """Nominal and largest shares of the releases before Lloyd's steps."""
     moment = {_MOMENT: (0.10, 0.15) if n_features > 10 else (0.06, 0.08)}
-    return {_CENTER: (0.05, 0.05), _RADIUS: (0.02, 0.02), **(moment if n_features > 3 else {}),
-            _CELLS: (0.20, 0.30), _MEANS: (0.10, 0.10)}
+    # In few dimensions small clusters far out are found, if the radius does not cut them off.
+    radius = 0.02 if n_features > 3 else 0.05
+    return {_CENTER: (0.05, 0.05), _RADIUS: (radius, radius),
+            **(moment if n_features > 3 else {}), _CELLS: (0.20, 0.30), _MEANS: (0.10, 0.10)}
 
 
 _WORDS = {

@@ -149,6 +149,11 @@ class _Walk:
         return 4 if self.size.small else 8
 
     @property
+    def error_steps(self):
+        """Where the spread of clusters is asked for: two of them have no pair to merge."""
+        return _ERROR_STEPS if self.n_clusters > 2 else ()
+
+    @property
     def share(self):
         return 0.2 if self.size.small else 0.12
 
@@ -204,7 +209,7 @@ def _step(walk, state, step, last):
     radius, gain = _clip_radius(walk, squared, _DISTANCE_SHARE * budget)
     budget -= _DISTANCE_SHARE * budget
     errors = None
-    if step in _ERROR_STEPS and len(state.centers) == walk.n_clusters and not last:
+    if step in walk.error_steps and len(state.centers) == walk.n_clusters and not last:
         errors = _errors(walk, labels, squared, radius, _ERROR_SHARE * budget)
         budget -= _ERROR_SHARE * budget
     counts_rho = _COUNT_SHARE * budget
@@ -315,8 +320,6 @@ def _move(walk, state, errors, errors_sd, went, doubts):
     state.see_spread(np.maximum(errors / n - went, 0.0), errors_sd / n)
     excess = state.spread - np.median(state.spread)
     gain = np.where(sure, n * (excess - doubts * np.sqrt(state.spread_variance)), 0.0)
-    if walk.n_clusters < 3:
-        return 0
     n_moves = merge_and_split(state, np.maximum(excess, 0.0), gain,
                               _Directions(walk, state.centers), most=max(1, walk.n_clusters // 4))
     state.moved = state.moved or n_moves > 0

@@ -9,6 +9,7 @@ from .._aggregate import (
     _averages,
     _blocks,
     _centering,
+    _coreset,
     _friendly_core,
     _friendly_mean,
     _lloyd,
@@ -67,6 +68,16 @@ def _(original):
                            minlength=n_labels).astype(np.int64), 2.0**20
 
     return square_sums
+
+
+@mutant("cells counted again without noise", "check_replay", _coreset, "_count_cells")
+def _(original):
+    def count_cells(session, entry, of_rows, units, n_new, n_again, *others):
+        cells, values = original(session, entry, of_rows, units, n_new, n_again, *others)
+        exact = _mechanisms.weighted_bincount(of_rows, units, n_new + n_again) * units.step
+        return cells, np.where(cells >= n_new, exact[cells], values)
+
+    return count_cells
 
 
 @mutant("radius of the data without noise", "check_replay", _centering, "mean_radius")

@@ -91,6 +91,61 @@ def test_noise_alone_rarely_makes_a_leaf():
     assert max(found) <= 8
 
 
+def test_a_leaf_is_measured_again_and_averaged():
+    """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
+    tree = _coreset._Tree(0)
+    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]),
+                      40.0)
+    assert list(tree.leaf_nodes(nodes[2:])) == list(nodes[:2])
+    tree.measure_again(nodes[:2], np.array([20.0, -8.0]), 10.0)
+    assert list(tree.weight[nodes]) == [25.0, 0.0, 90.0]  # 11 is below 17.7
+    assert list(tree.precision[nodes]) == [2.0, 2.0, 1.0]
+    tree.measure_again(nodes[:1], np.array([10.0]), 10.0)
+    assert tree.weight[nodes[0]] == 20.0
+
+
+def test_what_was_believed_too_soon_needs_a_second_measurement():
+    tree = _coreset._Tree(0)
+    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
+    tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
+    tree.drop_rash()
+    assert list(tree.weight[nodes]) == [30.0, 0.0]
+
+
+def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
+    """One row less moves the counts of every level by one step in one cell: so the claim of 1."""
+    rows, _ = clusters
+    rng = np.random.default_rng(3)
+    rows = np.trunc(np.vstack([rows, rng.uniform(-0.9, 0.9, size=(400, 2)) * LIMIT]))
+    grid, size = _Grid(np.full(2, LIMIT), 13), Size(6400.0, 0.2)
+    codes, seen, released = grid.codes(rows), [], []
+
+    def couple(self, entry, codes, counts, *, n_candidates, threshold, **options):
+        """Noise of its own for the whole data; the same answers for the others."""
+        seen[-1].append(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
+        if len(seen) == 1:
+            noisy = 12 * np.random.default_rng(len(released)).normal(size=n_candidates)
+            noisy[codes] += counts
+            cells = np.flatnonzero(noisy > threshold)
+            released.append((cells, noisy[cells]))
+        return released[len(seen[-1]) - 1]
+
+    monkeypatch.setattr(PrivacySession, "sparse_histogram", couple)
+
+    def counts(codes):
+        seen.append([])
+        _grow(session(1.0), "cells", grid, [7, 9, 11, 13], codes, Units(len(codes)), size, 0.003)
+        return seen[-1]
+
+    whole = counts(codes)
+    again = [sum(c >= _coreset._SHOWN // 2 for c in level.values()) for level in whole]
+    assert len(whole) == 4 and again[0] == 0 and min(again[1:]) > 0  # leaves are there again
+    for i in range(0, len(codes), 211):
+        for before, after in zip(whole, counts(np.delete(codes, i)), strict=True):
+            moved = [before.get(c, 0) - after.get(c, 0) for c in before.keys() | after.keys()]
+            assert sum(map(abs, moved)) <= 1
+
+
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
     _grow(money, "cells", _Grid(np.full(2, LIMIT), 16), [8, 12, 16], np.zeros(0, np.int64),

@@ -194,7 +194,7 @@ def _raw_threshold(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(session, cells, means, rows, units, *rest):
-        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size: 0.3 * units.n_rows)
+        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size: 1.0 * units.n_rows)
         return build(session, cells, means, rows, units, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
