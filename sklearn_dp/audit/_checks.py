@@ -83,10 +83,12 @@ def check_noise_is_fresh(estimator):
     """Without random_state, noise is new each time, whatever numpy's global seed."""
     state = np.random.get_state()  # noqa: NPY002
     try:
-        drawn = [_drawn_with_global_seed(estimator, seed) for seed in (0, 0)]
+        first = _drawn_with_global_seed(estimator, 0)
+        # Where a fit draws one small number, two may be alike: once in 150 times. Not nine.
+        same = all(np.array_equal(first, _drawn_with_global_seed(estimator, 0)) for _ in range(8))
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    assert not np.array_equal(*drawn), "the same noise twice with random_state=None"
+    assert not same, "the same noise again and again with random_state=None"
 
 
 def _drawn_with_global_seed(estimator, seed):
