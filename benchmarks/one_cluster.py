@@ -32,8 +32,8 @@ What the rows say: for one ball in uniform noise "clip" is as accurate as princi
 on, faster, and better where noise is large (d >= 50, n = 2000). But it finds what the mean of all
 points leads to: beside a wide cluster, principal axes find a minority of 3,000 rows in 10 and in 50
 features, always, and "clip" in 30 % and 5 % of the runs (in 200 features neither does). So "auto"
-is "clip" for a majority only, that is for data "half", where it is ahead of principal axes. (A run in
-twenty fails there for another reason: t, half of the noisy number of points, is more than are in
+is "clip" for a majority only, that is for data "half", where it is ahead of principal axes. (A run
+in twenty fails there for another reason: t, half of the noisy number of points, is more than are in
 the ball.)
 """
 
