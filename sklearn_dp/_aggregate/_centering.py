@@ -119,7 +119,7 @@ def _outside(n_features, size):
     """
     if size.small:
         return 0.2
-    return 0.01 if n_features > 3 else 0.002
+    return 0.01 if n_features > 3 else 0.0002
 
 
 def _pooled_size(a, a_variance, b, b_variance, mu):

@@ -133,10 +133,11 @@ class _Walk:
 
     def __post_init__(self):
         self.budget = self.left()
-        # Noise of a step over the number of units, in radii: from easy to hopeless.
+        # Noise of a step over the number of units, in radii: from next to none to hopeless. Where
+        # there is none, a clip is only a bias, and long tails of real data show it.
         nu = math.sqrt(self.rows.n_features) * self.n_clusters * noise_sd(self.budget / 4)
-        self.inside = float(np.interp(math.log(nu / self.size.n),
-                                      [math.log(0.02), math.log(0.15)], [0.97, 0.40]))
+        self.inside = float(np.interp(math.log(nu / self.size.n), np.log([0.002, 0.02, 0.15]),
+                                      [0.999, 0.97, 0.40]))
 
     def name(self, entry):
         return self.prefix + entry

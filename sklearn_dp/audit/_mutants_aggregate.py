@@ -29,7 +29,8 @@ def _(original):
     def step(walk, state, number, last):
         settled = original(walk, state, number, last)
         labels, _ = _rows.nearest(walk.rows, np.rint(state.centers))
-        return settled or np.bincount(labels, minlength=len(state.centers)).min() < 5
+        # Whatever the rule: here one that most pairs of neighbours tell apart.
+        return settled or np.bincount(labels, minlength=len(state.centers)).max() % 2 == 0
 
     return step
 
