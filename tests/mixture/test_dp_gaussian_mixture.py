@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import tracemalloc
 import warnings
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import multivariate_normal
+from scipy.stats import chi2, multivariate_normal
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_spd_matrix
 from sklearn.decomposition import PCA
@@ -35,7 +36,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.audit._observe import prepared, run_fit
 from sklearn_dp.audit._replay import _Forced, record
@@ -159,7 +160,7 @@ def test_without_noise_it_is_the_labelled_estimate(form):
         noise = np.random.default_rng(2).normal(size=truth.X.shape)
         scales = np.array([1.0, 1.0, 1.0] if form == "spherical" else [0.5, 1.0, 1.5])
         truth.X = truth.means[truth.labels] + noise * scales
-    model = DPGaussianMixture(3, covariance_type=form, **GENEROUS).fit(truth.X)
+    model = DPGaussianMixture(3, covariance_type=form, random_state=0, **GENEROUS).fit(truth.X)
     plain = GaussianMixture(3, covariance_type=form, means_init=truth.means).fit(truth.X)
     match, order = truth.match(model), truth.match(plain)
     assert np.allclose(model.weights_[match], plain.weights_[order], atol=2e-3)
@@ -205,7 +206,7 @@ def test_it_behaves_like_scikit_learns(form):
 def test_an_answer_for_everything(X, form):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = DPGaussianMixture(3, covariance_type=form, epsilon=1.0).fit(X)
+        model = DPGaussianMixture(3, covariance_type=form, epsilon=1.0, random_state=0).fit(X)
     assert np.isfinite(model.means_).all() and np.isfinite(model.precisions_cholesky_).all()
     assert model.weights_.sum() == pytest.approx(1) and model.weights_.min() > 0
     assert np.isfinite(model.score_samples(model.sample(50, random_state=0)[0])).all()
@@ -213,7 +214,7 @@ def test_an_answer_for_everything(X, form):
 
 def test_too_few_rows_and_bad_parameters():
     with pytest.warns(UtilityWarning):
-        DPGaussianMixture(4, epsilon=0.5).fit(Mixture(4, 10, 12, 400).X)
+        DPGaussianMixture(4, epsilon=0.5, random_state=0).fit(Mixture(4, 10, 12, 400).X)
     for options, error in (({"n_components": 0}, ValueError), ({"n_components": 1.5}, TypeError),
                            ({"covariance_type": "round"}, ValueError)):
         with pytest.raises(error, match=next(iter(options))):
@@ -430,6 +431,41 @@ def test_bad_options_are_named():
             ({"min_weight": 0.0}, ValueError)):
         with pytest.raises(error, match=next(iter(options))):
             DPGaussianMixture(2, **options).fit(np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("method", ["coreset", "partition"])
+def test_memory_is_linear_in_the_rows(method):
+    """At most a few copies of the rows: 4.3 and 3.8 of them at 80000; a pair of anything is n^2."""
+    most = []
+    for n in (20000, 80000):
+        X = Mixture(3, 10, 12, n).X
+        tracemalloc.start()
+        DPGaussianMixture(3, method=method, bounds=200.0, random_state=0).fit(X)
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] < 4.4 * most[0] and most[1] < 6 * X.nbytes
+
+
+def test_counts_of_the_second_half():
+    """B12 of the k-tuples: noisy counts of the rows of each cell; weights of sum one.
+
+    180 standard normals: their squares are chi-square but for 1e-6, so noise that is 30 % off in
+    scale is caught.
+    """
+    X, noise = audit_data(), []
+    for seed in range(10):
+        model, recorder = DPGaussianMixture(3, random_state=seed, **WAYS["tuples"][0]), Tape()
+        with tape(recorder):
+            model.fit(X)
+        found = [e for e in recorder.events if e.entry == "component counts"]
+        second = found[0].value.sum() / 2**20  # hard assignments, in steps of the weights
+        assert second.is_integer() and 0 < second < len(X)
+        noise += [(e.output - e.value) / e.scale for e in found]
+        counts = np.sort(np.maximum(found[-1].output / 2**20, 1.0))[::-1]
+        assert np.allclose(model.weights_, counts / counts.sum(), rtol=1e-9)
+        assert model.weights_.min() > 0 and model.weights_.sum() == pytest.approx(1)
+    low, high = chi2.ppf([5e-7, 1 - 5e-7], np.size(noise))
+    assert np.size(noise) >= 60 and low < np.sum(np.square(noise)) < high
 
 
 # -- an empty component ---------------------------------------------------------------------------
@@ -975,6 +1011,23 @@ def mutant_data(way):
     if way == "two clusters":
         return Mixture(2, 4, 30, 200).X, 4, "joint balls"
     return (Mixture(2, 3, 8, 90).X, 2, way) if way == "coreset" else (audit_data(), 3, way)
+
+
+def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
+    """Both triangles released as if one came with the other: entries cost twice."""
+    def entries(x, form):
+        return (x.T @ x).astype(np.int64).ravel()
+
+    def claim(d, form, square):
+        return np.where(np.eye(d).ravel() == 1, square, square * math.sqrt(0.5)) * (1 + 1e-9)
+
+    monkeypatch.setattr(_covariance, "_n_moments", lambda d, form: d * d)
+    monkeypatch.setattr(_covariance, "_moments_of", entries)
+    monkeypatch.setattr(_covariance, "_moment_sensitivity", claim)
+    monkeypatch.setattr(_covariance, "_matrices", lambda values, d, form: (
+        values.reshape(-1, d, d) + values.reshape(-1, d, d).transpose(0, 2, 1)) / 2)
+    result = replay_audit(DPGaussianMixture(2, **WAYS["coreset"][0]), mutant_data("coreset")[0])
+    assert any("component moments: distance" in text for text in result.violations)
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
