@@ -13,14 +13,16 @@ Parts:
           the largest 1; separation is the least distance of means, all within the radius. Error:
           total variation of the worst component (Monte Carlo), and of the mixture. "found": each
           mean has one within 3 standard deviations. "naive": private k-means on half of the budget,
-          then a noisy Gram matrix of each cluster within the bounds. "labelled": the moments of the
-          rows of each component, without privacy.
+          then a noisy Gram matrix of each cluster within the bounds. Without privacy:
+          "GaussianMixture" of scikit-learn, the better of two starts; "labelled", the moments of
+          the rows of each component.
           A method is followed by the way that most of its fits went, where that is another one:
           k-tuples need an epsilon of about 4, or more rows.
   labels  five standard normals about points of {1, 2}^d: rows with a wrong label of fresh ones, and
           of the true mixture (Bayes).
   real    mean log-density of rows that were held out, over that of GaussianMixture.
   speed   CPU seconds at n = 1e5, d = 10, k = 5 beside GaussianMixture(n_init=5).
+  memory  the most that is held beside the rows, at d = 10, k = 5.
 """
 
 import argparse
@@ -28,6 +30,7 @@ import csv
 import os
 import re
 import time
+import tracemalloc
 import warnings
 from collections import defaultdict
 from pathlib import Path
@@ -54,11 +57,12 @@ CELLS = [  # k, d, separation, n, epsilon, radius
     (4, 10, 12, 20000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, None),
     (4, 10, 4, 100000, 1.0, 200.0), (8, 10, 12, 200000, 1.0, 200.0),
     (8, 10, 6, 200000, 1.0, 200.0), (4, 30, 12, 100000, 1.0, 200.0)]
-METHODS = ("coreset", "partition", "k_tuples", "naive", "labelled")
+METHODS = ("coreset", "partition", "k_tuples", "naive", "GaussianMixture", "labelled")
 DIMENSIONS = (16, 32, 64, 128, 256)
+ROWS = (25000, 50000, 100000, 200000, 400000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 FIELDS = ("part", "cell", "method", "seed", "found", "largest", "mixture", "weight", "loss",
-          "seconds", "path")
+          "seconds", "path", "megabytes")
 
 
 class Truth:
@@ -154,6 +158,9 @@ def run_cell(cell, seed, method):
         found = naive(X, k, epsilon, radius or 200.0, rng)
     elif method == "labelled":
         found = labelled(X, labels, k)
+    elif method == "GaussianMixture":
+        plain = GaussianMixture(k, n_init=2, random_state=seed).fit(X)
+        found = plain.weights_, plain.means_, plain.covariances_
     else:
         model = DPGaussianMixture(k, epsilon=epsilon, bounds=radius, method=method).fit(X)
         found, path = (model.weights_, model.means_, model.covariances_), model.path_
@@ -210,6 +217,9 @@ def tables(options):
             yield name, (X - ends[0]) / (ends[1] - ends[0]), k
 
 
+_PLAIN = {}  # scores without privacy, which know no epsilon
+
+
 def real(options):
     for name, X, k in tables(options):
         for epsilon in EPSILONS:
@@ -231,18 +241,23 @@ def run_real(X, k, epsilon, seed, form, name):
     start = time.process_time()
     model = DPGaussianMixture(k, covariance_type=form, epsilon=share).fit(train)
     seconds = time.process_time() - start
-    plain = GaussianMixture(k, covariance_type=form, n_init=2, random_state=0).fit(train)
-    return {"loss": plain.score(test) - model.score(test), "mixture": plain.score(test),
+    key = (name, seed, form) + ((epsilon,) if "DPPCA" in name else ())
+    if key not in _PLAIN:
+        plain = GaussianMixture(k, covariance_type=form, n_init=2, random_state=0).fit(train)
+        _PLAIN[key] = plain.score(test)
+    return {"loss": _PLAIN[key] - model.score(test), "mixture": _PLAIN[key],
             "seconds": seconds, "path": model.path_}
 
 
 def speed(options):
-    for method in ("auto", "k_tuples", "partition", "GaussianMixture(n_init=5)"):
-        yield "5, 10, 12, 100000", method, 0, lambda method=method: run_speed(method)
+    for seed in range(min(options.runs, 5)):
+        for method in ("auto", "k_tuples", "partition", "GaussianMixture(n_init=5)"):
+            yield "5, 10, 12, 100000", method, seed, lambda method=method, seed=seed: \
+                run_speed(method, seed)
 
 
-def run_speed(method):
-    rng = np.random.default_rng(0)
+def run_speed(method, seed):
+    rng = np.random.default_rng(seed)
     X, _ = Truth(5, 10, 12, rng).draw(100000, rng)
     model = GaussianMixture(5, n_init=5) if "(" in method else DPGaussianMixture(5, method=method)
     start = time.process_time()
@@ -250,7 +265,23 @@ def run_speed(method):
     return {"seconds": time.process_time() - start}
 
 
-PARTS = {"cells": cells, "labels": labels, "real": real, "speed": speed}
+def memory(options):
+    for n in ROWS:
+        for method in ("coreset", "partition"):
+            yield str(n), method, 0, lambda n=n, method=method: run_memory(n, method)
+
+
+def run_memory(n, method):
+    rng = np.random.default_rng(0)
+    X, _ = Truth(5, 10, 12, rng).draw(n, rng)
+    tracemalloc.start()
+    DPGaussianMixture(5, method=method).fit(X)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {"megabytes": most / 1e6}
+
+
+PARTS = {"cells": cells, "labels": labels, "real": real, "speed": speed, "memory": memory}
 
 
 # -- tables and pictures -------------------------------------------------------------------------
@@ -311,8 +342,8 @@ def label_table(rows):
     yield f"| d, rows | {' | '.join(methods)} |"
     yield f"|---|{'---|' * len(methods)}"
     for cell in dict.fromkeys(key[0] for key in found):
-        values = [f"{np.median(numbers(found[cell, m], 'loss')):.4f}" if (cell, m) in found else "-"
-                  for m in methods]
+        values = [f"{np.median(numbers(found[cell, m], 'loss')):.4f} ({len(found[cell, m])})"
+                  if (cell, m) in found else "-" for m in methods]
         yield f"| {cell} | {' | '.join(values)} |"
 
 
@@ -334,6 +365,16 @@ def speed_table(rows):
         yield f"| {method} | {np.median(numbers(part, 'seconds')):.2f} |"
 
 
+def memory_table(rows):
+    found = grouped(rows, "memory")
+    methods = list(dict.fromkeys(key[1] for key in found))
+    yield f"| rows | of the rows themselves | {' | '.join(methods)} |"
+    yield f"|---|---|{'---|' * len(methods)}"
+    for cell in dict.fromkeys(key[0] for key in found):
+        values = [f"{numbers(found[cell, m], 'megabytes')[0]:.0f}" for m in methods]
+        yield f"| {cell} | {int(cell) * 80 / 1e6:.0f} | {' | '.join(values)} |"
+
+
 def page(rows, output):
     lines = ["# Gaussian mixtures", "",
              "By `python benchmarks/mixture.py`, whose head says what is measured; medians of the "
@@ -342,11 +383,14 @@ def page(rows, output):
              "## Separated, rotated components", "", *cell_table(rows), "",
              "## Labels in many dimensions", "",
              "Share of fresh rows with a wrong label; five standard normals about points of "
-             "{1, 2}^d, epsilon = 1.", "", "![Labels](../images/mixture_labels.png)", "",
+             "{1, 2}^d, epsilon = 1; in brackets the number of runs.", "",
+             "![Labels](../images/mixture_labels.png)", "",
              *label_table(rows), "", "## Held-out log-density of real tables", "",
              "Nats per row: of the non-private mixture, and how much less the private one has.", "",
              *real_table(rows), "", "## Time", "", "n = 1e5, d = 10, k = 5.", "",
-             *speed_table(rows), ""]
+             *speed_table(rows), "", "## Memory", "",
+             "Megabytes beside the rows at the worst moment of a fit; d = 10, k = 5.", "",
+             *memory_table(rows), ""]
     (output / "benchmarks" / "mixture.md").write_text("\n".join(lines))
 
 
@@ -368,7 +412,9 @@ def pictures(rows, output):
         if points:
             axis.plot(*zip(*points, strict=True), "o-" if method != "Bayes" else "k--",
                       label=method)
-    axis.set(xscale="log", xlabel="features", ylabel="share of wrong labels")
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("symlog", linthresh=1e-4)
+    axis.set(xlabel="features", ylabel="share of wrong labels", ylim=(0, 1))
     if found:
         axis.legend()
     figure.tight_layout()
@@ -376,21 +422,21 @@ def pictures(rows, output):
 
 
 def draw_ellipses(axis):
-    rng = np.random.default_rng(4)
-    truth = Truth(5, 2, 8, rng)
+    rng = np.random.default_rng(200)  # means that are close together
+    truth = Truth(5, 2, 7, rng)
     X, _ = truth.draw(5000, rng)
     model, other = DPGaussianMixture(5, epsilon=1.0).fit(X), GaussianMixture(5, n_init=5).fit(X)
     axis.plot(*X.T, ".", ms=1, color="0.75")
     turn = np.linspace(0, 2 * np.pi, 100)
     circle = 2.0 * np.stack([np.cos(turn), np.sin(turn)])
-    for mixture, style, label in ((other, "k--", "GaussianMixture"),
-                                  (model, "C3-", "DPGaussianMixture, epsilon = 1")):
+    for mixture, style, label in ((model, "C3-", "DPGaussianMixture, epsilon = 1"),
+                                  (other, "k--", "GaussianMixture")):
         for mean, covariance in zip(mixture.means_, mixture.covariances_, strict=True):
             ring = mean[:, None] + np.linalg.cholesky(covariance) @ circle
             axis.plot(*ring, style, label=label)
             label = None
-    axis.legend()
     axis.set_aspect("equal")
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def main():
