@@ -1,6 +1,6 @@
 """Federated private k-means on the set-up of its paper, and on real federated data.
 
-    python benchmarks/federated.py                      # all of it; about two hours
+    python benchmarks/federated.py                      # all of it; some hours
     python benchmarks/federated.py --seeds 2 --quick    # ours alone, epsilon 1
     python benchmarks/federated.py --parts rows,real --data DIRECTORY
     python benchmarks/federated.py --plot               # tables and plot of what the csv holds
@@ -19,7 +19,10 @@ that of k-means started at the true means. delta = 1e-6; each seed is a new data
                      that an exact composition (dp-accounting) allows
   paper, basic       the same with epsilons that are added up, delta / 2 for each Gaussian step
   kmeans++, lloyd, sphere_packing   the server's start, and 5 private Lloyd rounds
+  server alone       k-means on the server's points: no round, no budget
   k-FED              not private
+
+"; T = 2" after a method is another number of Lloyd rounds; the part "rounds" compares them.
 """
 
 import argparse
@@ -41,7 +44,7 @@ from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
 from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
 from sklearn_dp.federated._plan import PAPER_SPLIT, _cost  # noqa: E402
-from sklearn_dp.federated._starts import k_fed, optimal_centers  # noqa: E402
+from sklearn_dp.federated._starts import k_fed, optimal_centers, server_lloyds  # noqa: E402
 
 DELTA = 1e-6
 EPSILONS = (0.1, 0.2, 0.4, 1.0)
@@ -106,7 +109,10 @@ def model(method, epsilon, seed, server, unit="row"):
         return FederatedDPKMeans(10, rho=paper_rho(epsilon, unit, "PLD" in method), delta=DELTA,
                                  bounds=float(np.linalg.norm(server, axis=1).max()),
                                  method="paper", count_noise="laplace", random_state=seed)
+    method, _, rounds = method.partition("; T = ")
     options = {} if method == "ours" else {"server_init": method, "n_lloyd": 5}
+    if rounds:
+        options["n_lloyd"] = int(rounds)
     return FederatedDPKMeans(10, epsilon=epsilon, delta=DELTA, random_state=seed, **options)
 
 
@@ -124,10 +130,25 @@ def clients_part(options):
         yield from mixture_part(f"{n_clients} clients", n_clients, 50, "group", options)
 
 
+def rounds_part(options):
+    """Rows as the unit: other numbers of Lloyd rounds."""
+    turns = {"ours": (1, 2), "lloyd": (1, 2, 3, 10), "kmeans++": (1, 2, 3, 10),
+             "sphere_packing": (1, 2, 3, 10)}
+    methods = [f"{method}; T = {t}" for method in turns for t in turns[method]]
+    yield from mixture_part("Lloyd rounds", 100, 1000, "row",
+                            argparse.Namespace(**{**vars(options), "methods": methods}))
+
+
+WITHOUT_NOISE = {
+    "k-FED": lambda clients, server, rng: k_fed(clients, 10, rng),
+    "server alone": lambda clients, server, rng: server_lloyds(server, 10, rng),
+}
+
+
 def mixture_part(part, n_clients, rows, unit, options):
     for seed in options.seeds:
         cells = [(part, method, epsilon, seed) for method in options.methods
-                 for epsilon in ((math.inf,) if method == "k-FED" else options.epsilons)]
+                 for epsilon in ((math.inf,) if method in WITHOUT_NOISE else options.epsilons)]
         cells = [cell for cell in cells if not options.done(*cell)]
         if not cells:
             continue
@@ -135,8 +156,9 @@ def mixture_part(part, n_clients, rows, unit, options):
         best = cost(X, optimal_centers(X, 10, start=means))
         for _, method, epsilon, _ in cells:
             start = time.process_time()
-            if method == "k-FED":
-                centers = k_fed(np.split(X, n_clients), 10, np.random.default_rng(seed))
+            if method in WITHOUT_NOISE:
+                centers = WITHOUT_NOISE[method](np.split(X, n_clients), server,
+                                                np.random.default_rng(seed))
             else:
                 fitted = model(method, epsilon, seed, server, unit)
                 centers = fitted.fit(X, groups=None if unit == "row" else clients,
@@ -186,7 +208,7 @@ REAL = {
     "pooled rows (DPKMeans)": lambda X, groups, server, **common: DPKMeans(10, **common).fit(X),
 }
 
-PARTS = {"rows": rows_part, "clients": clients_part, "real": real_part}
+PARTS = {"rows": rows_part, "clients": clients_part, "rounds": rounds_part, "real": real_part}
 
 
 # --- output --------------------------------------------------------------------------------------
@@ -261,7 +283,7 @@ def draw(axes, excess, best, color, label):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="rows,clients,real")
+    parser.add_argument("--parts", default="rows,clients,rounds,real")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
@@ -273,7 +295,7 @@ def main():
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     everything = ["ours", "paper, PLD", "paper, basic", "kmeans++", "lloyd", "sphere_packing",
-                  "k-FED"]
+                  "server alone", "k-FED"]
     options.seeds = range(options.first_seed, options.first_seed + options.seeds)
     options.methods = (options.methods.split(";") if options.methods
                        else ["ours"] if options.quick else everything)
