@@ -58,6 +58,8 @@ BAD_PARAMETERS = {
     "bounds negative": ({"bounds": -1.0}, "bounds"),
     "bounds nan": ({"bounds": np.nan}, "bounds"),
     "bounds inf": ({"bounds": (0.0, np.inf)}, "bounds"),
+    "bounds huge": ({"bounds": 1e200}, "bounds"),
+    "bounds box huge": ({"bounds": (-1e200, 1.0)}, "bounds"),
     "bounds reversed": ({"bounds": (1.0, -1.0)}, "bounds"),
     "bounds box nan": ({"bounds": (0.0, [1.0, np.nan, 1.0])}, "bounds"),
     "bounds length": ({"bounds": (0.0, [1.0, 1.0])}, "bounds"),

@@ -7,6 +7,8 @@ import numpy as np
 
 __all__ = ["Domain"]
 
+_LARGEST = 1e140  # sums of squares of lengths stay finite
+
 
 @dataclass(frozen=True)
 class Domain:
@@ -60,6 +62,8 @@ class Domain:
     def _ball(cls, radius, n_features):
         if not 0 < radius < np.inf:
             raise ValueError("bounds: the radius must be positive and finite.")
+        if radius > _LARGEST:
+            raise ValueError(f"bounds: the radius must be at most {_LARGEST:g}.")
         return cls(np.zeros(n_features), radius)
 
     @classmethod
@@ -79,8 +83,8 @@ class Domain:
         # single point still needs a positive radius.
         radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
         scale = float(np.abs([low, high]).max(initial=0.0))
-        if not np.isfinite(radius):
-            raise ValueError("bounds: the box is too large for floating point.")
+        if not max(radius, scale) <= _LARGEST:
+            raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
         return cls((low + high) / 2, max(radius, 1e-9 * scale, 1e-300), low, high)
 
     def center_rows(self, X):

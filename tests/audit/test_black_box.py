@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import beta
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from sklearn_dp import SampleAndAggregate
+from sklearn_dp import FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp.cluster import aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
@@ -141,6 +141,73 @@ def test_the_harness_knows_a_gaussian():
     draws = np.random.default_rng(0).normal(size=(2, 5000))
     seen = mu_seen(draws[0] + 1 > 0.5, draws[1] > 0.5)
     assert 0.7 < seen < 1.0
+
+
+# -- friendly averages ----------------------------------------------------------------------------
+
+
+def answers_of_means(runs, start=0):
+    """Item 20(b): a point at the diameter from 400 equal ones, or these alone: their mean."""
+    equal = np.zeros((400, 1))
+    return [[FriendlyMean(epsilon=1.0, delta=DELTA, diameter=1.0, random_state=seed)
+             .fit(rows).mean_[0] > 0.5 / 400 for seed in range(first, first + runs)]
+            for rows, first in ((np.concatenate([equal, FAR]), start), (equal, start + runs))]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_an_outlier_of_a_friendly_mean_is_as_well_hidden_as_claimed():
+    """False alarms: 1e-6. The one mean shows nearly all of the claim, mu = 0.52."""
+    plan = FriendlyMean(epsilon=1.0, delta=DELTA, diameter=1.0).privacy_plan(1)
+    seen = answers_of_means(RUNS)
+    assert mu_seen(*seen) <= math.sqrt(2 * plan.rho)
+    assert max(epsilon_seen(*pair, DELTA) for pair in both_ways(*seen)) <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_friendly_mean_with_a_quarter_of_the_noise_is_caught(monkeypatch):
+    """Power: above 0.999. mu is about 2 then, epsilon at the middle 1.7 with a standard error of
+    0.1 at 500 runs, and at the limits of the rates still above 1.1."""
+    less_noise(monkeypatch, 4.0)
+    seen = answers_of_means(500)
+    assert max(epsilon_seen(*pair, DELTA) for pair in both_ways(*seen)) > 1.0
+
+
+def both_ways(with_record, without):
+    """Each set of answers as that of the alarm, and the alarm as its opposite."""
+    for yes, no in ((with_record, without), (without, with_record)):
+        yield yes, no
+        yield [not x for x in yes], [not x for x in no]
+
+
+def answers_of_cores(runs, start=0):
+    """L8: an inner fit that answers otherwise when a marked record is in its block.
+
+    Half of the tuples are at one place and half at another, so that their radius is what separates
+    these two; the marked record turns one of the first into one of the second.
+    """
+    tuples = np.full((TUPLES, 1, 1), 0.1)
+    tuples[TUPLES // 2:] = -0.1
+    marked = tuples.copy()
+    marked[0] = -0.1
+    low = -0.1 / TUPLES  # between the two averages
+    return [[aggregate_k_tuples(rows, bounds=1.0, epsilon=4.0, delta=DELTA,
+                                aggregator="friendly_core", random_state=seed).centers[0, 0] < low
+             for seed in range(first, first + runs)]
+            for rows, first in ((marked, start), (tuples, start + runs))]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("broken", [False, True])
+def test_an_inner_fit_that_looks_for_a_record(broken, monkeypatch):
+    """epsilon = 4, most of it for the core, whose size has an audit of its own. Broken: the noise
+    is 200 times too small, the answers part without an error, which is epsilon = 4.2 here."""
+    if broken:
+        less_noise(monkeypatch, 200.0)
+    seen = answers_of_cores(RUNS // 2)
+    assert (max(epsilon_seen(*pair, DELTA) for pair in both_ways(*seen)) > 4.0) == broken
 
 
 # -- mixtures -------------------------------------------------------------------------------------
