@@ -111,18 +111,21 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     if len(points):
         points = _leaf_means(session, means, rows, units, leaves)
     guesses = _public_guesses(session, axes, n_clusters)
-    faint = _faint(leaves, size) * noise_sd(rho) / len(guesses)
+    faint = _faint(leaves, size, axes.basis is not None) * noise_sd(rho) / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
                    np.concatenate([leaves.counts, np.full(len(guesses), faint)]),
                    len(points))
 
 
-def _faint(leaves, size):
-    """Weight of all guesses together, in noise units; next to none where leaves hold all rows.
+def _faint(leaves, size, measured):
+    """Weight of all guesses together, in noise units.
 
-    A guess far out would else draw a centre away from clusters that are small and close.
+    Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
+    out would draw a centre away from clusters that are small and close.
     """
-    return 3.0 if size.small else 0.3 * max(1e-3, 1 - leaves.counts.sum() / size.n)
+    if size.small:
+        return 3.0
+    return 0.3 if measured else 0.3 * max(1e-3, 1 - leaves.counts.sum() / size.n)
 
 
 def _depths(q, size, n_clusters, rho):
