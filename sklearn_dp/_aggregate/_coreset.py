@@ -174,13 +174,12 @@ class _Tree:
         slot_of_node = np.full(len(self.prefix), -1, dtype=np.int64)
         slot_of_node[parents] = np.arange(len(parents))
         slot_of_node[again] = (len(parents) << bits) + np.arange(len(again))
-        split = np.zeros(len(self.prefix), dtype=bool)
-        split[parents] = True
         slot = slot_of_node[self.of_row]
         low = (codes >> (total_depth - self.depth - bits)) & ((1 << bits) - 1)
-        return np.where(split[self.of_row], (slot << bits) | low, slot)
+        # Slots below the number of parents are theirs: those of `again` begin beyond it.
+        return np.where((slot >= 0) & (slot < len(parents)), (slot << bits) | low, slot)
 
-    def grow(self, parents, bits, cells, values, threshold):
+    def grow(self, parents, bits, cells, values, doubt):
         """Add the released children of some nodes; a parent keeps what they leave of it."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
@@ -191,7 +190,7 @@ class _Tree:
                                 | (cells & ((1 << bits) - 1)))
         self.depths = np.append(self.depths, np.full(len(cells), self.depth))
         self.weight = np.append(self.weight, values)
-        self.doubt = np.append(self.doubt, np.full(len(cells), threshold))
+        self.doubt = np.append(self.doubt, np.full(len(cells), doubt))
         self.precision = np.append(self.precision, np.ones(len(cells)))
         return np.arange(len(self.prefix) - len(cells), len(self.prefix))
 
