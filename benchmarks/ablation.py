@@ -18,7 +18,11 @@ from unittest.mock import patch
 import kmeans as setting  # the benchmark beside this file; it also limits the threads
 import numpy as np
 
-from sklearn_dp._aggregate import _centering, _coreset, _engine, _lloyd, _pca
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans import engine as _engine
+from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.shared import axes as _pca
+from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp.exceptions import UtilityWarning
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"

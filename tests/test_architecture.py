@@ -224,8 +224,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_aggregate/_blocks.py` imports joblib and threadpoolctl, directly or not."""
-    if module.name == "_aggregate._blocks":
+    """Only `_aggregate/shared/blocks.py` imports joblib and threadpoolctl, directly or not."""
+    if module.name == "_aggregate.shared.blocks":
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):
@@ -291,10 +291,10 @@ def test_package_keeps_the_rule(rule):
 
 PLANTED = [
     (imports_point_down, "_privacy._grid", "from sklearn_dp._aggregate import _pca"),
-    (imports_point_down, "_privacy._grid", "from .._aggregate._pca import pca"),
+    (imports_point_down, "_privacy._grid", "from .._aggregate.shared.axes import pca"),
     (imports_point_down, "_privacy._grid", "def f():\n    import sklearn_dp._base"),
-    (imports_point_down, "_aggregate._pca", "from .._base import BaseDPEstimator"),
-    (imports_point_down, "_aggregate._pca", "from .. import _base"),
+    (imports_point_down, "_aggregate.shared.axes", "from ..._base import BaseDPEstimator"),
+    (imports_point_down, "_aggregate.shared.axes", "from ... import _base"),
     (imports_point_down, "cluster._dp_kmeans", "from ..audit import replay"),
     (imports_point_down, "cluster._dp_kmeans", "from ..mean import FriendlyMean"),
     (imports_point_down, "cluster._dp_kmeans", "from sklearn_dp import DPKMeans"),
@@ -360,10 +360,10 @@ LOOK_ALIKES = [
     ("_privacy._session", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
     ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),
     ("_privacy._noise", "import os\nb = os.urandom(8)"),
-    ("_aggregate._blocks", "import joblib\nimport threadpoolctl"),
-    ("_aggregate._lloyd", "import numpy as np\ndef f(r: np.random.Generator):\n    r.random()"),
-    ("_aggregate._lloyd", "def f(session):\n    return session.laplace('a', 0)"),
-    ("_aggregate._lloyd", "def f(model):\n    return model.random.shape"),
+    ("_aggregate.shared.blocks", "import joblib\nimport threadpoolctl"),
+    ("_aggregate.kmeans.lloyd", "import numpy as np\ndef f(r: np.random.Generator):\n    r.random()"),
+    ("_aggregate.kmeans.lloyd", "def f(session):\n    return session.laplace('a', 0)"),
+    ("_aggregate.kmeans.lloyd", "def f(model):\n    return model.random.shape"),
     ("_sklearn_compat", "from sklearn.base import _fit_context"),
     ("cluster._dp_kmeans", "from .._base import BaseDPEstimator\nfrom ._shared import helper"),
     ("cluster._dp_kmeans", "from .._sklearn_compat import tags\nfrom sklearn import __version__"),

@@ -277,7 +277,7 @@ class Replay(_Shares):
         return known.output
 
     def _filter(self, known, event):
-        """A friendly-core filter: see :mod:`sklearn_dp._aggregate._friendly_core`.
+        """A friendly-core filter: see :mod:`sklearn_dp._aggregate.friendly.core`.
 
         An element that may be bad has a score of at most `bad` in both data sets, and survives
         only within delta. All others must have close scores.

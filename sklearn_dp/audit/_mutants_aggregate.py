@@ -5,17 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate import (
-    _averages,
-    _blocks,
-    _centering,
-    _coreset,
-    _friendly_core,
-    _friendly_mean,
-    _lloyd,
-    _rows,
-    _tuples,
+from .._aggregate.friendly import (
+    average as _averages,
 )
+from .._aggregate.friendly import (
+    core as _friendly_core,
+)
+from .._aggregate.friendly import (
+    mean as _friendly_mean,
+)
+from .._aggregate.kmeans import coreset as _coreset
+from .._aggregate.kmeans import lloyd as _lloyd
+from .._aggregate.shared import blocks as _blocks
+from .._aggregate.shared import centering as _centering
+from .._aggregate.shared import rows as _rows
+from .._aggregate.tuples import core_aggregation as _tuples
 from .._privacy import _mechanisms
 from ..cluster._centers import BaseDPCenters
 from ..cluster._dp_k_tuple_kmeans import DPKTupleKMeans

@@ -6,7 +6,7 @@ from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate._rows import Rows, nearest, square_sums
+from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._base import BaseDPEstimator, budget_of, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid

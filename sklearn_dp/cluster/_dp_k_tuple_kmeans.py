@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from .._aggregate._block_kmeans import BlockKMeans
-from .._aggregate._blocks import copied_rows, fit_blocks, gather, unit_copies
-from .._aggregate._centering import Size
-from .._aggregate._engine import engine_entries, fit_engine
-from .._aggregate._lloyd import lloyd, lloyd_entries
-from .._aggregate._rows import Rows
-from .._aggregate._tuple_stage import AGGREGATORS, COPY_RATE, TupleStage
+from .._aggregate.kmeans.block_kmeans import BlockKMeans
+from .._aggregate.kmeans.engine import engine_entries, fit_engine
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_entries
+from .._aggregate.shared.blocks import copied_rows, fit_blocks, gather, unit_copies
+from .._aggregate.shared.centering import Size
+from .._aggregate.shared.rows import Rows
+from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain

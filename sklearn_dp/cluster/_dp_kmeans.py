@@ -1,6 +1,6 @@
 """Differentially private k-means, the drop-in for KMeans."""
 
-from .._aggregate._engine import engine_entries, fit_engine
+from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from ._centers import BaseDPCenters
 
 __all__ = ["DPKMeans"]

@@ -5,12 +5,17 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from .._aggregate._friendly_mean import unit_points
-from .._aggregate._good_center import CENTER_METHODS
-from .._aggregate._good_radius import RADIUS_METHODS
-from .._aggregate._one_cluster import MOST_POINTS, Search, fit_one_cluster, one_cluster_entries
-from .._aggregate._pair_counts import MOST_RADII
-from .._aggregate._rows import Rows
+from .._aggregate.friendly.mean import unit_points
+from .._aggregate.one_cluster.center import CENTER_METHODS
+from .._aggregate.one_cluster.pair_counts import MOST_RADII
+from .._aggregate.one_cluster.radius import RADIUS_METHODS
+from .._aggregate.one_cluster.search import (
+    MOST_POINTS,
+    Search,
+    fit_one_cluster,
+    one_cluster_entries,
+)
+from .._aggregate.shared.rows import Rows
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._mechanisms import private_radius

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .._aggregate._balls import squared_distances
-from .._aggregate._one_cluster import fit_one_cluster, one_cluster_entries
+from .._aggregate.one_cluster.balls import squared_distances
+from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
 from .._base import check_integer
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall, check_n_points

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._aggregate import _int_point
-from .._aggregate._one_cluster import MOST_POINTS, Search
-from .._aggregate._rows import Rows
+from .._aggregate.one_cluster import int_point as _int_point
+from .._aggregate.one_cluster.search import MOST_POINTS, Search
+from .._aggregate.shared.rows import Rows
 from .._base import budget_of, check_integer
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession

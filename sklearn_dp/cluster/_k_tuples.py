@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from .._aggregate._tuple_stage import AGGREGATORS, TupleStage
+from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import budget_of
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession

@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate._covariance import (
+from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
+from .._aggregate.moments.ellipsoid import (
     Ellipsoid,
     component_weights,
     fit_gram,
     moment_entries,
     refine,
 )
-from .._aggregate._covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate._location import about_origin, locate, location_entries
-from .._aggregate._rows import Rows
+from .._aggregate.shared.location import about_origin, locate, location_entries
+from .._aggregate.shared.rows import Rows
 from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain

@@ -7,9 +7,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate._centering import noise_sd
-from .._aggregate._location import locate, location_entries
-from .._aggregate._pca import second_moment
+from .._aggregate.shared.axes import second_moment
+from .._aggregate.shared.centering import noise_sd
+from .._aggregate.shared.location import locate, location_entries
 from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._session import PlanEntry

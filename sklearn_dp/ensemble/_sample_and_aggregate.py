@@ -12,12 +12,12 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
-from .._aggregate._balls import ball_mean, ball_radius
-from .._aggregate._blocks import copied_rows, fit_blocks, unit_copies
-from .._aggregate._one_cluster import Search, fit_one_cluster, one_cluster_entries
-from .._aggregate._rows import Rows
-from .._aggregate._tuple_stage import before_sampling, pure_epsilon
-from .._aggregate._tuples import aggregate_tuples, tuple_entries, tuples_needed
+from .._aggregate.one_cluster.balls import ball_mean, ball_radius
+from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from .._aggregate.shared.blocks import copied_rows, fit_blocks, unit_copies
+from .._aggregate.shared.rows import Rows
+from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
+from .._aggregate.tuples.stage import before_sampling, pure_epsilon
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
 from .._privacy._accounting import approx_dp_zcdp, sum_down
 from .._privacy._budget import PrivacyBudget

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from .._aggregate._blocks import ask_all
+from .._aggregate.shared.blocks import ask_all
 from .._privacy._shares import NoiseShares
 from ..exceptions import UtilityWarning
 from ._protocol import ANSWERS, AnswerError, check_answer, client_update, read_rows

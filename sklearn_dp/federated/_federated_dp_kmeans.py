@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .._aggregate._blocks import block_rows
+from .._aggregate.shared.blocks import block_rows
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._aggregate._rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
+from .._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import Units, safe_norms

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import ndtri
 
-from .._aggregate._rows import WEIGHT_BITS
-from .._aggregate._weighted_kmeans import weighted_kmeans
+from .._aggregate.shared.rows import WEIGHT_BITS
+from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import radius_from_bins

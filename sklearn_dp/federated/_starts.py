@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from .._aggregate._weighted_kmeans import best_start, weighted_kmeans
+from .._aggregate.shared.weighted_kmeans import best_start, weighted_kmeans
 
 __all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds",
            "sphere_packing"]

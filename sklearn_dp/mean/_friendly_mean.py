@@ -3,13 +3,8 @@
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
-from .._aggregate._averages import radius_grid
-from .._aggregate._friendly_mean import (
-    LOCATORS,
-    RADII,
-    fit_friendly_mean,
-    friendly_mean_entries,
-)
+from .._aggregate.friendly.average import radius_grid
+from .._aggregate.friendly.mean import LOCATORS, RADII, fit_friendly_mean, friendly_mean_entries
 from .._base import BaseDPEstimator, check_real
 from .._sklearn_compat import with_callbacks
 

@@ -6,11 +6,11 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate._covariance import FORMS
-from .._aggregate._mixture import failure_delta, fit_mixture, mixture_entries
-from .._aggregate._mixture_parts import METHODS, Settings
-from .._aggregate._terrific import BALLS
-from .._aggregate._tuple_stage import AGGREGATORS
+from .._aggregate.mixture.fit import failure_delta, fit_mixture, mixture_entries
+from .._aggregate.mixture.parts import METHODS, Settings
+from .._aggregate.mixture.terrific import BALLS
+from .._aggregate.moments.ellipsoid import FORMS
+from .._aggregate.tuples.stage import AGGREGATORS
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._sklearn_compat import with_callbacks
 

@@ -7,7 +7,21 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
-from sklearn_dp._aggregate import _balls, _good_center, _good_radius, _one_cluster, _pair_counts
+from sklearn_dp._aggregate.one_cluster import (
+    balls as _balls,
+)
+from sklearn_dp._aggregate.one_cluster import (
+    center as _good_center,
+)
+from sklearn_dp._aggregate.one_cluster import (
+    pair_counts as _pair_counts,
+)
+from sklearn_dp._aggregate.one_cluster import (
+    radius as _good_radius,
+)
+from sklearn_dp._aggregate.one_cluster import (
+    search as _one_cluster,
+)
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._session import PlanError, PrivacySession
 from sklearn_dp.audit import Neighbour, replay_audit

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate import _blocks, _tuple_stage
+from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Replay, Tape, tape
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module

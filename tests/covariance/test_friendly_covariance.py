@@ -8,14 +8,19 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate import _covariance, _covariance_core
-from sklearn_dp._aggregate._covariance import (
+from sklearn_dp._aggregate.moments import (
+    covariance_core as _covariance_core,
+)
+from sklearn_dp._aggregate.moments import (
+    ellipsoid as _covariance,
+)
+from sklearn_dp._aggregate.moments.ellipsoid import (
     WEIGHT_STEPS,
     Ellipsoid,
     component_weights,
     exact_moments,
 )
-from sklearn_dp._aggregate._rows import Rows
+from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._tape import Tape, tape

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate._pca import second_moment
-from sklearn_dp._aggregate._rows import Rows
+from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._mechanisms import Units

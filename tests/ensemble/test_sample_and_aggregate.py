@@ -11,8 +11,9 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_dp._aggregate import _balls, _blocks
-from sklearn_dp._aggregate._tuple_stage import amplified
+from sklearn_dp._aggregate.one_cluster import balls as _balls
+from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.ensemble import SampleAndAggregate

@@ -18,19 +18,25 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_dp._aggregate import (
-    _covariance,
-    _mixture,
-    _mixture_partition,
-    _mixture_tuples,
-    _terrific,
-    _tuple_stage,
+from sklearn_dp._aggregate.mixture import (
+    fit as _mixture,
 )
-from sklearn_dp._aggregate._covariance import Ellipsoid
-from sklearn_dp._aggregate._mixture import split_widest
-from sklearn_dp._aggregate._mixture_parts import Settings, half_of_rows
-from sklearn_dp._aggregate._pca import second_moment
-from sklearn_dp._aggregate._rows import Rows
+from sklearn_dp._aggregate.mixture import (
+    k_tuples as _mixture_tuples,
+)
+from sklearn_dp._aggregate.mixture import (
+    partition as _mixture_partition,
+)
+from sklearn_dp._aggregate.mixture import (
+    terrific as _terrific,
+)
+from sklearn_dp._aggregate.mixture.fit import split_widest
+from sklearn_dp._aggregate.mixture.parts import Settings, half_of_rows
+from sklearn_dp._aggregate.moments import ellipsoid as _covariance
+from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid
+from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units

@@ -1,0 +1,246 @@
+"""Averages of points of unknown location: the friendly average and the search for a radius."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..._privacy import _accounting as accounting
+from ..._privacy._session import PlanEntry, round_up
+from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
+
+__all__ = [
+    "Average",
+    "basic_average_budget",
+    "core_size",
+    "fc_average",
+    "fc_average_entries",
+    "find_radius",
+    "friendly_average",
+    "radius_grid",
+]
+
+_ROUNDING = 1e-9  # a friend is at most (1 + this) times the radius away
+_SPAN_BITS = 22  # rows are rounded to radius / 2**22
+_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
+_CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
+_PAIR_BITS = 20
+
+
+@dataclass(frozen=True)
+class Average:
+    """A released average.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (p,)
+    size : float
+        Released lower bound of the number of elements.
+    sd : float
+        Standard deviation of the noise in each coordinate.
+    """
+
+    mean: np.ndarray
+    size: float
+    sd: float
+
+
+def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size, rho_mean, delta):
+    """Noisy average of elements of which every two have a common friend.
+
+    Private for neighbours that add, remove or replace an element, provided that any two elements
+    of either data set are within 2 `radius` of one another.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    size_entry, mean_entry : str
+        The plan entries that pay `rho_size` and `rho_mean`.
+    rows : ndarray of shape (m, p), finite
+        The survivors of a filter; m is private, and may be 0.
+    radius : float
+        Of the predicate; public or released.
+    delta : float
+        Probability of the failure event, charged by the caller.
+
+    Returns
+    -------
+    average : Average or None
+        None if there seem to be too few rows; nothing else is released then.
+
+    Notes
+    -----
+    Given ``size <= m`` of the larger data set minus one, which fails with probability at most
+    `delta`: adding, removing or replacing a row moves the exact average by at most
+    2 radius / m <= 2 radius / size. With m = 0 there is an answer with probability at most `delta`
+    only, and so for m = 1.
+    """
+    size = core_size(session, size_entry, len(rows), rho=rho_size, delta=delta)
+    if size < 1:
+        return None
+    value, unit, sensitivity = _rounded_average(rows, radius, size)
+    mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
+    return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
+
+
+def core_size(session, entry, m, *, rho, delta):
+    """A released number that is at most m - 1 but for a probability of at most `delta`."""
+    sd = 1 / math.sqrt(2 * rho)
+    # One element changes the number by one.
+    noisy = session.gaussian(entry, m, sensitivity=1.0, rho=rho)
+    # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
+    return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
+
+
+def _rounded_average(rows, radius, size):
+    """The average in exact integers of a fine public grid, the step, and the sensitivity.
+
+    Everything is an integer from the first step on, so the release is one of a fixed lattice
+    whatever the location of the rows, and no low-order bits of theirs can show in it.
+    """
+    p = rows.shape[1]
+    unit = math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
+    fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
+    value = _exact_average(np.rint(rows * (1 / unit)), fine)
+    # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within
+    # (2 radius / unit)(1 + 1e-9) + sqrt(p) steps; 2**fine / size of that is the change of the
+    # exact average; rounding it changes each of p coordinates of the difference by at most 1.
+    span = 2 * radius / unit * (1 + _ROUNDING) + math.sqrt(p)
+    return value, math.ldexp(unit, -fine), round_up(span * 2.0**fine / size + math.sqrt(p))
+
+
+def _exact_average(steps, fine):
+    """round(2**fine * mean) of integer-valued float rows, in Python integers."""
+    if not len(steps):
+        return np.zeros(steps.shape[1], dtype=np.int64).astype(object)
+    first = np.array([int(value) for value in steps[0]], dtype=object)
+    # Exact: rows within 2**24 steps of the first are integers, or multiples of nearly the same
+    # power of two. The result does not depend on which row is the first.
+    offsets = np.clip(steps - steps[0], -_CLIP, _CLIP).astype(np.int64).sum(axis=0)
+    total = offsets.astype(object) + len(steps) * first
+    return (total * 2 ** (fine + 1) + len(steps)) // (2 * len(steps))
+
+
+# -- the radius -------------------------------------------------------------------------------
+
+
+def radius_grid(low, high, base=1.5):
+    """The public radii low, low base, low base^2, ... up to the first that is at least `high`."""
+    if not 0 < low <= high < math.inf or not base > 1:
+        raise ValueError("radii need 0 < low <= high and a base above 1.")
+    top = max(0, math.ceil(math.log(high / low) / math.log(base) - 1e-9))
+    return low * float(base) ** np.arange(top + 1)
+
+
+def find_radius(session, entry, points, radii, *, rho, slack):
+    """Smallest radius of a public grid within which nearly all pairs of points lie.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        The plan entry that pays; it must allow the (public) number of steps of the search.
+    points : ndarray of shape (n, d), finite
+    radii : ndarray, increasing, public
+    rho : float
+        For the whole search.
+    slack : float or callable
+        Accept a radius when the noisy number of ordered pairs beyond it, over n, is at most this;
+        public or released. A function is called with the share of rho of one step.
+
+    Returns
+    -------
+    radius : float or None
+        None when the search ends at the last radius, which it never tests.
+    """
+    steps = max(1, (len(radii) - 1).bit_length())
+    share = math.nextafter(rho / steps, 0.0)
+    slack = slack(share) if callable(slack) else slack
+    scores = _pair_scores(points, radii)
+    low, high = 0, len(radii) - 1
+    while low < high:
+        middle = (low + high) // 2
+        # u = pairs / n moves by less than 2 when a point is added, removed or replaced. With P
+        # pairs among the n - 1 common points and q beyond the radius of the other one,
+        # u - u' = 2 q / n - P / (n (n - 1)), in (-1, 2). Rounding down adds less than one step.
+        noisy = session.gaussian(entry, scores[middle], sensitivity=2.0 ** (_PAIR_BITS + 1) + 1,
+                                 unit=2.0**-_PAIR_BITS, rho=share)
+        low, high = (low, middle) if noisy <= slack else (middle + 1, high)
+    return float(radii[high]) if high < len(radii) - 1 else None
+
+
+def _pair_scores(points, radii):
+    """u for each radius, in steps of 2**-20; 0 without points."""
+    n = max(1, len(points))
+    return [(int(pairs) << _PAIR_BITS) // n for pairs in non_friend_pairs(points, radii)]
+
+
+# -- the published mean -----------------------------------------------------------------------
+
+
+def fc_average_entries(rho, delta, prefix=""):
+    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP."""
+    half = math.nextafter(delta / 2, 0.0)
+    shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
+    last = accounting.sum_down([rho, *(-share for share in shares)])
+    return (
+        PlanEntry(prefix + "size", "gaussian", shares[0], sensitivity="1 unit"),
+        PlanEntry(prefix + "core", "friendly core", shares[1], half,
+                  sensitivity="1/2 friend for each of the others"),
+        PlanEntry(prefix + "core size", "friendly average", shares[2], half,
+                  sensitivity="1 unit"),
+        PlanEntry(prefix + "core mean", "friendly average", last,
+                  sensitivity="2 radii over the core size"),
+    )
+
+
+def fc_average(session, points, radius, *, prefix=""):
+    """Mean of points of unknown location, of which nearly all are within `radius` of each other.
+
+    FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours
+    that add or remove a point, with the entries of :func:`fc_average_entries` in the plan.
+
+    Returns
+    -------
+    average : Average or None
+    """
+    core, last = session.plan[prefix + "core"], prefix + "core size"
+    size_rho = session.remaining(prefix + "size")
+    noisy = float(session.gaussian(prefix + "size", len(points), sensitivity=1.0))
+    keep = core_add_remove(
+        session, core.name, friend_counts(points, radius), len(points), noisy,
+        1 / math.sqrt(2 * size_rho), rho=core.rho, delta=core.delta)
+    return friendly_average(
+        session, last, prefix + "core mean", points[keep], radius, delta=session.plan[last].delta,
+        rho_size=session.remaining(last), rho_mean=session.remaining(prefix + "core mean"))
+
+
+def basic_average_budget(epsilon, delta, *, replace=False):
+    """What a friendly average on a basic core may spend, and what the two cost together.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Guarantee of the two together.
+
+    Returns
+    -------
+    rho_inner : float
+        For the size and the mean of :func:`friendly_average` together.
+    delta_inner : float
+        For its failure event.
+    rho : float
+        zCDP cost of the (epsilon, delta)-DP whole, to be charged to the filter.
+
+    Notes
+    -----
+    The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its
+    failure event. With g of :func:`basic_gamma` the whole is
+    (g (exp(e) - 1), 2 g delta_inner exp(e + epsilon))-DP.
+    """
+    gamma = basic_gamma(replace=replace)
+    inner = math.log1p(epsilon / gamma) * (1 - _ROUNDING)
+    delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - _ROUNDING)
+    rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
+    return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho

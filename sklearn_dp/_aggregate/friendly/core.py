@@ -1,0 +1,348 @@
+"""Friendly cores: keep the elements that agree with more than half of the others.
+
+A filter looks at how many *friends* each element has and keeps it or drops it at random. Its keep
+decisions are no release. The guarantee is conditional: but for a failure probability delta, any
+two survivors on either of two neighbouring data sets have a common friend, so a mechanism that is
+private on such pairs only (`average.friendly_average`) may run on the survivors, and its cost
+adds to that of the filter [1]_.
+
+Every predicate is a pure function of the two elements: a distance never depends on which other
+elements share a tile with them, and ties with the radius are decided the same way on both of two
+neighbouring data sets.
+
+References
+----------
+.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+   differentially private aggregation", ICML 2022. The zCDP filter is algorithm C.5 with exact
+   Gaussian quantiles; the basic filter is algorithm C.3 with corrected constants.
+"""
+
+import math
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from scipy.special import ndtri
+
+from ..._privacy._session import round_up, stability_threshold
+
+__all__ = [
+    "MATCH_LIMIT",
+    "anchor_sample",
+    "basic_gamma",
+    "core_add_remove",
+    "core_basic",
+    "core_fixed_size",
+    "core_hybrid",
+    "dist_r",
+    "friend_counts",
+    "match_distances",
+    "match_gamma",
+    "non_friend_pairs",
+]
+
+MATCH_LIMIT = 0.2
+"""Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
+
+_NEVER = -(2**62)  # a score that no noise lifts over a threshold
+_TILE = 1024  # rows and columns of a tile of distances: 8 MB
+_SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
+
+
+# -- predicates -------------------------------------------------------------------------------
+
+
+def dist_r(X, Y, radius):
+    """Which pairs of points are within `radius` of one another.
+
+    Parameters
+    ----------
+    X : ndarray of shape (a, d)
+    Y : ndarray of shape (b, d)
+    radius : float
+
+    Returns
+    -------
+    friends : ndarray of bool of shape (a, b)
+        True only if the real distance is at most ``radius * (1 + 1e-9)``.
+    """
+    # One fixed loop over the coordinates for each pair: the same bits in every tile, and
+    # symmetric. (A matrix product is neither.)
+    return cdist(X, Y, "sqeuclidean") <= float(radius) ** 2
+
+
+def match_gamma(X, Y, gamma=MATCH_LIMIT):
+    """Which pairs of unordered k-tuples of points match at ratio `gamma`.
+
+    X and Y match if some permutation pi has, for all i, ``|x_i - y_pi(i)|`` below gamma times
+    every ``|x_i - y_pi(j)|`` and ``|x_j - y_pi(i)|`` with j != i. For gamma <= 1 only the map to
+    the nearest neighbour can be such a permutation.
+
+    Parameters
+    ----------
+    X : ndarray of shape (a, k, d)
+    Y : ndarray of shape (b, k, d)
+        Tuples with a NaN match nothing.
+    gamma : float, default=1/5
+        In (0, 1]; an aggregation needs at most 1/5.
+
+    Returns
+    -------
+    match : ndarray of bool of shape (a, b)
+    permutation : ndarray of int of shape (a, b, k)
+        ``permutation[p, q, i]`` is the index in ``Y[q]`` of the partner of ``X[p, i]``;
+        meaningful where `match` holds.
+    distance : ndarray of shape (a, b)
+        Frobenius distance of the matched tuples; inf where they do not match.
+    """
+    if not 0 < gamma <= 1:
+        raise ValueError("gamma must lie in (0, 1].")
+    square = _tuple_distances(X, Y)
+    match, distance = _matches(square, gamma)
+    return match, square.argmin(axis=2).transpose(1, 2, 0), distance
+
+
+def match_distances(X, Y, gamma):
+    """The third part of :func:`match_gamma` alone."""
+    return _matches(_tuple_distances(X, Y), gamma)[1]
+
+
+def _tuple_distances(X, Y):
+    """Squared distances of shape (k, a, k, b); inf where a point is not finite.
+
+    In this order of the axes every loop over centres is one operation on all pairs of tuples.
+    """
+    (a, k, d), b = X.shape, len(Y)
+    X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
+    square = cdist(X, Y, "sqeuclidean").reshape(k, a, k, b)
+    square[np.isnan(square)] = np.inf
+    return square
+
+
+def _matches(square, gamma):
+    """Which tuples match, and the distances of those that do."""
+    k = len(square)
+    limit = (gamma * _SAFE) ** 2  # rounding must never make gamma larger
+    row, column = _second(square.transpose(2, 0, 1, 3)), _second(square)
+    # Partners are so near that both next ones are 1 / gamma times as far: the smallest of its row
+    # and of its column, so there is at most one in each, and k in all if every point has its own.
+    partner = square < limit * np.minimum(row[:, :, None], column)
+    match = partner.sum(axis=(0, 2)) == k
+    near = np.where(partner, square, 0.0).sum(axis=2)  # all but one are 0: exact
+    total = np.zeros(match.shape)
+    for each in near:  # one by one, for the same rounding in a tile of any shape
+        total += each
+    return match, np.sqrt(np.where(match, total, np.inf))
+
+
+def _second(values):
+    """The second smallest along the first axis; of one value, inf."""
+    first, second = values[0].copy(), np.full(values.shape[1:], np.inf)
+    spare = np.empty_like(first)
+    for value in values[1:]:
+        np.minimum(second, np.maximum(first, value, out=spare), out=second)
+        np.minimum(first, value, out=first)
+    return second
+
+
+# -- counts -----------------------------------------------------------------------------------
+
+
+def _tiles(n):
+    """Pairs of slices that cover the upper triangle of an (n, n) matrix."""
+    starts = range(0, n, _TILE)
+    for i in starts:
+        for j in starts[i // _TILE:]:
+            yield slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))
+
+
+def friend_counts(X, radius, anchors=None):
+    """Number of points within `radius` of each point, itself included.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), finite
+    radius : float
+    anchors : ndarray of bool of shape (n,), optional
+        Count friends among these only. Exact counts take n^2 distances in tiles of bounded
+        size; a few thousand anchors are enough for a large n.
+
+    Returns
+    -------
+    counts : ndarray of int64 of shape (n,)
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    counts = np.zeros(len(X), dtype=np.int64)
+    if anchors is not None:
+        chosen = X[anchors]
+        for start in range(0, len(X), _TILE):
+            rows = slice(start, start + _TILE)
+            for first in range(0, len(chosen), _TILE):
+                counts[rows] += dist_r(X[rows], chosen[first:first + _TILE], radius).sum(axis=1)
+        return counts
+    for rows, columns in _tiles(len(X)):
+        friends = dist_r(X[rows], X[columns], radius)
+        counts[rows] += friends.sum(axis=1)
+        if rows != columns:
+            counts[columns] += friends.sum(axis=0)
+    return counts
+
+
+def anchor_sample(session, n, rate):
+    """A public-rate random subset of the elements, each drawn independently.
+
+    Neighbours share the coins of the elements they have in common. Given them, an element that
+    is in the sample moves the centred count W_S - |S| / 2 of every other by 1/2, exactly as in
+    the full count, and an element outside moves none: the filters below hold as they stand.
+    """
+    bound = min(int(math.ceil(rate * 2.0**64)), 2**64 - 1)
+    return session.unit_draws(n) <= np.uint64(bound)
+
+
+def non_friend_pairs(X, radii):
+    """Number of ordered pairs of distinct points farther apart than each radius.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), finite
+    radii : ndarray of shape (m,), increasing
+
+    Returns
+    -------
+    pairs : ndarray of int64 of shape (m,)
+    """
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    squares = np.square(np.asarray(radii, dtype=np.float64))
+    cells = np.zeros(len(squares) + 1, dtype=np.int64)
+    for rows, columns in _tiles(len(X)):
+        # Cell i holds the pairs that radius i is the first to join; self-pairs are in cell 0.
+        cell = np.searchsorted(squares, cdist(X[rows], X[columns], "sqeuclidean").ravel())
+        found = np.bincount(cell, minlength=len(cells))
+        cells += found if rows == columns else 2 * found
+    return len(X) ** 2 - np.cumsum(cells[:-1])
+
+
+# -- filters ----------------------------------------------------------------------------------
+#
+# Scores are 2 W - n, in half counts, so that they are integers.
+
+
+def _size_upper_bound(noisy_size, sd, delta):
+    """A number that is below n - 1 with probability at most `delta`, from n + round(sd Z).
+
+    round(sd Z) + shift < -1 needs sd Z < -shift - 1/2: the rounding only helps.
+    """
+    return max(1.0, noisy_size + round_up(-sd * float(ndtri(delta))))
+
+
+def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, inside=None):
+    """Friendly core when neighbours add or remove an element; the size is private.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        The plan entry that pays `rho` and `delta`.
+    friends : ndarray of int64 of shape (n,)
+        Friends of each element, itself included; among the anchors if there are any.
+    size : int
+        n, or the number of anchors.
+    noisy_size, sd : float
+        The released n + round(sd Z), and the sd; paid for on its own.
+    inside : ndarray of bool of shape (n,), optional
+        A random sample (:func:`anchor_sample`) that stands for the whole data set: the filter of
+        the sample, with `size` and `noisy_size` of the sample. Elements outside never survive.
+
+    Returns
+    -------
+    keep : ndarray of bool of shape (n,). Not a release.
+
+    Notes
+    -----
+    Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
+    its friends. The bound `upper` of the size is at least n - 1, but for delta / 2. Then:
+
+    * a bad element has a score of at most 1 in D (0 in D'), so it survives with probability at
+      most delta / (2 (upper + 1)), and none of the at most n of them does but for delta / 2;
+    * the scores of the others, at most n - 1, differ by exactly 1 half count; with variance
+      upper / (2 rho) that costs (n - 1) rho / upper <= rho;
+    * decisions are independent given `upper`, so dropping the bad ones leaves the rest alone.
+
+    Two survivors are then friends of more than half of the common elements: they share one.
+    """
+    upper = _size_upper_bound(noisy_size, sd, delta / 2)
+    sigma = round_up(math.sqrt(upper / (2 * rho)))
+    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
+    scores, most = 2 * friends - size, upper
+    if inside is not None:  # `upper` counts the sample only
+        scores, most = np.where(inside, scores, _NEVER), math.inf
+    keep = session.unit_filter(entry, scores, sigma=sigma, threshold=threshold, bad=1,
+                               sensitivity=1.0, rho=rho, delta=delta, most=most)
+    return keep if inside is None else keep & inside
+
+
+def core_fixed_size(session, entry, friends, size, *, rho, delta):
+    """Friendly core when neighbours replace an element; the size is public and at least 2.
+
+    Parameters and result as in :func:`core_add_remove`.
+
+    Notes
+    -----
+    Of the t elements t - 1 are common. A bad one has at most (t - 1)/2 friends among these, so its
+    score is at most 2 floor((t - 1)/2) + 2 - t, which is 0 for an even t and 1 for an odd one; it
+    survives with probability at most delta / t. The other scores move by at most 2 half counts:
+    4 (t - 1) / (2 sigma^2) = rho.
+    """
+    if size < 2:
+        raise ValueError("a core of a fixed size needs at least 2 elements.")
+    sigma = round_up(math.sqrt(2 * (size - 1) / rho))
+    bad = size % 2
+    threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
+    return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
+                               bad=bad, sensitivity=2.0, rho=rho, delta=delta, fixed=True)
+
+
+def core_hybrid(session, entry, friends, size, noisy_size, sd, *, rho, delta):
+    """Friendly core of a private size when neighbours add, remove or replace an element.
+
+    For a filter on the survivors of another filter. As :func:`core_add_remove`, with scores that
+    move by up to 2 half counts.
+    """
+    upper = _size_upper_bound(noisy_size, sd, delta / 2)
+    sigma = round_up(math.sqrt(2 * upper / rho))
+    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
+    return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
+                               bad=1, sensitivity=2.0, rho=rho, delta=delta, most=upper)
+
+
+def basic_gamma(*, replace=False, symmetric=True):
+    """l1 distance of the keep probabilities of :func:`core_basic` between neighbours.
+
+    At most: 2 (add or remove), 3 (replace) for a symmetric predicate; one more otherwise.
+    """
+    return 2 + bool(replace) + (not symmetric)
+
+
+def core_basic(session, entry, friends, size, *, rho, delta, replace=False, inside=None):
+    """Friendly core by smooth keep probabilities; a complete data set survives surely.
+
+    Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
+    `replace`, for neighbours that replace one of a public number t >= 2 of elements, with
+    probability (2 W_i - (t + 1)) / (t - 1). `inside` as in :func:`core_add_remove`.
+
+    The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbours, A on the
+    core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
+    `rho` and `delta` are that guarantee in zCDP, as worked out by the caller.
+
+    Notes
+    -----
+    Friendliness: a survivor has more than n/2 friends in its data set. With a survivor y of D and
+    y' of D' = D minus x, at least floor(n/2) + 1 - 1 and floor((n - 1)/2) + 1 of these are
+    common, n in all among n - 1 elements.
+    """
+    if replace and size < 2:
+        raise ValueError("a core of a fixed size needs at least 2 elements.")
+    low, width = (size + 1, size - 1) if replace else (size, max(size, 1))
+    chances = np.clip(2 * friends - low, 0, width)
+    return session.unit_bernoulli(
+        entry, chances if inside is None else chances * inside, width,
+        sensitivity=float(basic_gamma(replace=replace)), rho=rho, delta=delta)

@@ -1,0 +1,294 @@
+"""A released coreset: the means of the cells of a noisy tree, and what can be solved on it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..._privacy._mechanisms import weighted_bincount
+from ..shared.centering import noise_sd
+from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
+
+__all__ = ["Coreset", "build_coreset"]
+
+_MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
+_MOST_BITS = 44
+# Where a later level measures cells again, the first one may believe them sooner.
+_EAGER, _KEPT = 0.6, 2.5
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
+
+
+@dataclass(frozen=True)
+class Coreset:
+    """Released weighted points in the coordinates of the axes.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, q)
+    weights : ndarray of shape (m,)
+    n_leaves : int
+        How many of them, in front, stand for data; the others are faint public guesses.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    n_leaves: int
+
+
+class _Grid:
+    """The public sequence of splits of a box, always across its widest side.
+
+    A cell of depth D is a code of D bits; its children's codes continue it.
+    """
+
+    def __init__(self, half_widths, depth):
+        self.half_widths, self.depth = half_widths, depth
+        widths, axes = half_widths.copy(), []
+        for _ in range(depth):
+            axes.append(int(np.argmax(widths)))
+            widths[axes[-1]] /= 2
+        self.axes = np.array(axes, dtype=np.int64)
+        self.bits = np.bincount(self.axes, minlength=len(half_widths))
+
+    def codes(self, points):
+        """Code of the cell of each point; those outside go to the border. Elementwise."""
+        shifted = (points + self.half_widths) * (2.0**self.bits / (2 * self.half_widths))
+        index = np.clip(np.floor(shifted), 0, 2.0**self.bits - 1).astype(np.int64)
+        codes, left = np.zeros(len(points), dtype=np.int64), self.bits.copy()
+        for axis in self.axes:
+            left[axis] -= 1
+            codes = (codes << 1) | ((index[:, axis] >> left[axis]) & 1)
+        return codes
+
+    def boxes(self, codes, depth):
+        """Centres and widths of cells of one depth."""
+        axes = self.axes[:depth]
+        bits = np.bincount(axes, minlength=len(self.half_widths))
+        index = np.zeros((len(codes), len(self.half_widths)))
+        for t, axis in enumerate(axes):
+            index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
+        widths = 2 * self.half_widths / 2.0**bits
+        return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
+
+
+@dataclass
+class _Leaves:
+    """Released cells that are not split further, and where the rows went."""
+
+    centers: np.ndarray
+    widths: np.ndarray
+    counts: np.ndarray
+    of_row: np.ndarray
+
+
+def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho):
+    """Noisy cell tree along the axes, then a noisy mean for each leaf.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    cells, means : str
+        Plan entries.
+    rows : Rows
+    units : Units
+    axes : Axes
+    size : Size
+    n_clusters : int
+    rho : float
+        For the cells.
+
+    Returns
+    -------
+    coreset : Coreset
+    """
+    depths = _depths(len(axes.spread), size, n_clusters, rho)
+    grid = _Grid(axes.half_widths, depths[-1])
+    rows = rows.map(axes.project, len(axes.spread))
+    rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
+    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size, rho)
+    points = leaves.centers
+    if len(points):
+        points = _leaf_means(session, means, rows, units, leaves)
+    guesses = _public_guesses(session, axes, n_clusters)
+    faint = _faint(leaves, size, axes.basis is not None) * noise_sd(rho) / len(guesses)
+    return Coreset(np.concatenate([points, guesses]),
+                   np.concatenate([leaves.counts, np.full(len(guesses), faint)]),
+                   len(points))
+
+
+def _faint(leaves, size, measured):
+    """Weight of all guesses together, in noise units.
+
+    Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
+    out would draw a centre away from clusters that are small and close.
+    """
+    if size.small:
+        return 3.0
+    return 0.3 if measured else 0.3 * max(1e-3, 1 - leaves.counts.sum() / size.n)
+
+
+def _depths(q, size, n_clusters, rho):
+    """Depths of the levels: public functions of released values."""
+    factor = 1.3 if q <= 3 else 1.0
+    scale = round(factor * 2 * q / (2 + q) * math.log2(max(size.signal / 1.87, 1.0)))
+    scale = min(max(scale, int(n_clusters).bit_length()), _MOST_BITS)
+    if q >= 6:
+        dense = size.n / n_clusters > 120 * noise_sd(rho)
+        depths = [(0.75 if dense else 0.6) * scale]
+    else:
+        depths = np.linspace(0.55 * scale, scale, 4 if q <= 3 else 3)
+    depths = np.unique(np.maximum(1, np.rint(depths)).astype(int))
+    return [min(int(depths[0]), _MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
+
+
+def _codes(rows, grid):
+    codes = np.empty(rows.n_rows, dtype=np.int64)
+    for part, x in rows.chunks():
+        codes[part] = grid.codes(x)
+    return codes
+
+
+def _threshold(n_cells, size):
+    """Noise units above which a cell is believed: few false ones among `n_cells`."""
+    z = max(2.0, 0.2 + 0.92 * math.sqrt(2 * math.log(n_cells)))
+    return 0.8 * z if 150 < size.signal < 1000 else z
+
+
+class _Tree:
+    """Released nodes of a cell tree; node 0 is the whole box, which is never a leaf."""
+
+    def __init__(self, n_rows):
+        self.depth = 0  # of the nodes that may be split next
+        self.prefix, self.depths = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        self.weight, self.doubt = np.zeros(1), np.full(1, np.inf)
+        self.precision = np.zeros(1)  # of the weights, one measurement being 1
+        self.of_row = np.zeros(n_rows, dtype=np.int32)
+
+    def leaf_nodes(self, parents):
+        """Nodes with weight that are not to be split."""
+        return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
+
+    def cells(self, parents, again, codes, total_depth, bits):
+        """For each row its cell: a child of a parent, behind these a node `again`, or -1."""
+        slot_of_node = np.full(len(self.prefix), -1, dtype=np.int64)
+        slot_of_node[parents] = np.arange(len(parents))
+        slot_of_node[again] = (len(parents) << bits) + np.arange(len(again))
+        slot = slot_of_node[self.of_row]
+        low = (codes >> (total_depth - self.depth - bits)) & ((1 << bits) - 1)
+        # Slots below the number of parents are theirs: those of `again` begin beyond it.
+        return np.where((slot >= 0) & (slot < len(parents)), (slot << bits) | low, slot)
+
+    def grow(self, parents, bits, cells, values, doubt):
+        """Add the released children of some nodes; a parent keeps what they leave of it."""
+        above = parents[cells >> bits]
+        rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
+        self.weight[parents] = np.where(rest > self.doubt[parents] / 2, rest, 0.0)
+        self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
+        self.depth += bits
+        self.prefix = np.append(self.prefix, (self.prefix[above] << bits)
+                                | (cells & ((1 << bits) - 1)))
+        self.depths = np.append(self.depths, np.full(len(cells), self.depth))
+        self.weight = np.append(self.weight, values)
+        self.doubt = np.append(self.doubt, np.full(len(cells), doubt))
+        self.precision = np.append(self.precision, np.ones(len(cells)))
+        return np.arange(len(self.prefix) - len(cells), len(self.prefix))
+
+    def measure_again(self, nodes, values, sd):
+        """Average weights with new measurements; what does not stand out is no leaf any more."""
+        old = self.precision[nodes]
+        mean = (old * self.weight[nodes] + values) / (old + 1)
+        self.precision[nodes] = old + 1
+        self.weight[nodes] = np.where(mean > _KEPT * sd / np.sqrt(old + 1), mean, 0.0)
+
+    def drop_rash(self):
+        """Forget what was believed too soon and never measured again."""
+        self.weight[(self.precision == 1) & (self.weight <= self.doubt)] = 0.0
+
+    def move_rows(self, cells_of_rows, n_cells, cells, nodes):
+        """Send rows to the new nodes; those whose cell was not released stay where they are."""
+        node_of_cell = np.full(n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
+        node_of_cell[cells] = nodes
+        new = node_of_cell[cells_of_rows]
+        np.copyto(self.of_row, new, where=new >= 0)
+
+    def leaves(self, grid):
+        """The nodes with weight left, as boxes."""
+        leaf = np.flatnonzero(self.weight > 0)
+        centers = np.empty((len(leaf), len(grid.half_widths)))
+        widths = np.empty_like(centers)
+        for depth in np.unique(self.depths[leaf]):
+            at = self.depths[leaf] == depth
+            centers[at], widths[at] = grid.boxes(self.prefix[leaf[at]], depth)
+        index = np.full(len(self.prefix), -1, dtype=np.int32)
+        index[leaf] = np.arange(len(leaf))
+        return _Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
+
+
+def _grow(session, entry, grid, depths, codes, units, size, rho):
+    """The noisy cell tree, each level for rho. Those without parents are not charged.
+
+    A level counts the children of large nodes and, in the same release, the leaves so far again.
+    """
+    tree, parents, sd = _Tree(len(codes)), np.zeros(1, dtype=np.int64), noise_sd(rho)
+    for depth in depths:
+        if len(parents) == 0:
+            break
+        again = tree.leaf_nodes(parents)
+        most = (2**_MOST_BITS_A_LEVEL - len(again)) // len(parents)
+        bits = min(depth - tree.depth, most.bit_length() - 1)
+        if bits < 1:
+            break
+        n_new = len(parents) << bits
+        doubt = _threshold(n_new, size) * sd
+        eager = depth == depths[0] and len(depths) > 1 and not size.small
+        threshold = doubt * (_EAGER if eager else 1.0)
+        of_rows = tree.cells(parents, again, codes, grid.depth, bits)
+        cells, values = _count_cells(session, entry, of_rows, units, n_new, len(again),
+                                     threshold, rho)
+        first = np.searchsorted(cells, n_new)
+        tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
+        cells, values = cells[:first], values[:first]
+        nodes = tree.grow(parents, bits, cells, values, doubt)
+        tree.move_rows(of_rows, n_new + len(again), cells, nodes)
+        parents = nodes[values > 2 * threshold]
+    tree.drop_rash()
+    return tree.leaves(grid)
+
+
+def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
+    """Noisy counts of the new cells above a threshold, and of all the old ones behind them."""
+    counts = weighted_bincount(of_rows, units, n_new + n_again)
+    counts[n_new:] += _SHOWN  # public, and taken off again: these cells always pass
+    occupied = np.flatnonzero(counts)
+    # A row is in at most one cell, a child of the node that it went to or that node itself, so a
+    # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
+    # from earlier releases.
+    cells, values = session.sparse_histogram(
+        entry, occupied, counts[occupied], n_candidates=n_new + n_again,
+        threshold=threshold * units.scale, sensitivity=units.scale, unit=units.step, rho=rho)
+    return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
+
+
+def _leaf_means(session, entry, rows, units, leaves):
+    """Noisy means of the leaves, each shrunk to the middle of its box."""
+    reach = 0.7 * np.linalg.norm(leaves.widths, axis=1) / 2
+    squared = to_centers(rows, leaves.centers, leaves.of_row)
+    rho, unit = session.remaining(entry), rows.unit * 2.0**-WEIGHT_BITS
+    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, units)
+    # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
+    # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
+    claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
+    noisy = session.gaussian(entry, sums, sensitivity=np.broadcast_to(claim, sums.shape),
+                             unit=unit, rho=rho) / rows.unit
+    counts = leaves.counts[:, None]
+    error = (reach[:, None] * noise_sd(rho) / counts) ** 2
+    prior = leaves.widths**2 / 12
+    return leaves.centers + noisy / counts * prior / (prior + error)
+
+
+def _public_guesses(session, axes, n_clusters):
+    """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
+    rng = session.rng("guesses")
+    uniform = rng.random((max(20 * n_clusters, 200), len(axes.spread)))
+    return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * axes.spread

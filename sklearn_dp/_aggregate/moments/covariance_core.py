@@ -1,0 +1,292 @@
+"""A covariance of any scale and shape from the friendly core of the covariances of blocks.
+
+Every unit draws one of a public number of blocks, so neighbours differ in the matrix of one block.
+Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
+matrices, whatever their scale. Any two survivors of the filter then are within a factor of
+(1 + g)^2, and their average moves by so small a factor that noise in proportion to itself hides
+it [1]_. No bound and no whitening is needed, but many rows.
+
+References
+----------
+.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+   differentially private aggregation", ICML 2022, appendix F; here with independent blocks, a
+   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy._proportional`.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..._privacy._proportional import least_eta
+from ..._privacy._session import PlanEntry
+from ..friendly.average import core_size
+from ..friendly.core import core_fixed_size
+from .ellipsoid import Ellipsoid, normal_quantile
+
+__all__ = ["BLOCK_LIMIT", "CoreStage", "block_matrices", "core_stage", "friend_counts"]
+
+BLOCK_LIMIT = 2000
+"""Number of blocks up to which comparing all pairs is a matter of seconds."""
+
+_CORE, _SIZE, _MATRIX = "covariance core", "covariance core size", "core covariance"
+_SHARES = {_CORE: (0.72, 0.5), _SIZE: (0.04, 0.2), _MATRIX: (0.24, 0.3)}  # of rho and of delta
+_DISTANCES = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
+_FRIENDS, _KEPT = 0.95, 0.9  # a block that matches so many should survive with this probability
+_WIDEST = 0.25  # eta sqrt(d): eigenvalues then are released up to a factor of about 2
+_BITS = 20  # the matrix of a block is in steps of 2**-20 squared grid steps
+_WEIGHT_BITS = 10
+_HALF = 2.0**12  # rows are split into two parts of at most 13 bits
+_MARGIN = 2.0**-36  # of the traces, far above the rounding errors of a Cholesky decomposition
+_UP = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class CoreStage:
+    """How a budget is used, from public facts only.
+
+    Attributes
+    ----------
+    n_blocks : int
+    distance : float
+        The g of friends.
+    rho, delta : dict
+        Of each plan entry.
+    """
+
+    n_blocks: int
+    distance: float
+    rho: dict
+    delta: dict
+
+    def entries(self):
+        """Plan entries."""
+        words = {_CORE: ("friendly core", "one friend more or less"),
+                 _SIZE: ("friendly average", "one block"),
+                 _MATRIX: ("proportional noise", "the friends' factor over the released size")}
+        return tuple(PlanEntry(name, words[name][0], self.rho[name], self.delta[name],
+                               sensitivity=words[name][1]) for name in _SHARES)
+
+    @property
+    def spread(self):
+        """k with ``Avg / (1 + k/n) <= Avg' <= (1 + k/n) Avg`` for cores of size n.
+
+        With k = (1 + g)^2 - 1, any two elements satisfy X <= (1 + k) Y. With Y in the place of X,
+        n (Avg - Avg') = X - Y. Of X <= (1 + k) Y take the share 1 / (1 + k), of
+        X <= (1 + k) Avg' the rest: X <= Y + k Avg'. The other way round it is the same. With X
+        added to n - 1 others, n Avg = (n - 1) Avg' + X and Avg' / (1 + k) <= X <= (1 + k) Avg', so
+        that Avg <= (1 + k/n) Avg' and Avg >= (1 - k / ((1 + k) n)) Avg' >= Avg' / (1 + k/n).
+        """
+        return ((1 + self.distance) ** 2 - 1) * _UP
+
+    def eta(self, size, d):
+        """The noise for a released core size, or None where it would say nothing."""
+        if size < 1:
+            return None
+        eta = least_eta(self.spread / size, d, self.rho[_MATRIX], self.delta[_MATRIX])
+        return eta if eta is not None and eta * math.sqrt(d) <= _WIDEST else None
+
+    def suffices(self, d):
+        """Whether blocks that agree would most probably give an answer."""
+        t, rho = self.n_blocks, self.rho[_CORE]
+        sigma = math.sqrt((t - 1) / (2 * rho))
+        threshold = -sigma * float(ndtri(self.delta[_CORE] / t))
+        if ndtr(((_FRIENDS - 0.5) * t - threshold) / sigma) < _KEPT:
+            return False
+        sd = 1 / math.sqrt(2 * self.rho[_SIZE])
+        size = _KEPT * t - 1.5 + sd * (float(ndtri(self.delta[_SIZE])) - 2)
+        return self.eta(size, d) is not None
+
+    def rows(self, d):
+        """About how many rows it takes for most blocks to agree.
+
+        The eigenvalues of one block's matrix with respect to another's, of m rows each, reach from
+        exp(-4 sqrt(d / m)) to exp(4 sqrt(d / m)), about.
+        """
+        return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
+
+    def run(self, session, rows, units, *, centered):
+        """The covariance of the core with noise, as a start for others, or None.
+
+        Parameters
+        ----------
+        session : PrivacySession
+            Its plan holds the entries.
+        rows : Rows
+        units : Units
+        centered : bool
+            Whether the mean is known to be the origin.
+
+        Returns
+        -------
+        ellipsoid : Ellipsoid or None
+            None: the released number of survivors is too small. Nothing else is released then.
+        """
+        blocks = units.spread(session.blocks(units.size, self.n_blocks))
+        matrices = block_matrices(rows, units, blocks, self.n_blocks, centered=centered)
+        keep = core_fixed_size(
+            session, _CORE, friend_counts(matrices, self.distance), self.n_blocks,
+            rho=self.rho[_CORE], delta=self.delta[_CORE])
+        m, d = int(np.count_nonzero(keep)), rows.n_features
+        size = core_size(session, _SIZE, m, rho=self.rho[_SIZE], delta=self.delta[_SIZE])
+        eta = self.eta(size, d)
+        if eta is None:
+            return None
+        # The size is at most m, but for delta: see `spread`.
+        noisy = session.proportional(
+            _MATRIX, matrices[keep].sum(axis=0) + np.zeros((d, d), dtype=np.int64).astype(object),
+            m, bits=_BITS, distance=self.spread / size, eta=eta, rho=self.rho[_MATRIX],
+            delta=self.delta[_MATRIX])
+        return _ellipsoid(noisy / (1 + eta**2 * d))
+
+
+def _ellipsoid(matrix):
+    d = len(matrix)
+    values, vectors = np.linalg.eigh(np.clip(matrix, -2.0**100, 2.0**100))
+    scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))
+    return Ellipsoid(np.zeros(d), vectors, scales, 1.5 * normal_quantile(0.99, d))
+
+
+@lru_cache(maxsize=64)
+def core_stage(rho, delta, d, n_blocks=None):
+    """The stage that should need the fewest rows, or None if any would need too many blocks.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Cost of the stage.
+    d : int
+    n_blocks : int, optional
+        A given number of blocks is used whatever may come of it.
+    """
+    stages = [stage for stage in (_stage(rho, delta, d, g, n_blocks) for g in _DISTANCES) if stage]
+    return min(stages, key=lambda stage: stage.rows(d)) if stages else None
+
+
+def _stage(rho, delta, d, distance, n_blocks):
+    """The smallest sufficient number of blocks at a distance."""
+    shares = {name: math.nextafter(share * rho * (1 - 1e-12), 0.0)
+              for name, (share, _) in _SHARES.items()}
+    deltas = {name: math.nextafter(share * delta * (1 - 1e-12), 0.0)
+              for name, (_, share) in _SHARES.items()}
+    stage = CoreStage(n_blocks or BLOCK_LIMIT, distance, shares, deltas)
+    if n_blocks:
+        return stage if stage.suffices(d) or distance == _DISTANCES[3] else None
+    if not stage.suffices(d):
+        return None
+    low, high = 2, BLOCK_LIMIT
+    while high - low > 2:
+        middle = (low + high) // 4 * 2
+        enough = replace(stage, n_blocks=middle).suffices(d)
+        low, high = (low, middle) if enough else (middle, high)
+    return replace(stage, n_blocks=high)
+
+
+# -- the matrices of blocks ---------------------------------------------------------------------
+
+
+def block_matrices(rows, units, blocks, n_blocks, *, centered):
+    """Second moment, or covariance, of the rows of each block, in exact integers.
+
+    A block's matrix is a function of that block's rows alone, whatever their order; it is zero
+    for an empty one.
+
+    Returns
+    -------
+    matrices : ndarray of Python integers of shape (n_blocks, d, d)
+        In steps of 2**-20 squared grid steps.
+    """
+    weight, total, square = _block_sums(rows, units, blocks, n_blocks)
+    weight = np.maximum(weight, 1)[:, None, None]
+    if centered:
+        return (square << _BITS) // weight
+    outer = total[:, :, None] * total[:, None, :]
+    return ((weight * square - outer) << _BITS) // weight**2
+
+
+def _block_sums(rows, units, blocks, n_blocks):
+    """Exact weights, weighted sums and second moments, as Python integers.
+
+    A row is 2**12 times its high part plus its low part, of at most 13 bits each with a weight of
+    at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53.
+    """
+    d = rows.n_features
+    weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), np.int64)
+    parts = np.zeros((3, n_blocks, d, d), np.int64)
+    for part, x in rows.chunks():
+        w = np.ones(len(x)) if units.weights is None else np.maximum(
+            1.0, np.floor(units.weights[part] * 2.0**-_WEIGHT_BITS))
+        order = np.argsort(blocks[part], kind="stable")
+        ends = np.searchsorted(blocks[part][order], np.arange(n_blocks + 1))
+        for b in np.flatnonzero(np.diff(ends)):
+            inside = order[ends[b]:ends[b + 1]]
+            high = np.floor(x[inside] / _HALF)
+            low = x[inside] - _HALF * high
+            weighted = w[inside][:, None]
+            weight[b] += int(w[inside].sum())
+            total[b] += (x[inside] * weighted).sum(axis=0).astype(np.int64)
+            cross = (weighted * high).T @ low
+            for place, product in enumerate(
+                ((weighted * high).T @ high, cross + cross.T, (weighted * low).T @ low)
+            ):
+                parts[place, b] += product.astype(np.int64)
+    high, middle, low = parts.astype(object)
+    return weight.astype(object), total.astype(object), (high << 24) + (middle << 12) + low
+
+
+# -- friends ------------------------------------------------------------------------------------
+
+
+def friend_counts(matrices, distance):
+    """Number of friends of each matrix, itself included.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (t, d, d)
+        Symmetric.
+    distance : float
+        Friends are at most 1 + distance times each other; zero matrices are nobody's friends.
+
+    Returns
+    -------
+    counts : ndarray of int64 of shape (t,)
+
+    Notes
+    -----
+    All is elementwise in a fixed order, so whether two matrices are friends depends on them alone.
+    A Cholesky decomposition of (1 + g) S - S' less a multiple of the identity that exists in
+    floating point shows that (1 + g) S - S' has no eigenvalue below 2^-37 of the traces.
+    """
+    # What is not definite may overflow on the way; that must not show.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _counts(matrices, distance)
+
+
+def _counts(matrices, distance):
+    stack = np.moveaxis(matrices.astype(np.float64), 0, -1).copy()
+    traces = sum(stack[i, i] for i in range(len(stack)))
+    t = stack.shape[-1]
+    counts = np.zeros(t, dtype=np.int64)
+    for i in range(t):
+        one, others = stack[:, :, i:i + 1], stack[:, :, i:]
+        shift = _MARGIN * (traces[i] + traces[i:])
+        friends = _definite((1 + distance) * one - others, shift)
+        friends &= _definite((1 + distance) * others - one, shift)
+        counts[i] += np.count_nonzero(friends)
+        counts[i + 1:] += friends[1:]
+    return counts
+
+
+def _definite(stack, shift):
+    """Which matrices of shape (d, d, m) stay positive definite when their diagonal is lowered."""
+    found = np.ones(stack.shape[-1], dtype=bool)
+    for k in range(len(stack)):
+        pivot = stack[k, k] - shift
+        found &= pivot > 0
+        if not found.any():
+            return found
+        column = stack[k + 1:, k] / np.where(found, pivot, 1.0)
+        stack[k + 1:, k + 1:] -= column[:, None] * stack[k, k + 1:][None]
+    return found

@@ -1,0 +1,127 @@
+"""Releases about a released centre: the mean of the points in a ball, and a radius.
+
+Points are integer rows; a squared distance to an integer centre is exact, so whether a point is
+in a ball is a fact about that point alone. `replace` says that neighbours replace one point of a
+public number of them, instead of adding or removing one.
+"""
+
+import math
+
+import numpy as np
+
+from ..._privacy._session import round_up
+from .pair_counts import counts_within
+from .radius import BETA, exponential_epsilon, window_scores
+
+__all__ = ["ball_mean", "ball_radius", "clip_to_ball", "count_inside", "radius_squares",
+           "squared_distances"]
+
+_LARGEST_SQUARE = 2.0**52
+
+
+def squared_distances(rows, center):
+    """Exact squared distances of Rows to an integer centre of norm at most 2**25."""
+    squared = np.empty(rows.n_rows)
+    for part, x in rows.chunks():
+        residual = x - center
+        np.einsum("ij,ij->i", residual, residual, out=squared[part])
+    return squared
+
+
+def clip_to_ball(point, radius):
+    """An integer point in the ball: post-processing of a release."""
+    length = math.sqrt(float(np.dot(point, point)))
+    return np.trunc(point * min(1.0, radius / max(length, 1.0) * (1 - 1e-12)))
+
+
+def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=False):
+    """Noisy mean of the chosen points in a ball, as integers.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays `rho`.
+    rows : Rows
+    chosen : ndarray of bool of shape (n,)
+        A function of each row and of releases.
+    center : ndarray of shape (d,), integers; released
+    radius : float
+        Released.
+
+    Returns
+    -------
+    mean : ndarray of shape (d,), integers, in the ball
+    """
+    limit = math.floor(min(radius**2, _LARGEST_SQUARE))
+    total, inside = np.zeros(rows.n_features), 0
+    for part, x in rows.chunks():
+        residual = x - center
+        near = np.einsum("ij,ij->i", residual, residual) <= limit
+        near &= chosen[part]
+        # Integers of at most 2**26, at most 2**16 of them: exact, and so is the sum of chunks
+        # as long as it stays below 2**53.
+        total += residual[near].sum(axis=0)
+        inside += int(np.count_nonzero(near))
+    of_sum, of_count = _mean_sensitivity(math.sqrt(limit), rows.n_features, replace)
+    noisy = session.gaussian(entry, np.append(total, inside).astype(np.int64), rho=rho,
+                             sensitivity=np.append(np.full(rows.n_features, of_sum), of_count))
+    return center + clip_to_ball(noisy[:-1] / max(noisy[-1], 1.0), radius)
+
+
+def _mean_sensitivity(radius, d, replace):
+    """s for the sum and for the count, with the sum of (change / s)^2 at most one."""
+    up = 1 + 1e-12
+    if replace:
+        # Both points inside: the sum moves by at most 2 radius, the count stays: 4/4 = 1. One of
+        # them inside: radius and one: 1/4 + 3/4 = 1.
+        return max(2 * radius * up, 1.0), round_up(math.sqrt(4 / 3))
+    # A point inside adds a vector of norm at most radius and one: (1 - w) + w = 1.
+    weight = 1 / (1 + math.sqrt(d))
+    return max(radius / math.sqrt(1 - weight) * up, 1.0), up / math.sqrt(weight)
+
+
+def radius_squares(least, most, ratio):
+    """Public squared radii: 0, then a geometric grid from about `least` to at least `most`."""
+    steps = math.ceil(math.log(max(most / max(least, 1.0), 1.0)) / math.log(ratio)) + 1
+    grid = np.floor(np.square(max(least, 1.0) * ratio ** np.arange(steps + 1)))
+    return np.unique(np.append(0.0, grid))
+
+
+def ball_radius(session, entry, squared, target, squares, rho):
+    """Square of a radius about a released centre that holds about `target` points.
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n,)
+        Exact squared distances; inf for points that do not count.
+    target : float
+        Released or public.
+    squares : ndarray of shape (m,)
+        The public grid.
+
+    Returns
+    -------
+    square : float
+
+    Notes
+    -----
+    The number of points in a ball moves by at most one between neighbours of either kind, so does
+    the score. With 95 % confidence fewer than ``4 / epsilon log(m / 0.05)`` of `target` are
+    missing, and a radius one step smaller holds fewer than `target`.
+    """
+    epsilon = exponential_epsilon(rho)
+    target = int(target)
+    slack = min(math.ceil(4 / epsilon * math.log(len(squares) / BETA)), max(target // 2, 1))
+    counts = counts_within(squared, squares)
+    before = np.arange(len(squares)) - 1
+    index = session.exponential(entry, window_scores(counts, target, slack, before),
+                                sensitivity=1, epsilon=epsilon)
+    return float(squares[index])
+
+
+def count_inside(session, entry, squared, square):
+    """Released number of points in a ball."""
+    # One point more or less, or another one, moves it by at most one.
+    return float(session.gaussian(entry, int(np.count_nonzero(squared <= square)),
+                                  sensitivity=1.0))

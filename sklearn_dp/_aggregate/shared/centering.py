@@ -1,0 +1,128 @@
+"""Where the data are and how far they reach: the first releases of the k-means engine."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._mechanisms import histogram, quantile_from_histogram
+from ..._privacy._session import round_up
+
+__all__ = ["Size", "center_and_count", "geometric_edges", "mean_radius", "noise_sd"]
+
+_JOINT = math.sqrt(1.25)
+
+
+def noise_sd(rho):
+    """Standard deviation of the noise of a release of sensitivity one."""
+    return 1.0 / math.sqrt(2.0 * rho)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The released number of units, and what it means at this budget.
+
+    Attributes
+    ----------
+    n : float
+        Released number of units, positive.
+    mu : float
+        GDP parameter of the whole fit.
+    """
+
+    n: float
+    mu: float
+
+    @property
+    def signal(self):
+        """The number of units in noise units."""
+        return self.n * self.mu
+
+    @property
+    def small(self):
+        """Whether coarser choices pay."""
+        return self.signal < 1000
+
+
+def geometric_edges(top, n_bins, ratio):
+    """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each."""
+    return np.concatenate([[0.0], top * float(ratio) ** -np.arange(n_bins - 1, -1, -1.0)])
+
+
+def bins_of(squared, edges):
+    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons."""
+    return np.searchsorted(np.square(edges[1:-1]), squared, side="right")
+
+
+def center_and_count(session, entry, rows, units, rho):
+    """A released centre (integers), the number of units, and the variance of that number."""
+    radius, d = rows.limit, rows.n_features
+    total, weight = _exact_totals(rows, units)
+    # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
+    # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 5/4, the claim after division by 5/4.
+    sensitivity = np.full(d + 1, round_up(radius * _JOINT))
+    sensitivity[-1] = round_up(2 * units.scale * _JOINT)
+    noisy = session.gaussian(entry, np.append(total, weight), sensitivity=sensitivity,
+                             unit=np.append(np.full(d, rows.unit), units.step), rho=rho)
+    sd = noise_sd(rho)
+    count_sd = 2 * _JOINT * sd
+    n = max(noisy[-1], 4 * count_sd)
+    origin = _shrunk(noisy[:-1] / rows.unit / n, radius * _JOINT * sd / n, radius)
+    return origin, float(noisy[-1]), count_sd**2
+
+
+def _exact_totals(rows, units):
+    total = np.zeros(rows.n_features, dtype=np.int64)
+    for part, x in rows.chunks():
+        if units.weights is not None:
+            x = np.trunc(x * (units.weights[part] * units.step)[:, None])  # never lengthens
+        # Integers of at most 2**25, at most 2**16 of them: exact sums.
+        total += x.sum(axis=0).astype(np.int64)
+    weight = units.n_rows if units.weights is None else int(units.weights.sum())
+    return total, weight
+
+
+def _shrunk(mean, noise, radius):
+    """Positive-part James-Stein towards the public centre, as integers inside the ball."""
+    length = max(float(np.linalg.norm(mean)), 1e-300)
+    if len(mean) > 2:
+        mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
+    return np.trunc(mean * min(1.0, radius / length))
+
+
+def mean_radius(session, entry, rows, units, count, count_variance, mu, rho):
+    """A radius that holds nearly all rows, and the size: from a histogram of the lengths.
+
+    Returns
+    -------
+    radius : float, in steps
+    size : Size
+    """
+    n_bins = 28 if count * mu >= 1000 else 8
+    edges = geometric_edges(rows.limit, n_bins, 2**0.25)
+    sd = noise_sd(rho)
+    counts = histogram(session, entry, bins_of(rows.squares, edges), n_bins, units, rho)
+    size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
+    if sd * math.sqrt(n_bins) > 0.25 * size.n:
+        return rows.ball / 2, size  # nothing but noise: half of the public radius
+    target = _outside(rows.n_features, size) * size.n
+    # Half as much again for the noise: where the public bounds are far too wide, many empty bins
+    # are passed before the first one that holds data, and none of them is to stop the search.
+    return quantile_from_histogram(counts, edges, 1.5 * sd, target) or rows.ball / 2, size
+
+
+def _outside(n_features, size):
+    """Part of the rows that the radius may leave out.
+
+    Where a second moment is released its noise grows with the square of the radius. In few
+    dimensions there is none, and a small cluster far out is not to be lost.
+    """
+    if size.small:
+        return 0.2
+    return 0.01 if n_features > 3 else 0.0002
+
+
+def _pooled_size(a, a_variance, b, b_variance, mu):
+    """Inverse-variance mean of two numbers, at least two of its standard deviations."""
+    variance = 1 / (1 / a_variance + 1 / b_variance)
+    return Size(max(variance * (a / a_variance + b / b_variance), 2 * math.sqrt(variance)), mu)

@@ -1,0 +1,155 @@
+"""Where the data are and how far they reach, at any scale: what moments are taken about."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import private_radius, safe_norms
+from ..._privacy._session import PlanEntry
+from .centering import center_and_count, noise_sd
+from .rows import Rows
+
+__all__ = ["Located", "about_origin", "locate", "location_entries"]
+
+_BOUND, _CENTER, _REACH = "bound", "location", "reach"
+_ROUNDS = 3
+_NOT_SEEN = "too few rows for this budget: no radius found"
+_WORDS = {
+    _BOUND: "a unit adds 1 to the histogram of norms",
+    _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
+    _REACH: "a unit adds 1 to the histogram of distances from the location",
+}
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where most of the rows are.
+
+    Attributes
+    ----------
+    rows : Rows
+        About the released centre, clipped to the domain, on its grid.
+    domain : Domain
+    radius : float
+        Of the released ball about the centre that holds most of the rows, in grid steps.
+    size : float
+        Released number of units, positive.
+    size_sd : float
+        Standard deviation of the noise in it.
+    status : str
+    """
+
+    rows: Rows
+    domain: Domain
+    radius: float
+    size: float
+    size_sd: float
+    status: str
+
+
+def location_entries(rho, share, *, centered=False, prefix=""):
+    """Plan entries of `locate` (of `about_origin` if centered), worth at most ``share * rho``."""
+    names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
+    part = math.nextafter(rho * share / len(names), 0.0)
+    return tuple(
+        PlanEntry(prefix + name, "gaussian", part, uses=1 if name == _BOUND else _ROUNDS,
+                  sensitivity=_WORDS[name])
+        for name in names)
+
+
+def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
+    """Find a ball about the mean that holds most of the rows.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `location_entries`.
+    X : ndarray of shape (n, d), finite
+    units : Units
+    domain : Domain or None
+        None: no public bound is known.
+    fraction : float, default=0.99
+        Share of the units that the ball should hold.
+    wider : float, default=1.0
+        How much farther than this ball the rows may reach.
+    prefix : str
+
+    Returns
+    -------
+    located : Located
+
+    Notes
+    -----
+    Even where there is a public bound, most rows may be much nearer, so a radius about its centre
+    is released first. A round then releases the mean of the rows in the present ball and the
+    distance from it that holds most of them, on a public grid of all scales. From far away the
+    noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
+    much another one follows, which is decided by released radii.
+    """
+    X, center, most = _known(X, domain)
+    radius = private_radius(session, prefix + _BOUND, X - center, units, fraction=0.999)
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, _least(radius, most))
+    rho = [session.plan[prefix + name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
+    for _ in range(_ROUNDS):
+        rows = Rows.quantise(X, domain)
+        origin, count, variance = center_and_count(session, prefix + _CENTER, rows, units, rho[0])
+        before = domain.radius
+        domain = _box(domain.center + origin * rows.unit, 2 * before)
+        radius = private_radius(session, prefix + _REACH, domain.center_rows(X), units,
+                                rho=rho[1], fraction=fraction)
+        domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
+        if domain.radius > before / 4:
+            break
+    sd = math.sqrt(variance)
+    if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
+        status = "too few rows for this budget: the answer is mostly noise"
+    domain = _box(domain.center, wider * domain.radius)
+    rows = Rows.quantise(X, domain)
+    return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), sd, status)
+
+
+def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
+    """As :func:`locate`, where the origin is known to be the mean; the size stays unknown."""
+    X, center, most = _known(X, domain)
+    most, center = most + float(np.linalg.norm(center)), np.zeros(X.shape[1])
+    radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
+    status = "ok" if radius is not None else _NOT_SEEN
+    domain = _box(center, wider * _least(radius, most))
+    rows = Rows.quantise(X, domain)
+    return Located(rows, domain, rows.ball / wider, math.inf, math.inf, status)
+
+
+def _known(X, domain):
+    """Rows moved into public bounds, and the centre and radius of these, if there are any."""
+    if domain is None:
+        return X, np.zeros(X.shape[1]), math.inf
+    return _clipped(X, domain), domain.center, domain.radius
+
+
+def _least(radius, most):
+    """The released radius within the public one; the unit ball when there is neither."""
+    if radius is None:
+        return most if most < math.inf else 1.0
+    return min(radius, most)
+
+
+def _box(center, radius):
+    """Rows are cut to a box first, so that no difference overflows, and then to the ball in it."""
+    return Domain(center, radius, center - radius, center + radius)
+
+
+def _clipped(X, domain):
+    """Rows moved into the domain, each on its own, elementwise in a fixed order."""
+    if domain.low is not None:
+        return np.clip(X, domain.low, domain.high)
+    far = np.flatnonzero(safe_norms(X) > domain.radius)
+    if far.size == 0:
+        return X
+    X = X.astype(np.float64)
+    # Scaled first, so that no norm overflows.
+    unit = X[far] / np.abs(X[far]).max(axis=1)[:, None]
+    X[far] = unit * (domain.radius / safe_norms(unit))[:, None]
+    return X

@@ -1,0 +1,214 @@
+"""Integer rows on a public grid, served in chunks, and exact functions of each row.
+
+Everything here is a function of one row and of released values, bit for bit: operands are
+integers whose products and sums stay within 2**53, or the operation is elementwise. So nothing
+that is decided about a row depends on the other rows, on their order or on the size of the chunks
+(see `sklearn_dp._privacy._grid`).
+"""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from ..._privacy._grid import Grid
+
+__all__ = ["Rows", "clipped_sums", "nearest", "square_sums", "to_centers"]
+
+_CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
+_MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
+_STORED_ENTRIES = 2**24  # beyond this size rows are made anew in each pass
+WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
+_ERROR_STEPS = 2.0**26
+
+
+class Rows:
+    """Integer rows about an origin.
+
+    Parameters
+    ----------
+    read : callable
+        Maps a slice to a new array of integer-valued float64 rows.
+    n_rows, n_features : int
+    ball : float
+    unit : float, default=1.0
+
+    Attributes
+    ----------
+    origin : ndarray of shape (n_features,)
+        Integers; the rows served are those read minus the origin.
+    ball : float
+        Radius of the ball about the first origin that all the rows lie in, in steps.
+    limit : float
+        Bound of the norms about the present origin.
+    unit : float
+        Length of a step, a power of two: what is released is stated in lengths.
+    """
+
+    def __init__(self, read, n_rows, n_features, ball, unit=1.0):
+        self._read, self._stored, self.unit = read, None, unit
+        self.n_rows, self.n_features, self.ball, self.limit = n_rows, n_features, ball, ball
+        self.origin = np.zeros(n_features)
+
+    @classmethod
+    def quantise(cls, X, domain):
+        """Rows of floats, clipped into a public domain and rounded to its grid."""
+        grid = Grid.for_radius(domain.radius)
+
+        def read(part):
+            return grid.quantise(domain.center_rows(X[part]), domain.radius)
+
+        rows = cls(read, *X.shape, grid.steps(domain.radius), grid.unit)
+        if X.size <= _STORED_ENTRIES:
+            rows.store()
+        return rows
+
+    @classmethod
+    def of(cls, array, ball, unit=1.0):
+        """Rows that are integers already, of norm at most `ball`; not copied."""
+        rows = cls(None, *array.shape, ball, unit)
+        rows._stored = array
+        return rows
+
+    def recenter(self, origin):
+        """Serve the rows about a released integer origin from now on."""
+        self.origin = origin
+        self.limit = self.ball + float(np.linalg.norm(origin))
+        if self._stored is not None:
+            self._stored -= origin
+
+    def map(self, function, n_features):
+        """Rows made of these by a function of (rows, squared norms), each row on its own."""
+        def read(part):
+            return function(self._rows(part), self.squares[part])
+
+        mapped = Rows(read, self.n_rows, n_features, self.limit, self.unit)
+        if self._stored is not None:
+            mapped.store()
+        return mapped
+
+    def store(self):
+        """Keep the rows in memory."""
+        stored = np.empty((self.n_rows, self.n_features))
+        for part, rows in self.chunks():
+            stored[part] = rows
+        self._stored = stored
+
+    def parts(self, width=1):
+        """Slices of so few rows that a row may have `width` entries."""
+        step = _CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, max(width, self.n_features)))
+        step = min(step, _MOST_ROWS)
+        return [slice(start, min(start + step, self.n_rows))
+                for start in range(0, self.n_rows, step)]
+
+    def chunks(self, width=1):
+        """Yield (slice, rows)."""
+        for part in self.parts(width):
+            yield part, self._rows(part)
+
+    def _rows(self, part):
+        if self._stored is not None:
+            return self._stored[part]
+        rows = self._read(part)
+        return rows - self.origin if self.origin.any() else rows
+
+    @cached_property
+    def squares(self):
+        """Squared norms, exact: at most 2**50."""
+        squares = np.empty(self.n_rows)
+        for part, rows in self.chunks():
+            np.einsum("ij,ij->i", rows, rows, out=squares[part])
+        return squares
+
+
+def nearest(rows, centers):
+    """The nearest of some integer centres, and the squared distance to it, exactly.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued, of norm at most 2**25
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n,); the lowest index among equals
+    squared : ndarray of float of shape (n,)
+    """
+    labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
+    # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
+    lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers
+    for part, x in rows.chunks(len(centers)):
+        # A row of scores for each centre: whole rows are compared faster than short columns.
+        scores = directions @ x.T
+        scores += lengths[:, None]
+        best = scores.min(axis=0)
+        for j in range(len(centers) - 1, -1, -1):
+            np.copyto(labels[part], j, where=scores[j] == best)
+        squared[part] += best
+    return labels, squared
+
+
+def to_centers(rows, centers, labels):
+    """Squared distance of each row to the centre of its label, exactly; 0 for a negative label."""
+    squared = np.zeros(rows.n_rows)
+    for part, x in rows.chunks():
+        residual = x - centers[labels[part]]
+        squared[part] = np.where(labels[part] < 0, 0.0,
+                                 np.einsum("ij,ij->i", residual, residual))
+    return squared
+
+
+def clipped_sums(rows, centers, labels, squared, limits, units):
+    """Exact sums, for each label, of the rows' residuals clipped to a norm.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued
+    labels : ndarray of int of shape (n,); negative ones are left out
+    squared : ndarray of shape (n,), squared lengths of the residuals
+    limits : ndarray of shape (k,), in steps
+    units : Units
+
+    Returns
+    -------
+    sums : ndarray of int64 of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
+        A unit adds to it residuals of total length, each over its limit, of at most
+        2**WEIGHT_BITS.
+    """
+    sums = np.zeros(centers.shape, dtype=np.int64)
+    mass = np.zeros(len(centers), dtype=np.int64)
+    for part, x in rows.chunks():
+        inside = np.flatnonzero(labels[part] >= 0)
+        whole = len(inside) == len(x)
+        label = labels[part] if whole else labels[part][inside]
+        square = squared[part] if whole else squared[part][inside]
+        x = x if whole else x[inside]
+        # Rounded down by more than the errors of the square root and the division: the factor
+        # times the length of the residual is at most limit 2**WEIGHT_BITS.
+        shrink = np.minimum(1.0, limits[label] * (1 - 2.0**-48) / np.sqrt(np.maximum(square, 1.0)))
+        factor = np.floor(shrink * 2.0**WEIGHT_BITS)
+        if units.weights is None:
+            # sum f (x - c) = sum f x - c sum f; integers of at most 2**36, 2**16 of them.
+            mass += np.bincount(label, factor, minlength=len(centers)).astype(np.int64)
+        else:
+            weight = units.weights[part] if whole else units.weights[part][inside]
+            shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
+            x = np.trunc((x - centers[label]) * shrink[:, None])
+            factor = np.ones(len(x))
+        pick = csc_array((factor, label, np.arange(len(x) + 1)), shape=(len(centers), len(x)))
+        sums += (pick @ x).astype(np.int64)
+    return sums - mass[:, None] * centers.astype(np.int64)
+
+
+def square_sums(labels, squared, cap, n_labels, units):
+    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1."""
+    sums = np.zeros(n_labels, dtype=np.int64)
+    for start in range(0, len(labels), _MOST_ROWS):
+        part = slice(start, start + _MOST_ROWS)
+        steps = np.minimum(squared[part], cap) * (_ERROR_STEPS / cap * (1 - 2.0**-50))
+        if units.weights is not None:
+            steps *= units.weights[part] * units.step
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        sums += np.bincount(labels[part], np.floor(steps), minlength=n_labels).astype(np.int64)
+    return sums, _ERROR_STEPS

@@ -1,0 +1,249 @@
+"""The tuple stage of sample-and-aggregate: which aggregator, at what cost, by public rules."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..._privacy import _accounting as accounting
+from ..._privacy._budget import PrivacyBudget
+from ..._privacy._grid import Grid
+from ..._privacy._session import PlanEntry, PrivacyPlan
+from . import box_means as averages
+from . import far_balls as partition
+from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
+
+__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling",
+           "pure_epsilon"]
+
+AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
+COPY_RATE = 0.5
+"""Expected copies of a unit where blocks are sampled with replacement."""
+
+_BETA = 0.05
+_MOST_CORE = 1000  # tuples by default: beyond it the core costs more than blocks can give back
+_MOST_TUPLES = 2**22
+_RESERVE = 1.05  # of the least number of tuples
+_AVERAGES_SEPARATION = 7.0
+_RESOLUTION = 1e-4  # of the radius
+_MOST_EPSILON = 50.0  # more would change nothing but the size of the exponents
+_ENTRY = "tuples"
+
+
+def amplified(epsilon, delta, rate):
+    """What an (epsilon, delta)-DP aggregation costs if a unit has Poisson(`rate`) copies.
+
+    Notes
+    -----
+    N copies change at most N tuples: by group privacy P[M(T)] and P[M(T')] are
+    (N epsilon, delta (e^{N epsilon} - 1) / (e^epsilon - 1))-close, given N, which is independent of
+    all else. Averaging over N, with E e^{N epsilon} = exp(rate (e^epsilon - 1)) =: e^a, bounds the
+    side with the unit by (a, delta (e^a - 1) / (e^epsilon - 1)). The other way round, weights
+    p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
+    delta with a'.
+    """
+    # 1e-9: for the twelve or so roundings of this formula and of its inverse.
+    cost = rate * math.expm1(epsilon) * (1 + 1e-9)
+    return cost, delta * math.expm1(cost) / math.expm1(epsilon) * (1 + 1e-9)
+
+
+def before_sampling(epsilon, delta, rate):
+    """Inverse of :func:`amplified`, rounded down."""
+    inner = math.log1p(epsilon / rate) * (1 - 1e-8)
+    return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
+
+
+def pure_epsilon(rho):
+    """Largest epsilon (about) whose zCDP cost is at most rho."""
+    found = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 1)
+    return found * (1 - 1e-9)
+
+
+@dataclass(frozen=True)
+class TupleStage:
+    """Public facts about an aggregation of k-tuples.
+
+    Attributes
+    ----------
+    rho, delta : float
+        What it may cost.
+    n_clusters, n_features : int
+    aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}
+    n_tuples : int or "auto"
+    sampling : {"disjoint", "with_replacement"}
+    separation : float or None
+        None: by a public rule.
+    gamma : float
+    neighbours : {"replace", "add_remove"}
+        What happens to the database when a unit comes or goes; "add_remove" for tuples that are
+        units themselves, with friendly cores only.
+    epsilon : float or None
+        What may be spent on a single (epsilon, delta)-DP step, if it is the whole plan.
+    """
+
+    rho: float
+    delta: float
+    n_clusters: int
+    n_features: int
+    aggregator: str = "auto"
+    n_tuples: object = "auto"
+    sampling: str = "disjoint"
+    separation: float | None = None
+    gamma: float = 0.2
+    neighbours: str = "replace"
+    epsilon: float | None = None
+
+    # -- budget ---------------------------------------------------------------------------------
+
+    @property
+    def whole(self):
+        """Whether the plan shows one (epsilon, delta)-DP step, and not each release."""
+        return self.kind != "friendly_core" or self.sampling != "disjoint"
+
+    @cached_property
+    def cost(self):
+        """epsilon and delta of the whole step."""
+        if self.epsilon is not None:
+            return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
+        return min(pure_epsilon(self.rho), _MOST_EPSILON), self.delta
+
+    @cached_property
+    def inner(self):
+        """epsilon and delta for replacing one tuple."""
+        if self.sampling == "disjoint":
+            return self.cost
+        return before_sampling(*self.cost, COPY_RATE)
+
+    @cached_property
+    def core_budget(self):
+        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple."""
+        if self.sampling == "disjoint":
+            return self.rho, self.delta
+        epsilon, delta = self.inner
+        half = math.nextafter(delta / 2, 0.0)
+        return accounting.zcdp_rho(epsilon, half) * (1 - 1e-9), half
+
+    # -- public rules ---------------------------------------------------------------------------
+
+    @cached_property
+    def kind(self):
+        """The aggregator; "auto" is decided here.
+
+        A friendly core needs the fewest tuples and the smallest separation by far. Beyond a few
+        thousand tuples, of which it compares all pairs, averages take over, if there are enough
+        tuples for them, or else noisy centres.
+        """
+        if self.aggregator != "auto":
+            return self.aggregator
+        t = self.n_tuples
+        if t == "auto" or t <= TUPLE_LIMIT or self.n_clusters < 2:
+            return "friendly_core"
+        if self._enough_for_averages(t):
+            return "k_averages"
+        return "noisy_centers" if self._constants(t) is not None else "friendly_core"
+
+    @cached_property
+    def size(self):
+        """The number of tuples; 0 where this budget buys no answer."""
+        if self.n_tuples != "auto":
+            return int(self.n_tuples)
+        if self.kind == "friendly_core":
+            return tuples_needed(*self.core_budget, most=_MOST_CORE) or 0
+        least = partition.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+        if least is None:
+            return 0
+        least = math.ceil(_RESERVE * least)
+        if self.kind == "noisy_centers":
+            return least
+        return next((t for t in (least << i for i in range(22))
+                     if t <= _MOST_TUPLES and self._enough_for_averages(t)), 0)
+
+    def _constants(self, t):
+        return partition._test_constants(t, *self.inner, _BETA)
+
+    def _enough_for_averages(self, t):
+        constants = self._constants(t)
+        if constants is None:
+            return False
+        _, epsilon, _ = partition.answer_budget(*self.inner)
+        return averages.boxes_fit(t, self.n_clusters, self.n_features, constants.most,
+                                  _RESOLUTION, 1.0, epsilon, _BETA / 2)
+
+    @property
+    def far(self):
+        """The separation of the balls."""
+        if self.separation is not None:
+            return self.separation
+        if self.kind == "k_averages":
+            return _AVERAGES_SEPARATION
+        return partition.default_separation(self.n_clusters, *self.inner)
+
+    def check(self):
+        """Refuse what can never work, from public values alone."""
+        if self.kind == "friendly_core":
+            return
+        if self.n_clusters < 2:
+            raise ValueError(f"n_clusters must be at least 2 for aggregator={self.kind!r}.")
+        if self.size and self._constants(self.size) is None:
+            least = partition.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+            raise ValueError(f"n_tuples must be at least {least} for aggregator={self.kind!r} "
+                             "at this budget.")
+
+    # -- plan and run ---------------------------------------------------------------------------
+
+    def entries(self):
+        """Plan entries; names start with "tuples"."""
+        if not self.whole:
+            return tuple_entries(self.rho, self.delta, neighbours=self.neighbours)
+        epsilon, delta = self.cost
+        rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
+        return (PlanEntry(_ENTRY, "approximate DP", rho, delta, sensitivity=self._words()),)
+
+    def _words(self):
+        epsilon, delta = self.cost
+        where = "one tuple" if self.sampling == "disjoint" else "the copies of a unit"
+        return f"{where}: ({epsilon:.3g}, {delta:.2g})-DP as a whole"
+
+    def run(self, session, tuples, radius):
+        """Aggregate tuples of points of norm at most `radius`; None without an answer.
+
+        Parameters
+        ----------
+        session : PrivacySession
+            Its plan holds :meth:`entries`.
+        tuples : ndarray of shape (t, k, d)
+            A tuple with a NaN counts as one that agrees with nobody.
+        radius : float
+            Public or released.
+        """
+        if self.kind != "friendly_core":
+            return self._run_partition(session, tuples, radius)
+        if self.whole:
+            entries = tuple_entries(*self.core_budget)
+            rho, delta = self.core_budget
+            plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
+            epsilon, delta = self.cost
+            session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
+        return aggregate_tuples(session, tuples, radius, gamma=self.gamma,
+                                neighbours=self.neighbours)
+
+    def _run_partition(self, session, tuples, radius):
+        grid = Grid.for_radius(radius)
+        ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)
+        step = session.step(_ENTRY, epsilon=self.cost[0], delta=self.cost[1])
+        far = self.far
+
+        def answer(centers, most, epsilon, delta):
+            if self.kind == "noisy_centers":
+                return partition.noisy_centers(session, step, centers, far, ball + 1, epsilon,
+                                               delta)
+            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / averages.MOST_CELLS, 1.0))
+            return averages.k_averages(session, step, steps, centers, ball, most, cell,
+                                       epsilon=epsilon, delta=delta, beta=_BETA / 2)
+
+        epsilon, delta = self.inner
+        found = partition.release_if_private(step, steps, separation=far, epsilon=epsilon,
+                                             delta=delta, beta=_BETA, answer=answer)
+        return None if found is None else found * grid.unit

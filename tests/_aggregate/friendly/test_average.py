@@ -1,0 +1,355 @@
+"""The friendly average, the search for a radius, the published mean; replays and broken copies."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dp._aggregate.friendly import average as averages
+from sklearn_dp._aggregate.friendly.core import core_add_remove, friend_counts, non_friend_pairs
+from sklearn_dp._privacy import _accounting as accounting
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import gaussian_tail
+from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+DELTA = 1e-8
+
+
+def session_of(entries, seed=0, delta=DELTA):
+    rho = accounting.sum_up([entry.rho for entry in entries])
+    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple(entries)),
+                          random_state=seed)
+
+
+def average_session(seed=0):
+    return session_of([PlanEntry("size", "friendly average", 0.1),
+                       PlanEntry("mean", "friendly average", 0.9)], seed)
+
+
+def average(rows, radius, seed=0, delta=1e-6):
+    return averages.friendly_average(average_session(seed), "size", "mean", rows, radius,
+                                     rho_size=0.1, rho_mean=0.9, delta=delta)
+
+
+def recorded(run, *arguments):
+    with tape(Tape()) as recorder:
+        result = run(*arguments)
+    return recorder.events, result
+
+
+# -- the average in exact integers ------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([0.0, 1.0, 1e6, 1e15 / 3]))
+def test_exact_average_is_the_rounded_real_one(seed, m, location):
+    """Whatever the order of the rows and their location: the nearest integers, exactly."""
+    rng = np.random.default_rng(seed)
+    steps = np.rint(location) + rng.integers(-50, 50, size=(m, 3)).astype(float)
+    value = averages._exact_average(steps, 5)
+    exact = [sum(int(x) for x in column) * 2**5 for column in steps.T]
+    assert all(abs(2 * (v * m - e)) <= m for v, e in zip(value, exact, strict=True))
+    again = averages._exact_average(steps[rng.permutation(m)], 5)
+    assert value.tolist() == again.tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 800])
+@pytest.mark.parametrize("location", [0.0, 1.0, 1e15 / 3, -1e140])
+def test_identical_rows_have_their_own_average(n, location):
+    """The noise-free offset is exactly zero: a plain mean of far rows is not so exact."""
+    steps = np.rint(np.full((n, 4), location))
+    assert averages._exact_average(steps, 20).tolist() == [int(steps[0, 0]) * 2**20] * 4
+
+
+def test_the_release_is_one_of_a_public_lattice():
+    """No low-order bits of the data: all outputs are multiples of a step set by the radius."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3)) * 1e-3 + math.pi * 1e4
+    events, found = recorded(average, rows, 1.0)
+    unit = events[-1].public["unit"]
+    assert math.frexp(unit)[0] == 0.5  # a power of two
+    assert all(type(v) is int for v in events[-1].output.tolist())
+    assert np.array_equal(found.mean, np.rint(found.mean / unit) * unit)
+    # Moving everything by a multiple of the coarse step moves the release by just that.
+    moved = average(rows + 2.0**20, 1.0)
+    assert np.array_equal(moved.mean - 2.0**20, found.mean)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 4))
+def test_friendly_sets_keep_the_sensitivity(seed, n, p):
+    """Points with pairwise common friends: any one added, removed or replaced."""
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=(n + 1, p))
+    norms = np.linalg.norm(direction, axis=1, keepdims=True)
+    X = direction / norms * rng.choice([0.3, 1.0], size=(n + 1, 1)) + 1e6 / 3
+    for rows, other in ((X, X[:-1]), (X[:-1], X[1:])):
+        size = min(len(rows), len(other)) + (len(rows) != len(other))
+        value, _, sensitivity = averages._rounded_average(rows, 1.0, size)
+        neighbour, _, _ = averages._rounded_average(other, 1.0, size)
+        assert np.linalg.norm((value - neighbour).astype(float)) <= sensitivity
+
+
+def worst_pair(n):
+    """n - 1 points and one 2 radii away, which they reach over a common friend."""
+    X = np.zeros((n, 1))
+    X[-1] = 2.0
+    size = n - 1.0
+    value, _, sensitivity = averages._rounded_average(X, 1.0, size)
+    neighbour, _, _ = averages._rounded_average(X[:-1], 1.0, size)
+    return float(abs(value - neighbour)[0]) / sensitivity
+
+
+def test_sensitivity_is_sharp():
+    """r/n instead of 2r/n, or n instead of its lower bound, would not do."""
+    for n in (10, 1000):
+        assert (n - 1) / n - 1e-3 < worst_pair(n) <= 1
+
+
+def test_size_is_a_lower_bound_but_for_delta():
+    """P[size > m - 1] <= delta exactly: the law of the shift, and where it is sharp."""
+    for rho in (0.01, 0.1, 2.0):
+        sd = 1 / math.sqrt(2 * rho)
+        for delta in (0.05, 1e-9):
+            entries = [PlanEntry("size", "friendly average", rho),
+                       PlanEntry("mean", "friendly average", 1.0)]
+            events, found = recorded(
+                lambda e=entries, d=delta, r=rho: averages.friendly_average(
+                    session_of(e), "size", "mean", np.zeros((500, 1)), 1.0, rho_size=r,
+                    rho_mean=1.0, delta=d))
+            noise = events[-2].output - 500
+            shift = 500 + noise - found.size
+            # size <= m - 1 iff noise <= shift - 1: rounded noise exceeds that within delta.
+            assert gaussian_tail(sd, math.floor(shift - 1) + 1) <= delta
+            assert gaussian_tail(sd, math.floor(shift - 1) - 1) > delta
+
+
+def test_few_rows_have_no_average():
+    for m in (0, 1):
+        for seed in range(50):
+            assert average(np.zeros((m, 2)), 1.0, seed) is None
+    assert average(np.zeros((200, 2)), 1.0) is not None
+
+
+def test_noise_has_the_stated_size():
+    """800 identical points far away: sd of the output as stated, and as the specification says."""
+    X = np.full((800, 500), 1e6 / 3)
+    found = average(X, 1.0, delta=5e-9)
+    assert found.sd == pytest.approx(2 / (found.size * math.sqrt(1.8)), rel=1e-4)
+    error = found.mean - 1e6 / 3
+    # 500 normals: the standard deviation is within 3.5 % of sd, five standard errors are 16 %.
+    assert np.std(error) == pytest.approx(found.sd, rel=0.16)
+    assert abs(error.mean()) < 5 * found.sd / math.sqrt(500)
+
+
+# -- replay -------------------------------------------------------------------------------------
+
+
+def fc_session(seed, rho=4.0, delta=1e-4):
+    return session_of(averages.fc_average_entries(rho, delta), seed, delta)
+
+
+def neighbours(rng):
+    n, i = 60, int(rng.integers(60))
+    X = rng.normal(size=(n, 2)) * rng.choice([0.01, 0.3]) + rng.choice([0.0, 1e7])
+    same = np.arange(n)
+    yield X, np.delete(X, i, axis=0), np.delete(same, i)
+    yield X, np.append(X, X[[i]], axis=0), np.append(same, -1)
+    yield X, np.append(X, X[[i]] + 1e9, axis=0), np.append(same, -1)
+    # Half at 0 and a little more at 1, and an element at 2 that has a common friend with all.
+    line = np.zeros((400, 2))
+    line[:205, 0] = 1.0
+    yield line, np.append(line, [[2.0, 0.0]], axis=0), np.append(np.arange(400), -1)
+
+
+def mean_violations(stop=False):
+    rng = np.random.default_rng(1)
+    found, ratios = [], {}
+    for seed in range(40):
+        for X, other, units in neighbours(rng):
+            with tape(Tape()) as recorder:
+                averages.fc_average(fc_session(seed), X, 1.0)
+            with tape(Replay(recorder.events, units)) as replay:
+                averages.fc_average(fc_session(seed), other, 1.0)
+            found += replay.finish()
+            ratios = {k: max(v, ratios.get(k, 0)) for k, v in replay.ratios.items()} | {
+                k: v for k, v in ratios.items() if k not in replay.ratios}
+        if found and stop:
+            break
+    return found, ratios
+
+
+def test_replay_of_the_published_mean():
+    found, ratios = mean_violations()
+    assert not found
+    assert ratios["size"] == ratios["core"] == ratios["core size"] == 1
+    assert 0.5 < ratios["core mean"] <= 1
+
+
+def scaled(run, factor):
+    def broken(*arguments):
+        value, unit, sensitivity = run(*arguments)
+        return value, unit, sensitivity * factor
+    return broken
+
+
+MUTANTS = {
+    "radius for diameter": ("_rounded_average", lambda run: scaled(run, 0.5)),
+    "exact size in the noise": ("_rounded_average", lambda run: (
+        lambda rows, radius, size: run(rows, radius, max(1, len(rows) - 1)))),
+    "sum for mean": ("_exact_average", lambda run: (
+        lambda steps, fine: run(steps, fine) * len(steps))),
+    "filter skipped": ("core_add_remove", lambda run: (
+        lambda s, e, friends, *a, **o: np.ones(len(run(s, e, friends, *a, **o)), dtype=bool))),
+    "exact size returned": ("fc_average", lambda run: (
+        lambda s, X, r: run(s, X, r * (1 + len(X) * 1e-9)))),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_replay_kills_broken_means(name, monkeypatch):
+    attribute, change = MUTANTS[name]
+    monkeypatch.setattr(averages, attribute, change(getattr(averages, attribute)))
+    assert mean_violations(stop=True)[0]
+
+
+# -- the radius -------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(0, 12))
+def test_far_pairs_over_n_move_by_less_than_two(seed, n):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    changed = np.concatenate([X[:-1], X[:1] + 3]) if n else X
+    u = averages._pair_scores(X, np.array([0.7]))[0]
+    for other in (X[:-1], changed):
+        moved = abs(averages._pair_scores(other, np.array([0.7]))[0] - u)
+        assert moved <= 2.0 ** (averages._PAIR_BITS + 1) + 1
+
+
+def test_two_is_the_limit():
+    n = 1000
+    X = np.zeros((n, 1))
+    X[-1] = 5
+    assert non_friend_pairs(X, np.array([1.0]))[0] / n == pytest.approx(2 * (n - 1) / n)
+
+
+def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
+    radii = averages.radius_grid(low, high)
+    events, found = recorded(lambda: averages.find_radius(
+        session_of([PlanEntry("radius", "gaussian", rho, uses=None)], seed), "radius", X, radii,
+        rho=rho, slack=slack))
+    return found, len(events) - 1, radii  # the first event is the seed
+
+
+@pytest.mark.parametrize("low, high, size, calls", [
+    (1.0, 1.0, 1, 0), (1.0, 1.5, 2, 1), (1e-6, 1e12, 104, 7), (0.1, 1e4, 30, 5)])
+def test_grid_and_number_of_steps(low, high, size, calls):
+    radii = averages.radius_grid(low, high)
+    assert len(radii) == size and radii[0] == low and radii[-1] >= high * (1 - 1e-9)
+    worst = max(radius_of(X, 10.0, low=low, high=high)[1]
+                for X in (np.zeros((9, 1)), np.arange(9.0)[:, None] * 1e15))
+    assert calls - 1 <= worst <= max(1, (size - 1).bit_length())
+
+
+def test_radius_is_that_of_nearly_all_pairs():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1000, 50)) + 1000
+    distances = np.linalg.norm(X[:300, None] - X[None, 300:600], axis=2)
+    found, _, radii = radius_of(X, 0.1, slack=averages_slack)
+    at_98 = np.quantile(distances, 0.9)
+    cell = np.searchsorted(radii, at_98)
+    assert found in radii[cell:cell + 2]
+
+
+def averages_slack(share):
+    return math.sqrt(4 * math.log(1 / 0.01) / share)
+
+
+def test_no_radius_is_found_for_scattered_points():
+    assert radius_of(np.arange(50.0)[:, None] * 1e14, 10.0, high=1e6)[0] is None
+
+
+def test_replay_of_the_radius_search():
+    rng = np.random.default_rng(0)
+    largest = 0.0
+    for seed in range(25):
+        n = int(rng.integers(1, 50))
+        X = rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-3, 3)
+        for other in (X[:-1], np.append(X, [[1e5, 0.0]], axis=0)):
+            with tape(Tape()) as recorder:
+                radius_of_replay(X, seed)
+            with tape(Replay(recorder.events, np.arange(len(other)))) as replay:
+                radius_of_replay(other, seed)
+            assert not replay.finish()
+            largest = max(largest, replay.ratios["radius"])
+    assert 0.9 < largest <= 1
+
+
+def radius_of_replay(X, seed):
+    session = session_of([PlanEntry("radius", "gaussian", 1.0, uses=None)], seed)
+    return averages.find_radius(session, "radius", X, averages.radius_grid(1e-3, 1e3), rho=1.0,
+                                slack=3.0)
+
+
+# -- budgets and accuracy -----------------------------------------------------------------------
+
+
+def test_entries_sum_to_the_budget():
+    for rho, delta in ((1.0, 1e-8), (0.3, 1e-6), (7e-4, 1e-10)):
+        entries = averages.fc_average_entries(rho, delta, "x ")
+        plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
+        assert rho * (1 - 1e-12) < plan.rho <= rho
+        assert delta * (1 - 1e-12) < plan.delta_failure <= delta
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("replace", [False, True])
+def test_basic_budget_composes_to_its_target(epsilon, replace):
+    """From the inner budget up, by the theorem, without the rounding of the code."""
+    delta = 1e-7
+    rho, delta_inner, cost = averages.basic_average_budget(epsilon, delta, replace=replace)
+    inner = accounting.gaussian_epsilon(accounting.mu_from_rho(rho), delta_inner)
+    gamma = 3 if replace else 2
+    whole = gamma * math.expm1(inner)
+    assert 0.99 * epsilon < whole <= epsilon
+    total = gamma * 2 * delta_inner * math.exp(inner + whole)
+    assert 0.99 * delta < total <= delta
+    assert cost >= epsilon * math.tanh(epsilon / 2)
+
+
+def test_published_accuracy():
+    """d=50, n=800, rho=1, delta=1e-8: 0.33 +- 0.02 per run; ten runs are within 0.05 of it."""
+    rng = np.random.default_rng(0)
+    errors = []
+    for seed in range(10):
+        X = rng.normal(size=(800, 50)) + 1e5
+        radius = math.sqrt(2) * (math.sqrt(50) + math.sqrt(math.log(100 * 800)))
+        session = session_of(averages.fc_average_entries(1.0, DELTA), seed)
+        errors.append(np.linalg.norm(averages.fc_average(session, X, radius).mean - 1e5))
+    assert np.mean(errors) == pytest.approx(0.33, abs=0.05)
+
+
+def test_a_far_point_does_not_survive():
+    """One of 801: it has one friend, itself, and would need noise of fifteen sd."""
+    X = np.append(np.zeros((800, 2)), [[1e9, 0.0]], axis=0)
+    with tape(Tape()) as recorder:
+        averages.fc_average(session_of(averages.fc_average_entries(1.0, DELTA)), X, 1.0)
+    event = next(e for e in recorder.events if e.kind == "filter")
+    assert (event.public["threshold"] - event.value[-1]) / event.scale > 15
+    assert event.output[:-1].mean() > 0.9 and not event.output[-1]
+
+
+def test_the_filter_matters():
+    """Kept points alone are averaged: a fifth of far points does not move the mean."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(1600, 2)) * 0.1, np.full((160, 2), 1e4)])
+    session = session_of(averages.fc_average_entries(4.0, DELTA))
+    assert np.linalg.norm(averages.fc_average(session, X, 1.0).mean) < 0.05
+    keep = core_add_remove(
+        session_of([PlanEntry("core", "friendly core", 1.0, 1e-8)]), "core",
+        friend_counts(X, 1.0), len(X), len(X), 1.0, rho=1.0, delta=1e-8)
+    assert not keep[1600:].any()

@@ -1,0 +1,449 @@
+"""Predicates, counts and filters; every filter replayed on neighbours and broken on purpose."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import log_ndtr
+from scipy.stats import binom
+
+from sklearn_dp._aggregate.friendly import core
+from sklearn_dp._privacy._accounting import zcdp_epsilon
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import gaussian_tail
+from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+RHO, DELTA = 1.0, 1e-6
+
+
+def session(seed=0, rho=RHO, delta=DELTA):
+    entry = PlanEntry("core", "friendly core", rho, delta, uses=None)
+    size = PlanEntry("size", "gaussian", rho, uses=None)
+    plan = PrivacyPlan(PrivacyBudget(rho=3 * rho, delta=2 * delta), (entry, size))
+    return PrivacySession(plan, random_state=seed)
+
+
+def event_of(run, seed=0, **options):
+    """The filter's event of a run, and its decisions."""
+    with tape(Tape()) as recorder:
+        keep = run(session(seed, **options))
+    return recorder.events[-1], keep
+
+
+# -- predicates -------------------------------------------------------------------------------
+
+
+def brute_force_match(X, Y, gamma):
+    k = len(X)
+    distance = np.linalg.norm(X[:, None] - Y[None], axis=2)
+    for pi in itertools.permutations(range(k)):
+        if all(distance[i, pi[i]] < gamma * min(distance[i, pi[j]], distance[j, pi[i]])
+               for i in range(k) for j in range(k) if j != i):
+            return pi
+    return None
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([1 / 7, 1 / 5, 1 / 3, 1.0]))
+def test_match_agrees_with_all_permutations(seed, k, gamma):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3, k, 2)) * 3
+    Y = X[:, rng.permutation(k)] + rng.normal(size=(3, k, 2)) * rng.choice([0.05, 0.3, 1.0])
+    match, permutation, distance = core.match_gamma(X, Y, gamma)
+    for a, b in itertools.product(range(3), repeat=2):
+        expected = brute_force_match(X[a], Y[b], gamma)
+        assert match[a, b] == (expected is not None)
+        if match[a, b]:
+            assert tuple(permutation[a, b]) == expected
+            assert distance[a, b] == pytest.approx(np.linalg.norm(X[a] - Y[b][list(expected)]))
+        else:
+            assert distance[a, b] == math.inf
+
+
+@given(st.integers(0, 10**6))
+def test_match_is_symmetric_and_invariant(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4, 3, 2)) * 2
+    Y = X[:, ::-1] + rng.normal(size=(4, 3, 2)) * 0.2
+    match = core.match_gamma(X, Y)[0]
+    assert np.array_equal(core.match_gamma(Y, X)[0].T, match)
+    turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    order = rng.permutation(3)
+    moved = [(T @ turn * 4.0 + 7.0)[:, order] for T in (X, Y)]
+    assert np.array_equal(core.match_gamma(*moved)[0], match)
+
+
+def test_match_edge_cases():
+    def match(x, y, gamma):
+        x, y = (np.array(t, dtype=float)[None, :, None] for t in (x, y))
+        return bool(core.match_gamma(x, y, gamma)[0][0, 0])
+
+    assert match([3], [1e9], 0.2)  # k = 1
+    assert not match([1, 1], [1, 1], 1.0)  # duplicate centres are nobody's friend
+    assert not match([0, 15], [2, 17], 1 / 7) and match([0, 15], [2, 17], 1 / 5)
+    assert not match([1, 17], [-1, 15], 1 / 7) and match([1, 17.01], [-1, 15.01], 1 / 7)
+    assert not match([0, np.nan], [0, 1], 1.0) and not match([np.nan] * 2, [np.nan] * 2, 1.0)
+    with pytest.raises(ValueError, match="gamma"):
+        match([0, 1], [0, 1], 1.5)
+
+
+@pytest.mark.parametrize("k, ratio", [(3, 0.22668), (10, 0.20221)])
+def test_a_fifth_is_the_sharp_limit(k, ratio):
+    """Six small turns carry a regular polygon onto itself, shifted: never friends at 1/5."""
+    angles = 2 * np.pi * (np.arange(k) / k)
+    polygon = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    step = 2 * np.pi / (6 * k)
+    turn = np.array([[np.cos(step), np.sin(step)], [-np.sin(step), np.cos(step)]])
+    pair = polygon[None], (polygon @ turn)[None]
+    assert not core.match_gamma(*pair, core.MATCH_LIMIT)[0][0, 0]
+    assert core.match_gamma(*pair, ratio * 1.0001)[0][0, 0]
+    assert not core.match_gamma(*pair, ratio * 0.9999)[0][0, 0]
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e6, 1e12]))
+def test_predicate_is_a_function_of_the_pair(seed, far):
+    """The same bits whatever the tile, the order of the rows and the order of the pair."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 13)) + far
+    whole = core.cdist(X, X, "sqeuclidean")
+    order = rng.permutation(40)
+    assert np.array_equal(core.cdist(X[order], X[order], "sqeuclidean"), whole[order][:, order])
+    assert np.array_equal(core.cdist(X[7:9], X[3:20], "sqeuclidean"), whole[7:9, 3:20])
+    assert np.array_equal(whole, whole.T)
+
+
+# -- counts -----------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(0, 25), st.integers(1, 30))
+def test_counts_do_not_depend_on_tiles(seed, n, tile):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    friends = np.array([[np.sum((x - y) ** 2) <= 4 for y in X] for x in X]).reshape(n, n)
+    anchors = rng.random(n) < 0.5
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "_TILE", tile)
+        assert np.array_equal(core.friend_counts(X, 2.0), friends.sum(axis=1))
+        assert np.array_equal(core.friend_counts(X, 2.0, anchors), friends[:, anchors].sum(axis=1))
+        radii = np.array([0.5, 2.0, 100.0])
+        pairs = core.non_friend_pairs(X, radii)
+    far = np.linalg.norm(X[:, None] - X[None], axis=2)
+    assert pairs.tolist() == [int((far > r).sum()) for r in radii]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 14))
+def test_scores_move_as_the_proofs_say(seed, n):
+    """Half counts 2 W - n: by exactly 1 when an element goes, by at most 2 when one changes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    score = 2 * core.friend_counts(X, 1.5) - n
+    if n > 1:
+        less = 2 * core.friend_counts(X[:-1], 1.5) - (n - 1)
+        assert set(np.abs(score[:-1] - less)) <= {1}
+    X[-1] += rng.normal(size=2) * 5
+    assert np.abs(2 * core.friend_counts(X, 1.5) - n - score)[:-1].max(initial=0) <= 2
+
+
+# -- filters: the numbers -----------------------------------------------------------------------
+
+
+def keep_probability(event, friends, size):
+    return gaussian_tail(float(event.scale), int(event.public["threshold"]) - (2 * friends - size))
+
+
+@pytest.mark.parametrize("t, rho, delta, sigma, tau, table", [
+    (200, 0.7, 9e-9, 11.922, 77.291, {200: 0.9716, 190: 0.8568, 180: 0.5899, 170: 0.2704}),
+    (400, 0.7, 9e-9, 16.882, 111.195, {340: 0.956, 320: 0.699, 300: 0.254}),
+    (500, 0.35, 9e-7, None, None, {450: 0.944, 425: 0.743}),
+])
+def test_fixed_size_filter_has_the_published_constants(t, rho, delta, sigma, tau, table):
+    event, _ = event_of(lambda s: core.core_fixed_size(
+        s, "core", np.full(t, t), t, rho=rho, delta=delta), rho=rho, delta=delta)
+    if sigma is not None:
+        assert event.scale / 2 == pytest.approx(sigma, abs=1e-3)
+        assert (event.public["threshold"] - 0.5) / 2 == pytest.approx(tau, abs=0.5)
+    for friends, probability in table.items():
+        # The threshold is rounded up to a half count: at most 0.5 / sigma of a density of 0.4.
+        assert keep_probability(event, friends, t) == pytest.approx(probability, abs=0.02)
+
+
+@pytest.mark.parametrize("n, rho, delta", [(100, 1.0, 1e-6), (800, 0.09, 5e-9)])
+def test_add_remove_filter_constants(n, rho, delta):
+    """sigma and tau of L1 at a known bound of the size, in counts."""
+    event, _ = event_of(lambda s: core.core_add_remove(
+        s, "core", np.full(n, n), n, n, 2.0, rho=rho, delta=delta), rho=rho, delta=delta)
+    upper = event.public["most"]
+    assert upper == pytest.approx(n - 2.0 * core.ndtri(delta / 2))
+    assert event.scale / 2 == pytest.approx(math.sqrt(upper / (8 * rho)))
+    tau = 0.5 - event.scale / 2 * core.ndtri(delta / (2 * (upper + 1)))
+    assert tau <= event.public["threshold"] / 2 <= tau + 1
+
+
+FILTERS = {
+    "add or remove": lambda s, W, n: core.core_add_remove(
+        s, "core", W, n, n, 3.0, rho=RHO, delta=0.2),
+    "hybrid": lambda s, W, n: core.core_hybrid(s, "core", W, n, n, 3.0, rho=RHO, delta=0.2),
+    "fixed size": lambda s, W, n: core.core_fixed_size(s, "core", W, n, rho=RHO, delta=0.2),
+}
+
+
+def bad_survivors(event, n, top_score):
+    """Exact mean number of survivors among n elements with a bad element's largest score."""
+    return n * gaussian_tail(float(event.scale), int(event.public["threshold"]) - top_score)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("n", [2, 3, 40, 41, 500])
+def test_bad_elements_survive_only_within_delta(name, n):
+    """A bad element has at most half of the n - 1 common elements as friends, and x, and itself."""
+    top = (n - 1) // 2 + 1
+    event, _ = event_of(lambda s: FILTERS[name](s, np.full(n, top), n), delta=0.2)
+    top_score = 2 * top - n
+    assert top_score <= 1
+    if name == "fixed size":
+        limit = 0.2
+    else:  # half of delta is for the bound of the size; the other half is shared by upper + 1
+        limit, top_score = 0.1 * n / (event.public["most"] + 1), 1
+    assert bad_survivors(event, n, top_score) <= limit
+    # Sharp: one half count lower, as a threshold without the 1/2 would be, and the bound fails.
+    assert bad_survivors(event, n, top_score + 1) > limit
+
+
+def test_complete_data_survive_the_basic_filter():
+    for n in (1, 2, 7, 50):
+        event, keep = event_of(lambda s, n=n: core.core_basic(
+            s, "core", np.full(n, n), n, rho=RHO, delta=0.0))
+        assert keep.all() and np.all(event.value == 1)
+    _, keep = event_of(lambda s: core.core_basic(s, "core", np.full(6, 3), 6, rho=RHO, delta=0.0))
+    assert not keep.any()  # exactly half
+
+
+def basic_probabilities(X, radius, replace):
+    if not len(X):
+        return np.empty(0)
+    event, _ = event_of(lambda s: core.core_basic(
+        s, "core", core.friend_counts(X, radius), len(X), rho=RHO, delta=0.0, replace=replace))
+    return event.value
+
+
+def test_basic_filter_attains_its_constants():
+    """Identical points and a stranger: 2 (n - 1) / n in all but the stranger; replacement 3."""
+    for n in (5, 20):
+        near, far = np.zeros((n, 1)), np.concatenate([np.zeros((n - 1, 1)), [[9.0]]])
+        with_it, without = (basic_probabilities(D, 1.0, False) for D in (far, near[:-1]))
+        assert np.abs(with_it[:-1] - without).sum() == pytest.approx(2 * (n - 1) / n)
+        one, other = (basic_probabilities(D, 1.0, True) for D in (near, far))
+        total = np.abs(one - other)[:-1].sum() + one[-1] + other[-1]
+        assert total == pytest.approx(core.basic_gamma(replace=True))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 15), st.booleans())
+def test_basic_filter_never_exceeds_its_constant(seed, n, replace_one):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 1)) * rng.choice([0.3, 1.0, 3.0])
+    other = np.concatenate([X[:-1], rng.normal(size=(1, 1)) * 3]) if replace_one else X[:-1]
+    p, q = (basic_probabilities(D, 1.0, replace_one) for D in (X, other))
+    total = np.abs(p[:n - 1] - q[:n - 1]).sum() + p[-1] + (q[-1] if replace_one else 0)
+    assert total <= core.basic_gamma(replace=replace_one) + 1e-12
+
+
+@given(st.integers(0, 10**6), st.integers(2, 15))
+def test_survivors_share_a_friend(seed, n):
+    """Elements that either filter may keep, in D and in D minus x, have a common friend."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 1))
+    friends = core.dist_r(X, X, 1.0)
+    p, q = basic_probabilities(X, 1.0, False), basic_probabilities(X[:-1], 1.0, False)
+    possible = (p > 0) | np.append(q > 0, False)
+    for i, j in itertools.combinations(np.flatnonzero(possible), 2):
+        assert (friends[i] & friends[j]).any()
+
+
+# -- filters: replay on neighbours -------------------------------------------------------------
+
+
+def run_core(kind, s, X, radius=1.0):
+    """A filter as an algorithm of the data alone."""
+    friends, n = core.friend_counts(X, radius), len(X)
+    if kind == "basic":
+        return core.core_basic(s, "core", friends, n, rho=RHO, delta=0.0)
+    if kind == "fixed size":
+        return core.core_fixed_size(s, "core", friends, n, rho=RHO, delta=DELTA)
+    noisy = float(s.gaussian("size", n, sensitivity=1.0, rho=0.1 * RHO))
+    sd = 1 / math.sqrt(0.2 * RHO)
+    if kind == "anchors":
+        anchors = core.anchor_sample(s, n, 0.5)
+        return core.core_add_remove(s, "core", core.friend_counts(X, radius, anchors),
+                                    int(anchors.sum()), noisy, sd, rho=RHO, delta=DELTA)
+    if kind == "sample":
+        inside = core.anchor_sample(s, n, 0.7)
+        friends = np.zeros(n, dtype=np.int64)
+        friends[inside] = core.friend_counts(X[inside], radius)
+        among = int(inside.sum())
+        noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
+        keep = core.core_add_remove(s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA,
+                                    inside=inside)
+        assert not keep[~inside].any()
+        return keep
+    run = core.core_hybrid if kind == "hybrid" else core.core_add_remove
+    return run(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
+
+
+def pairs(rng, kind):
+    """(X, neighbour, for each element of the neighbour its index in X or -1)."""
+    n = int(rng.integers(2, 60))
+    X = rng.normal(size=(n, 2)) * rng.choice([0.1, 0.5, 1.0])
+    i = int(rng.integers(n))
+    same = np.arange(n)
+    changed = X.copy()
+    changed[i] = rng.choice([0.0, 1.0, 50.0])
+    if kind in ("fixed size", "hybrid"):
+        yield X, changed, np.where(same == i, -1, same)
+    if kind != "fixed size":
+        yield X, np.delete(X, i, axis=0), np.delete(same, i)
+        yield X, np.concatenate([X, changed[[i]]]), np.append(same, -1)
+        yield np.zeros((n, 2)), np.concatenate([np.zeros((n, 2)), [[9, 9]]]), np.append(same, -1)
+        yield X[:1], X[:0], same[:0]
+
+
+def replayed(kind, X, other, units, seed):
+    with tape(Tape()) as recorder:
+        run_core(kind, session(seed), X)
+    with tape(Replay(recorder.events, units)) as replay:
+        run_core(kind, session(seed), other)
+    return replay.finish(), replay
+
+
+KINDS = ("add or remove", "anchors", "sample", "hybrid", "fixed size", "basic")
+
+
+def violations(kind, runs, stop=False):
+    rng = np.random.default_rng(0)
+    found, ratio = [], 0.0
+    for number in range(runs):
+        for X, other, units in pairs(rng, kind):
+            new, replay = replayed(kind, X, other, units, number)
+            found += new
+            ratio = max(ratio, replay.ratios.get("core", 0.0))
+        if found and stop:
+            break
+    return found, ratio
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replay_finds_no_violation(kind):
+    found, ratio = violations(kind, 40)
+    assert not found
+    assert ratio > 0.9  # the claims are sharp, so the test can fail
+
+
+def halve(run):
+    return lambda self, *args, **options: run(
+        self, *args, **options | {"sigma": options["sigma"] / 2})
+
+
+MUTANTS = {
+    "noise halved": (KINDS[:4], PrivacySession, "unit_filter", halve),
+    "sensitivity too small": (KINDS[:5], PrivacySession, "unit_filter", lambda run: (
+        lambda self, *args, **options: run(
+            self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}))),
+    "exact size in the noise": (KINDS[:4], core, "_size_upper_bound", lambda run: (
+        lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size())),
+    "sample of a fixed size": (("anchors",), core, "anchor_sample", lambda run: (
+        lambda s, n, rate: np.arange(n) < 20)),
+    "basic: too steep": (("basic",), core, "basic_gamma", lambda run: (
+        lambda **options: run(**options) / 2)),
+}
+_SIZES = []
+
+
+def exact_size():
+    return _SIZES[-1]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_replay_kills_broken_filters(name, monkeypatch):
+    kinds, owner, attribute, change = MUTANTS[name]
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
+    count = core.friend_counts
+
+    def noting(X, *options):
+        _SIZES.append(len(X))
+        return count(X, *options)
+
+    monkeypatch.setattr(core, "friend_counts", noting)
+    for kind in kinds:
+        assert violations(kind, 60, stop=True)[0], kind
+
+
+def test_replay_keeps_the_decisions_of_common_elements():
+    X = np.zeros((30, 2))
+    with tape(Tape()) as recorder:
+        keep = run_core("add or remove", session(), X)
+    with tape(Replay(recorder.events, np.arange(1, 30))):
+        again = run_core("add or remove", session(), X[1:])
+    assert keep.any() and np.array_equal(again, keep[1:])
+
+
+# -- filters: the exact law -------------------------------------------------------------------
+
+
+def hockey_stick(p, q, epsilon):
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
+def core_size_delta(scale_factor, kind="fixed size", t=200, rho=0.7, delta=1e-3):
+    """delta, at the epsilon that the filter promises, of the core's size on a hard pair.
+
+    All elements have a common number of friends, one fewer with the other element in place: every
+    score moves by 2. The number of survivors is binomial.
+    """
+    event, _ = event_of(lambda s: core.core_fixed_size(
+        s, "core", np.full(t, t), t, rho=rho, delta=delta), rho=rho, delta=delta)
+    event = replace(event, scale=event.scale * scale_factor)
+    friends = int(t + event.public["threshold"]) // 2
+    laws = [binom.pmf(np.arange(t), t - 1, keep_probability(event, f, t))
+            for f in (friends, friends - 1)]
+    epsilon = zcdp_epsilon(rho, 1e-2)
+    return max(hockey_stick(*laws, epsilon), hockey_stick(*laws[::-1], epsilon))
+
+
+def test_audit_of_the_core_size():
+    """Within the promise; with half the noise, or the noise for add/remove, far outside."""
+    assert core_size_delta(1.0) <= 1e-2 + 1e-3
+    assert core_size_delta(0.5) > 5e-2
+    assert core_size_delta(0.25) > 0.5
+
+
+@given(st.floats(-4, 4), st.floats(-3, 3), st.floats(-5, 5), st.floats(1.01, 40))
+def test_truncation_to_an_interval_is_free(theta, shift, low, order):
+    """Renyi divergence of Gaussians conditioned on one interval is at most the unconditioned one.
+
+    An exponential family: log-partition theta^2/2 + log Phi(theta - low).
+    """
+    def log_partition(x):
+        return x * x / 2 + log_ndtr(x - low)
+
+    other = theta + shift
+    mixed = order * theta + (1 - order) * other
+    value = (log_partition(mixed) - order * log_partition(theta)
+             - (1 - order) * log_partition(other)) / (order - 1)
+    assert value <= order * shift**2 / 2 * (1 + 1e-9) + 1e-9
+
+
+def test_fixed_sizes_below_two_are_refused():
+    for run in (core.core_fixed_size, lambda *a, **o: core.core_basic(*a, **o, replace=True)):
+        with pytest.raises(ValueError, match="at least 2"):
+            run(session(), "core", np.ones(1, dtype=np.int64), 1, rho=1.0, delta=DELTA)
+
+
+def test_no_elements():
+    assert not len(core.friend_counts(np.empty((0, 3)), 1.0))
+    for kind in ("add or remove", "basic", "anchors", "hybrid"):
+        assert not len(run_core(kind, session(), np.empty((0, 3))))

@@ -1,0 +1,518 @@
+"""The k-means engine: replay audits, bugs that they must catch, accuracy, and odd data."""
+
+import warnings
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans import engine as _engine
+from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
+from sklearn_dp._aggregate.shared import centering as _centering
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._privacy import _mechanisms
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._mechanisms import Units
+from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.exceptions import SeededNoiseWarning
+
+# --- data sets, neighbours, replays ---------------------------------------------------------------
+
+
+def separated(n, d, k, seed):
+    """Gaussian clusters in the unit ball, far apart: rows and the true centres."""
+    rng = np.random.default_rng(seed)
+    best = None
+    for _ in range(200):
+        centers = rng.normal(size=(k, d))
+        length = 0.8 * rng.random(k) ** (1 / d) / np.linalg.norm(centers, axis=1)
+        centers *= length[:, None]
+        gaps = np.linalg.norm(centers[:, None] - centers, axis=2) + 9 * np.eye(k)
+        if best is None or gaps.min() > best[0]:
+            best = gaps.min(), centers
+    gap, centers = best
+    sigma = gap / 10 if d <= 10 else gap / (2 * np.sqrt(d) + 6)
+    X = centers[rng.integers(0, k, n)] + sigma * rng.normal(size=(n, d))
+    return X * np.minimum(1, 1 / np.linalg.norm(X, axis=1))[:, None], centers
+
+
+def cost(X, centers):
+    """Sum of squared distances to the nearest centre."""
+    scores = np.square(centers).sum(axis=1) - 2 * X @ centers.T
+    return float(np.maximum(np.square(X).sum(axis=1) + scores.min(axis=1), 0).sum())
+
+
+@dataclass
+class Case:
+    """One data set, with what the fit is told about it."""
+
+    X: np.ndarray
+    k: int
+    epsilon: float = 1.0
+    groups: np.ndarray | None = None
+    bounds: object = 1.0
+    seed: int = 0
+
+    def session(self):
+        budget = PrivacyBudget(epsilon=self.epsilon, delta=1e-6)
+        entries = engine_entries(budget.to_rho(gaussian=True), self.X.shape[1],
+                                 bounds_known=self.bounds is not None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return PrivacySession(PrivacyPlan(budget, entries), random_state=self.seed)
+
+    def fit(self, session=None):
+        session = self.session() if session is None else session
+        return fit_engine(session, self.X, Units(len(self.X), self.groups),
+                          Domain.from_bounds(self.bounds, self.X.shape[1]), self.k)
+
+
+def random_case(rng):
+    """A small data set of any kind, with ties, outliers and duplicates."""
+    n = int(rng.choice([0, 1, 2, 5, 20, 200, 1000], p=[.05, .05, .05, .1, .15, .3, .3]))
+    d, k = int(rng.choice([1, 2, 3, 5, 11, 16])), int(rng.integers(1, 7))
+    kind = rng.integers(4)
+    if kind == 0:
+        X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-4, 0)
+    elif kind == 1:
+        X = rng.integers(-2, 3, size=(n, d)) / 4.0  # ties everywhere
+    elif kind == 2:
+        X = separated(n, d, max(k, 2), int(rng.integers(2**31)))[0] if n else np.zeros((0, d))
+    else:
+        X = np.repeat(rng.normal(size=(1, d)), n, axis=0)
+    groups = rng.integers(0, max(1, n // 3), size=n) if rng.random() < 0.3 else None
+    bounds = [1.0, None, (-1.0, 1.0)][rng.choice(3, p=[.7, .15, .15])]
+    return Case(X, k, float(rng.choice([0.3, 1.0, 6.0, 40.0])), groups, bounds,
+                int(rng.integers(2**31)))
+
+
+def neighbour(case, rng, centers):
+    """The case with one more unit, and which of its units are old.
+
+    The new unit is at random, far away, a duplicate, or where a decision is close.
+    """
+    d = case.X.shape[1]
+    size = 1 if case.groups is None else int(rng.integers(1, 6))
+    kind = rng.integers(6)
+    if kind == 0:
+        new = rng.normal(size=(size, d))
+    elif kind == 1:
+        new = 1e6 * rng.normal(size=(size, d))
+    elif kind == 2 and len(case.X):
+        new = case.X[rng.integers(len(case.X), size=size)]
+    elif kind == 3 and len(centers) > 1:
+        new = np.repeat((centers[:1] + centers[1:2]) / 2, size, axis=0)
+    elif kind == 4:
+        new = np.repeat(centers[:1], size, axis=0)
+    else:
+        new = np.zeros((size, d))
+    at = 0 if rng.random() < 0.5 else len(case.X)
+    X = np.insert(case.X, at, new, axis=0)
+    if case.groups is None:
+        units = np.insert(np.arange(len(case.X)), at, -1)
+        return replace(case, X=X), units
+    name = -1 if at == 0 else int(case.groups.max(initial=0)) + 1
+    groups = np.insert(case.groups, at, np.full(size, name))
+    old = np.arange(len(np.unique(case.groups)))
+    units = np.insert(old, 0 if name == -1 else len(old), -1)
+    return replace(case, X=X, groups=groups), units
+
+
+def replay(known, present, units):
+    """Fit `known`, then force its releases on `present`; the finished replay."""
+    recorder = Tape()
+    with tape(recorder):
+        known.fit()
+    player = Replay(recorder.events, units)
+    with tape(player):
+        present.fit()
+    player.finish()
+    return player
+
+
+def audited_pair(seed):
+    """Replay one random pair of neighbours, in a random direction."""
+    rng = np.random.default_rng(seed)
+    case = random_case(rng)
+    bigger, units = neighbour(case, rng, case.fit().centers)
+    if rng.random() < 0.5:
+        return replay(case, bigger, units)
+    return replay(bigger, case, np.flatnonzero(units >= 0))
+
+
+# --- the audit ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_neighbours_are_within_every_claim(block):
+    for seed in range(30 * block, 30 * (block + 1)):
+        player = audited_pair(seed)
+        assert player.violations == [], f"pair {seed}"
+        assert not player.voided
+
+
+@pytest.mark.slow
+def test_many_random_neighbours():
+    worst = {}
+    for seed in range(10_000, 13_000):
+        player = audited_pair(seed)
+        assert player.violations == [], f"pair {seed}"
+        for entry, ratio in player.ratios.items():
+            worst[entry] = max(worst.get(entry, 0.0), ratio)
+    assert min(worst.values()) > 0.999, "a claim that no pair comes near may hide a weak audit"
+
+
+@pytest.mark.parametrize("rows", ["first", "last", "far", "duplicate"])
+def test_each_kind_of_row_in_a_clustered_data_set(rows):
+    X, _ = separated(400, 5, 4, 3)
+    case = Case(X, 4, 4.0, seed=7)
+    at = {"first": 0, "last": 400}.get(rows, 123)
+    new = {"far": np.full(5, 1e9), "duplicate": X[17]}.get(rows, X[0] / 2)
+    bigger = replace(case, X=np.insert(X, at, new, axis=0))
+    player = replay(case, bigger, np.insert(np.arange(400), at, -1))
+    assert player.violations == []
+    assert set(player.ratios) >= {"sum and count", "cells", "lloyd sums"}
+
+
+def test_realised_losses_stay_within_the_plan():
+    for seed in range(500, 520):
+        rng = np.random.default_rng(seed)
+        case = random_case(rng)
+        bigger, units = neighbour(case, rng, case.fit().centers)
+        player = replay(case, bigger, units)
+        assert sum(player.loss.values()) <= case.session().plan.rho * (1 + 1e-9)
+
+
+# --- bugs that the audit must catch ---------------------------------------------------------------
+
+
+def _raw_threshold(monkeypatch):
+    """A cell counts when it holds a share of the true number of rows."""
+    build = _engine.build_coreset
+
+    def mutant(session, cells, means, rows, units, *rest):
+        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size: 1.0 * units.n_rows)
+        return build(session, cells, means, rows, units, *rest)
+
+    monkeypatch.setattr(_engine, "build_coreset", mutant)
+
+
+def _raw_depth(monkeypatch):
+    """The depth of the tree follows the true number of rows."""
+    build = _engine.build_coreset
+
+    def mutant(session, cells, means, rows, units, *rest):
+        monkeypatch.setattr(_coreset, "_depths", lambda *_: [1 + units.n_rows % 2])
+        return build(session, cells, means, rows, units, *rest)
+
+    monkeypatch.setattr(_engine, "build_coreset", mutant)
+
+
+def _raw_size(monkeypatch):
+    """The size is the true number of rows."""
+    radius = _engine.mean_radius
+
+    def mutant(session, entry, rows, units, count, variance, mu, rho):
+        found, _ = radius(session, entry, rows, units, count, variance, mu, rho)
+        return found, Size(units.n_rows + 1.0, mu)
+
+    monkeypatch.setattr(_engine, "mean_radius", mutant)
+
+
+def _raw_origin(monkeypatch):
+    """The rows are centred at their true mean."""
+    totals, true = _centering._exact_totals, []
+
+    def spy(rows, units):
+        total, weight = totals(rows, units)
+        true.append(np.trunc(total / max(weight, 1)))
+        return total, weight
+
+    monkeypatch.setattr(_centering, "_exact_totals", spy)
+    monkeypatch.setattr(_centering, "_shrunk", lambda mean, noise, radius: true.pop())
+
+
+def _no_clip(module):
+    def plant(monkeypatch):
+        """Residuals are summed as they are."""
+        sums = module.clipped_sums
+
+        def mutant(rows, centers, labels, squared, limits, *rest, **more):
+            return sums(rows, centers, labels, squared, limits * 1e6, *rest, **more)
+
+        monkeypatch.setattr(module, "clipped_sums", mutant)
+
+    return plant
+
+
+def _no_moment_clip(monkeypatch):
+    """The second moment takes rows as long as they are."""
+    monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, limit, squares: rows)
+
+
+def _uncapped_errors(monkeypatch):
+    """Squared distances are not capped."""
+    errors = _lloyd.square_sums
+
+    def mutant(labels, squared, cap, n_labels, units):
+        _, scale = errors(labels, squared, cap, n_labels, units)
+        steps = np.bincount(labels, np.floor(squared / cap * scale), minlength=n_labels)
+        return steps.astype(np.int64), scale
+
+    monkeypatch.setattr(_lloyd, "square_sums", mutant)
+
+
+def _early_stop(monkeypatch):
+    """Whether the steps go on depends on the true number of rows."""
+    step = _lloyd._step
+
+    def mutant(walk, state, number, last):
+        step(walk, state, number, last)
+        return walk.rows.n_rows % 2 == 0
+
+    monkeypatch.setattr(_lloyd, "_step", mutant)
+
+
+def _raw_radius(monkeypatch):
+    """The clip radius follows the true number of rows, if only by a hair."""
+    radius = _lloyd._clip_radius
+
+    def mutant(walk, squared, rho):
+        found, gain = radius(walk, squared, rho)
+        return found * (1 + 1e-9 * walk.rows.n_rows), gain
+
+    monkeypatch.setattr(_lloyd, "_clip_radius", mutant)
+
+
+def _weak(entry):
+    def plant(monkeypatch):
+        """The noise of a release is for a sensitivity 1.25 times too small."""
+        release = PrivacySession.gaussian
+
+        def mutant(self, name, value, *, sensitivity, **rest):
+            if name == entry:
+                sensitivity = np.asarray(sensitivity) / 1.25
+            return release(self, name, value, sensitivity=sensitivity, **rest)
+
+        monkeypatch.setattr(PrivacySession, "gaussian", mutant)
+
+    return plant
+
+
+def _weak_cells(monkeypatch):
+    """The noise of the cells is for a sensitivity 1.25 times too small."""
+    release = PrivacySession.sparse_histogram
+
+    def mutant(self, *args, sensitivity, **rest):
+        return release(self, *args, sensitivity=sensitivity / 1.25, **rest)
+
+    monkeypatch.setattr(PrivacySession, "sparse_histogram", mutant)
+
+
+def _no_joint_factor(monkeypatch):
+    """The count rides along with the sum for nothing."""
+    monkeypatch.setattr(_centering, "_JOINT", 1.0)
+
+
+WEAK = ["sum and count", "radius", "second moment", "cell means", "lloyd distances",
+        "lloyd errors", "lloyd counts", "lloyd sums"]
+MUTANTS = {
+    "threshold from true n": _raw_threshold, "depth from true n": _raw_depth,
+    "size from true n": _raw_size, "true mean": _raw_origin,
+    "no clip in the cells": _no_clip(_coreset), "no clip in a step": _no_clip(_lloyd),
+    "no clip in the moment": _no_moment_clip, "errors not capped": _uncapped_errors,
+    "early stop": _early_stop, "radius from true n": _raw_radius, "weak cells": _weak_cells,
+    "no joint factor": _no_joint_factor, **{f"weak {name}": _weak(name) for name in WEAK},
+}
+
+
+def _mutant_pairs():
+    """Pairs on which every release is made and comes near its claim."""
+    X, centers = separated(3000, 4, 3, 1)
+    for seed in range(4):
+        case = Case(X, 3, 4.0, seed=seed)
+        for new in (np.full(4, 1e3), np.full(4, -1e3), centers[0] * 1.3):
+            yield case, replace(case, X=np.insert(X, 0, new, axis=0))
+
+
+def _violations(pairs, units):
+    for known, present in pairs:
+        try:
+            yield from replay(known, present, units).violations
+        except PlanError as error:
+            yield str(error)
+
+
+def test_the_pairs_for_the_mutants_are_fine_as_they_are():
+    units = np.insert(np.arange(3000), 0, -1)
+    assert list(_violations(_mutant_pairs(), units)) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_caught(name, monkeypatch):
+    MUTANTS[name](monkeypatch)
+    assert any(_violations(_mutant_pairs(), np.insert(np.arange(3000), 0, -1)))
+
+
+def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
+    X, _ = separated(600, 3, 2, 0)
+    case = Case(X, 2, 4.0, np.arange(600) // 3)
+    bigger = replace(case, X=np.insert(X, 600, X[:3], axis=0),
+                     groups=np.append(case.groups, [900, 900, 900]))
+    units = np.append(np.arange(200), -1)
+    assert list(_violations([(case, bigger)], units)) == []
+    init = Units.__init__
+
+    def mutant(self, n_rows, groups=None):
+        init(self, n_rows, groups)
+        self.weights = np.full(n_rows, self.scale)
+
+    monkeypatch.setattr(Units, "__init__", mutant)
+    assert any(_violations([(case, bigger)], units))
+
+
+def test_a_share_above_its_cap_is_refused(monkeypatch):
+    release = _engine.principal_axes
+    monkeypatch.setattr(_engine, "principal_axes",
+                        lambda *args: release(*args[:-1], args[-1] * 2))  # the share of the cells
+    with pytest.raises(PlanError):
+        Case(separated(2000, 20, 3, 0)[0], 3).fit()
+
+
+# --- money ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 10, 11, 100])
+@pytest.mark.parametrize("known", [True, False])
+def test_entries_sum_to_at_most_the_budget(d, known):
+    for rho in (0.01922, 1 / 3, 7e-7, 123.456):
+        entries = engine_entries(rho, d, bounds_known=known)
+        total = sum(Fraction(entry.rho) for entry in entries)
+        assert Fraction(rho) * (1 - Fraction(1, 10**9)) < total <= Fraction(rho)
+        assert all(entry.mechanism == "gaussian" and entry.cap <= rho for entry in entries)
+    named = engine_entries(1.0, d, bounds_known=known, prefix="core ")
+    assert all(entry.name.startswith("core ") for entry in named)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(0, 2, 3), (3, 1, 5), (300, 12, 4), (5000, 5, 6)])
+def test_a_fit_spends_its_plan_and_no_more(n, d, k):
+    for epsilon in (1e-3, 1.0, 100.0):
+        case = Case(separated(max(n, 1), d, k, 0)[0][:n], k, epsilon)
+        session = case.session()
+        case.fit(session)
+        assert session.plan.rho * (1 - 1e-9) <= session.spent <= session.plan.rho
+
+
+def test_later_entries_of_a_plan_keep_their_shares():
+    X = separated(3000, 5, 3, 0)[0]
+    for paths in ((), ("a",)):
+        entries = tuple(replace(entry, paths=paths) for entry in
+                        engine_entries(0.02, 5, bounds_known=True, prefix="core "))
+        later = PlanEntry("later", "gaussian", 0.05, paths=paths)
+        other = PlanEntry("other path", "gaussian", 0.01, paths=("b",))
+        first = PlanEntry("first", "gaussian", 0.004)
+        plan = PrivacyPlan(PrivacyBudget(rho=0.1, delta=1e-6), (first, *entries, other, later))
+        with pytest.warns(SeededNoiseWarning):
+            session = PrivacySession(plan, random_state=0)
+        fit_engine(session, X, Units(3000), Domain.from_bounds(1.0, 5), 3, prefix="core ")
+        assert session.remaining("later") >= 0.05 and session.remaining() < 0.0601
+        session.gaussian("later", 7, sensitivity=1.0, rho=0.05)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 19])
+@pytest.mark.parametrize("d", [1, 2, 5, 12])
+def test_hardly_any_data_gives_a_valid_answer(n, d):
+    X = np.random.default_rng(n + d).normal(size=(n, d))
+    for epsilon, bounds in ((0.01, 2.0), (1.0, (-1.0, 3.0)), (1.0, None), (1000.0, 2.0)):
+        result = Case(X, 4, epsilon, bounds=bounds, seed=n).fit()
+        assert result.centers.shape == (4, d) and result.weights.shape == (4,)
+        assert np.isfinite(result.centers).all() and np.isfinite(result.weights).all()
+        assert 0 < result.radius < np.inf
+        if bounds == 2.0:
+            assert (np.linalg.norm(result.centers, axis=1) <= 2.0 + 1e-9).all()
+        if isinstance(bounds, tuple):
+            assert (result.centers >= -1).all() and (result.centers <= 3).all()
+
+
+def test_status_says_what_was_not_found():
+    nothing = np.zeros((0, 3))
+    assert Case(nothing, 3, bounds=None).fit().status.startswith("no bound found")
+    assert Case(np.zeros((5, 20)), 3, epsilon=0.01).fit().status.startswith("too few rows")
+    assert Case(separated(3000, 3, 3, 0)[0], 3).fit().status == "ok"
+
+
+QUALITY = {(10, 5): 1.003, (50, 10): 1.01, (100, 10): 1.015, (50, 20): 1.04, (2, 10): 1.005}
+
+
+@pytest.mark.parametrize(("d", "k"), QUALITY)
+def test_separated_clusters_are_found(d, k):
+    """epsilon=1, n=1e4: measured medians 1.0003, 1.0034, 1.0067, 1.017, 1.0006."""
+    X, truth = separated(10_000, d, k, 5)
+    best = KMeans(k, init=truth, n_init=1).fit(X).inertia_
+    ratios = [cost(X, Case(X, k, seed=seed).fit().centers) / best for seed in range(3)]
+    assert np.median(ratios) < QUALITY[d, k]
+
+
+def test_the_loss_vanishes_with_more_data():
+    loss = []
+    for n in (2_000, 20_000, 200_000):
+        X, truth = separated(n, 5, 5, 2)
+        best = KMeans(5, init=truth, n_init=1).fit(X).inertia_
+        loss.append(cost(X, Case(X, 5, seed=1).fit().centers) / best - 1)
+    assert loss[0] > loss[1] > loss[2] and loss[2] < 1e-5
+
+
+def test_the_kalman_update_earns_its_keep(monkeypatch):
+    """Taking each noisy mean as it comes loses clearly where there is much noise."""
+    X, truth = separated(10_000, 100, 20, 4)
+    best = KMeans(20, init=truth, n_init=1).fit(X).inertia_
+    case = Case(X, 20, seed=3)
+    ours = cost(X, case.fit().centers) / best - 1
+    update = _lloyd._update
+
+    def plain(state, sums, sums_sd, radius, gain, **options):
+        centers = state.centers
+        answer = update(state, sums, sums_sd, radius, gain, **options)
+        state.centers = centers + sums / (gain * np.maximum(state.count, 1.0))[:, None]
+        return answer
+
+    monkeypatch.setattr(_lloyd, "_update", plain)
+    assert 1.5 * ours < cost(X, case.fit().centers) / best - 1
+
+
+def test_a_loose_bound_costs_little():
+    X, truth = separated(10_000, 10, 5, 6)
+    best = KMeans(5, init=truth, n_init=1).fit(X).inertia_
+    for bounds in (10.0, (-30.0, 20.0), None):
+        assert cost(X, Case(X, 5, bounds=bounds, seed=2).fit().centers) / best < 1.01
+
+
+def test_groups_are_protected_as_a_whole_and_still_clustered():
+    X, truth = separated(40_000, 4, 4, 8)
+    best = KMeans(4, init=truth, n_init=1).fit(X).inertia_
+    result = Case(X, 4, groups=np.arange(40_000) // 4, seed=1).fit()
+    assert cost(X, result.centers) / best < 1.02
+    assert abs(result.weights.sum() - 10_000) < 1_000  # weights are in units
+
+
+@pytest.mark.parametrize("kind", ["constant", "two values", "outside", "huge", "tiny"])
+def test_odd_data(kind):
+    rng = np.random.default_rng(0)
+    X = {"constant": np.full((3000, 3), 0.25),
+         "two values": np.repeat([[0.5, 0, 0], [-0.5, 0, 0]], 1500, axis=0),
+         "outside": 50 + rng.normal(size=(3000, 3)),
+         "huge": 1e200 * rng.normal(size=(3000, 3)),
+         "tiny": 1e-200 * rng.normal(size=(3000, 3))}[kind]
+    for bounds in (1.0, None):
+        assert np.isfinite(Case(X, 3, bounds=bounds).fit().centers).all()
+    if kind == "constant":
+        assert cost(X, Case(X, 3).fit().centers) / 3000 < 1e-3

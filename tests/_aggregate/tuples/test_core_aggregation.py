@@ -1,0 +1,262 @@
+"""Aggregation of k-tuples, of which one may be replaced."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.friendly.core import match_gamma
+from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._aggregate.tuples.core_aggregation import (
+    aggregate_tuples,
+    matched_distances,
+    radii,
+    search_steps,
+    tuple_entries,
+    tuples_needed,
+)
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def session_of(rho=4.0, delta=1e-6, random_state=0):
+    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple_entries(rho, delta))
+    return PrivacySession(plan, random_state=random_state)
+
+
+def make_tuples(rng, t=80, k=4, d=2, spread=0.01):
+    """Random orders of noisy copies of k far centres."""
+    centers = np.stack([np.cos(np.arange(k) * 2 * np.pi / k), np.sin(np.arange(k) * 2 * np.pi / k)],
+                       axis=1) * 0.8
+    centers = np.hstack([centers, np.zeros((k, d - 2))])
+    tuples = np.stack([rng.permutation(centers) for _ in range(t)])
+    return tuples + spread * rng.normal(size=tuples.shape), centers
+
+
+def unordered_error(found, centers):
+    return max(np.linalg.norm(found - c, axis=1).min() for c in centers)
+
+
+def test_the_average_finds_the_centres_in_any_order():
+    tuples, centers = make_tuples(np.random.default_rng(0))
+    found = aggregate_tuples(session_of(), tuples, 1.0)
+    assert found.shape == centers.shape and unordered_error(found, centers) < 0.05
+
+
+def test_strange_and_null_tuples_do_not_move_it():
+    rng = np.random.default_rng(1)
+    tuples, centers = make_tuples(rng)
+    tuples[:6] = np.nan
+    tuples[6:12] = rng.uniform(-1, 1, size=(6, 4, 2))
+    tuples[12] = 0.3  # all centres coincide: a friend of nobody
+    found = aggregate_tuples(session_of(), tuples, 1.0)
+    assert unordered_error(found, centers) < 0.05
+
+
+@pytest.mark.parametrize("tuples", [
+    np.full((60, 3, 2), np.nan),
+    np.random.default_rng(2).uniform(-1, 1, size=(60, 3, 2)),
+    np.zeros((60, 3, 2)),
+])
+def test_without_agreement_there_is_no_answer(tuples):
+    assert aggregate_tuples(session_of(), tuples, 1.0) is None
+
+
+def test_two_competing_solutions_give_none_rather_than_a_wrong_one():
+    rng = np.random.default_rng(3)
+    one, _ = make_tuples(rng, t=40)
+    other = one @ np.array([[np.cos(0.8), -np.sin(0.8)], [np.sin(0.8), np.cos(0.8)]])
+    for seed in range(20):
+        both = np.concatenate([one, other])
+        assert aggregate_tuples(session_of(random_state=seed), both, 1.0) is None
+
+
+def test_public_limits_are_checked():
+    tuples, _ = make_tuples(np.random.default_rng(4))
+    with pytest.raises(ValueError, match="n_tuples"):
+        aggregate_tuples(session_of(), tuples[:1], 1.0)
+    for gamma in (0.0, 0.2000001, 0.25, -1.0):
+        with pytest.raises(ValueError, match="gamma"):
+            aggregate_tuples(session_of(), tuples, 1.0, gamma=gamma)
+
+
+def test_entries_cost_what_they_are_given():
+    for rho in (0.01, 1.0, 7.3):
+        entries = tuple_entries(rho, 1e-6)
+        assert sum(entry.rho for entry in entries) <= rho * (1 + 1e-12)
+        assert sum(entry.delta for entry in entries) <= 1e-6
+
+
+def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
+    grid = radii(3.0)
+    assert grid[0] == pytest.approx(3e-4) and grid[-1] >= 6.0
+    session = session_of()
+    tuples, _ = make_tuples(np.random.default_rng(5))
+    with tape(Tape()) as recording:
+        aggregate_tuples(session_of(), tuples, 1.0)
+    searches = [event for event in recording.events if event.entry == "tuples/radius"]
+    assert len(searches) <= search_steps(len(grid)) == session.plan["tuples/radius"].uses
+
+
+def test_number_of_tuples_against_the_table_of_the_exact_formula():
+    """Filter with rho 0.7 and delta 9e-9 or 9e-7 of its own: the published table within 2 %."""
+    share = _tuples.TupleShares()
+    for rho, delta, friends, expected in ((0.7, 9e-7, 1.0, 138), (0.7, 9e-9, 0.9, 272),
+                                          (0.35, 9e-7, 0.9, 458), (0.07, 9e-9, 1.0, 1872)):
+        t = tuples_needed(rho / share.core, delta / share.core_delta, friends=friends)
+        assert t == pytest.approx(expected, rel=0.02) and t % 2 == 0
+    assert tuples_needed(0.01, 1e-6, most=1000) is None
+
+
+def test_distances_are_pure_functions_of_the_pair(monkeypatch):
+    rng = np.random.default_rng(6)
+    tuples, _ = make_tuples(rng, t=50, spread=0.2)
+    distances = matched_distances(tuples, 0.2)
+    monkeypatch.setattr(_tuples, "_PAIR_ENTRIES", 1)
+    assert np.array_equal(matched_distances(tuples, 0.2), distances)
+    order = rng.permutation(50)
+    assert np.array_equal(matched_distances(tuples[order], 0.2), distances[np.ix_(order, order)])
+    finite = np.isfinite(distances)
+    assert 0 < finite.sum() < distances.size and np.array_equal(finite, finite.T)
+
+
+def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
+    """3.8: a common friend gives |X - pi(Y)| <= 2 R; two references differ by one permutation."""
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        tuples, _ = make_tuples(rng, t=12, spread=0.02)
+        distances = matched_distances(tuples, 0.2)
+        reach = distances[0].max()  # everybody is a friend of the first
+        places = match_gamma(tuples[:1], tuples, 0.2)[1][0]
+        aligned = np.take_along_axis(tuples, places[:, :, None], axis=1)
+        flat = aligned.reshape(12, -1)
+        spread = np.linalg.norm(flat[:, None] - flat[None], axis=2)
+        assert spread.max() <= 2 * reach
+        other = match_gamma(tuples[3:4], tuples, 0.2)[1][0]
+        again = np.take_along_axis(tuples, other[:, :, None], axis=1)
+        turn = [np.flatnonzero((aligned[0] == point).all(axis=1))[0] for point in again[0]]
+        assert np.array_equal(aligned[:, turn], again)
+
+
+def replace_pairs(rng, n_pairs):
+    """A database of tuples, and the same with one of them replaced: near, far, null, merged."""
+    for i in range(n_pairs):
+        tuples, _ = make_tuples(rng, t=int(rng.integers(30, 60)), k=int(rng.integers(1, 5)),
+                                spread=rng.choice([0.002, 0.02, 0.1]))
+        other, b = tuples.copy(), rng.integers(len(tuples))
+        new = (rng.uniform(-1, 1, size=tuples[0].shape), np.nan, 0.1, tuples[0][::-1],
+               tuples[b] + 0.05)[i % 5]
+        other[b] = new
+        yield (tuples, other) if rng.random() < 0.5 else (other, tuples)
+
+
+def audit(n_pairs=150, seed=8):
+    """Replays of replaced tuples: violations, and how many pairs ran into a failure event."""
+    rng, violations, voided = np.random.default_rng(seed), [], 0
+    for i, (before, after) in enumerate(replace_pairs(rng, n_pairs)):
+        with tape(Tape()) as recording:
+            aggregate_tuples(session_of(rho=8.0, random_state=i), before, 1.0)
+        with tape(Replay(recording.events, np.arange(len(before)))) as replay:
+            aggregate_tuples(session_of(rho=8.0, random_state=i), after, 1.0)
+        replay.finish()
+        if replay.voided:
+            voided += 1
+        else:
+            violations += replay.violations
+    return violations, voided
+
+
+def test_replacing_a_tuple_stays_within_every_claim():
+    violations, voided = audit()
+    assert violations == [] and voided <= 2
+
+
+@pytest.mark.parametrize("mutant", [
+    "search noise for one pair", "noise for adding a tuple", "radius, not diameter",
+    "first tuple of all", "own scale"])
+def test_broken_aggregators_are_caught(mutant, monkeypatch):
+    """Errors of the published algorithms, and others; the audit must see each of them."""
+    session = PrivacySession
+    original = session.gaussian
+
+    def changed(self, entry, value, *, sensitivity, **options):
+        if entry == "tuples/radius" and mutant == "search noise for one pair":
+            sensitivity = 2.0
+        if entry == "tuples/average" and mutant == "radius, not diameter":
+            sensitivity = np.asarray(sensitivity) / 16
+        if entry == "tuples/average" and mutant == "own scale":
+            sensitivity = np.asarray(sensitivity) * (1 + 1e-3 * float(np.abs(value[:1]).sum() % 7))
+        return original(self, entry, value, sensitivity=sensitivity, **options)
+
+    monkeypatch.setattr(session, "gaussian", changed)
+    if mutant == "noise for adding a tuple":
+        known = session.unit_filter
+
+        def filtered(self, entry, scores, *, sensitivity, sigma, **options):
+            return known(self, entry, scores, sensitivity=1.0, sigma=sigma / 2, **options)
+
+        monkeypatch.setattr(session, "unit_filter", filtered)
+    if mutant == "first tuple of all":
+        monkeypatch.setattr(_tuples, "_aligned", lambda core, rng: core)
+    violations, _ = audit(60)
+    assert violations
+
+
+def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
+    """Neighbours in the chain match at sin(30/k) / sin(150/k) degrees, always above 1/5."""
+    for k, ratio in ((3, 0.22668), (10, 0.20221)):
+        angle = np.arange(k) * 2 * np.pi / k
+        turn = 2 * np.pi / k / 6
+        chain = [np.stack([np.cos(angle + i * turn), np.sin(angle + i * turn)], axis=1)
+                 for i in range(7)]
+        for one, two in zip(chain[:-1], chain[1:], strict=True):
+            assert not match_gamma(one[None], two[None], 0.2)[0][0, 0]
+            assert match_gamma(one[None], two[None], ratio * 1.001)[0][0, 0]
+            assert not match_gamma(one[None], two[None], ratio * 0.999)[0][0, 0]
+        places = np.arange(k)
+        for i in (0, 2, 4):  # over two steps each time: once round, shifted by one
+            step = match_gamma(chain[i][None], chain[i + 2][None], 1.0)[1][0, 0]
+            places = step[places]
+        assert np.array_equal(np.sort(places), np.arange(k))
+        shift = np.linalg.norm(chain[6][places] - chain[0], axis=1)
+        assert (shift > 0.1).all()
+
+
+def test_how_far_balls_must_be_for_tuples_to_match():
+    """4.6: centres Delta radii apart, points at opposite ends of their balls."""
+    for separation, ratio, expected in ((16.0, 1 / 7, False), (16.01, 1 / 7, True),
+                                        (12.0, 1 / 5, False), (12.01, 1 / 5, True)):
+        one = np.array([[1.0], [1.0 + separation]])
+        two = np.array([[-1.0], [separation - 1.0]])
+        assert match_gamma(one[None], two[None], ratio)[0][0, 0] == expected
+
+
+def client_session(random_state=0):
+    entries = tuple_entries(8.0, 1e-6, neighbours="add_remove")
+    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries),
+                          random_state=random_state)
+
+
+def test_clients_come_and_go():
+    tuples, centers = make_tuples(np.random.default_rng(9))
+    found = aggregate_tuples(client_session(), tuples, 1.0, neighbours="add_remove")
+    assert unordered_error(found, centers) < 0.05
+    for few in (tuples[:0], tuples[:1], tuples[:3]):
+        assert aggregate_tuples(client_session(), few, 1.0, neighbours="add_remove") is None
+
+
+def test_the_share_of_strangers_moves_by_less_than_two():
+    """7.1.9, and nearly by two: one that is nobody's friend joins friends only."""
+    steps, (friends, sensitivity) = 2.0**20, _tuples._private_score(0, 50)
+    joined, _ = _tuples._private_score(2 * 50, 51)
+    assert 1.7 < (joined - friends) / steps < 2 and sensitivity == 2 * steps + 1
+    rng = np.random.default_rng(10)
+    for _ in range(200):
+        t = int(rng.integers(1, 30))
+        friend = rng.random((t + 1, t + 1)) < rng.random()
+        friend = np.triu(friend, 1) | np.triu(friend, 1).T
+        strangers = [int((~friend[:n, :n]).sum()) - n for n in (t, t + 1)]
+        one, two = (_tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1),
+                                                                   strict=True))
+        assert abs(one - two) <= sensitivity

@@ -1,0 +1,450 @@
+"""Every aggregator and sampling mode: replays of neighbours, sharp pairs, broken copies."""
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dp._aggregate.shared.blocks import copied_rows
+from sklearn_dp._aggregate.tuples import (
+    box_means as _box_mean,
+)
+from sklearn_dp._aggregate.tuples import (
+    core_aggregation as _tuples,
+)
+from sklearn_dp._aggregate.tuples import (
+    far_balls as _partition,
+)
+from sklearn_dp._aggregate.tuples import (
+    stage as _tuple_stage,
+)
+from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._step import Step
+from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp.audit._claims import check_claims
+from sklearn_dp.audit._noise_law import noise_problems
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+MODES = [("friendly_core", "disjoint", "replace"), ("friendly_core", "disjoint", "add_remove"),
+         ("friendly_core", "with_replacement", "replace"), ("k_averages", "disjoint", "replace"),
+         ("k_averages", "with_replacement", "replace"), ("noisy_centers", "disjoint", "replace"),
+         ("noisy_centers", "with_replacement", "replace")]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """A grid of 200 cells: draws from thousands take their time and prove nothing more."""
+    monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 0.01)
+
+
+@functools.cache
+def stage_of(aggregator, sampling="disjoint", neighbours="replace", k=2):
+    """Large budgets, so that few tuples will do; what is audited does not depend on them."""
+    if aggregator == "friendly_core" and sampling == "disjoint":
+        return TupleStage(8.0, 0.01, k, 2, aggregator, 60, neighbours=neighbours)
+    rho, delta = (5.0, 0.3) if aggregator == "friendly_core" else (20.0, 0.1)
+    stage = TupleStage(rho, delta, k, 2, aggregator, "auto", sampling, separation=7.0)
+    if aggregator == "friendly_core":
+        return dataclasses.replace(stage, n_tuples=stage.size)
+    return dataclasses.replace(stage, n_tuples=_partition.least_tuples(*stage.inner))
+
+
+def run(stage, tuples, seed, recorder=None):
+    plan = PrivacyPlan(PrivacyBudget(rho=1.01 * stage.rho, delta=stage.delta), stage.entries())
+    with tape(recorder or Tape()) as recording:
+        session = PrivacySession(plan, random_state=seed)
+        found = stage.run(session, tuples, 1.0)
+    return found, recording, session
+
+
+def database(rng, t, k=2, spread=0.01):
+    angle = 2 * np.pi * np.arange(k) / k + rng.uniform(0, 6)
+    centers = 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    tuples = centers + spread * rng.normal(size=(t, k, 2))
+    return np.array([rng.permutation(each) for each in tuples]).reshape(t, k, 2)
+
+
+def strange_tuple(rng, tuples, kind):
+    one = tuples[rng.integers(len(tuples))]
+    return (rng.uniform(-0.7, 0.7, size=one.shape), np.full(one.shape, np.nan),
+            np.zeros(one.shape), one[::-1].copy(), 1.15 * one, -one, 0.9 * one)[kind % 7]
+
+
+def proposal_of(stage, seed):
+    """The tuple that the test of this seed proposes first: the most delicate one."""
+    if stage.kind == "friendly_core":
+        return 0
+    constants = stage._constants(stage.size)
+    session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), stage.entries()),
+                             random_state=seed)
+    step = session.step("tuples", epsilon=stage.cost[0], delta=stage.cost[1])
+    return int(step.sample(stage.size, constants.m)[0])
+
+
+def pairs(stage, rng, n_pairs):
+    """Neighbouring databases, each with the map of their tuples."""
+    for i in range(n_pairs):
+        t = stage.size
+        if stage.neighbours == "add_remove":
+            t = int(rng.integers(0, 70))
+        tuples = database(rng, t, stage.n_clusters, rng.choice([0.001, 0.01, 0.05]))
+        if stage.neighbours == "add_remove":
+            new = strange_tuple(rng, tuples if t else database(rng, 1, stage.n_clusters), i)
+            more, known = np.concatenate([tuples, new[None]]), np.arange(t)
+            yield (i, tuples, more, np.append(known, -1)) if i % 2 else (i, more, tuples, known)
+            continue
+        place = proposal_of(stage, i) if i % 2 else int(rng.integers(t))
+        other = tuples.copy()
+        other[place] = strange_tuple(rng, tuples, i)
+        yield (i, tuples, other, np.arange(t)) if i % 4 < 2 else (i, other, tuples, np.arange(t))
+
+
+def audit(stage, n_pairs, seed=0):
+    """Violations of replays, pairs that ran into the failure probability, and answers."""
+    violations, voided, answers = [], 0, 0
+    for i, before, after, units in pairs(stage, np.random.default_rng(seed), n_pairs):
+        found, recording, session = run(stage, before, i)
+        violations += check_claims(recording.events, session.plan, session.report())
+        again, replay, _ = run(stage, after, i, Replay(recording.events, units))
+        replay.finish()
+        if replay.voided:
+            voided += 1
+            continue
+        violations += replay.violations
+        answers += found is not None
+        if not _equal(found, again):
+            violations.append("the results differ")
+    return violations, voided, answers
+
+
+def _equal(one, two):
+    return one is two or (one is not None and two is not None and np.array_equal(one, two))
+
+
+@pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
+def test_replays_of_neighbouring_databases(aggregator, sampling, neighbours, n_pairs=42):
+    violations, voided, answers = audit(stage_of(aggregator, sampling, neighbours), n_pairs)
+    assert violations == [] and voided <= n_pairs // 4 and answers >= n_pairs // 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
+def test_replays_of_300_neighbouring_databases(aggregator, sampling, neighbours):
+    for k in (2, 3):
+        violations, voided, answers = audit(stage_of(aggregator, sampling, neighbours, k), 400,
+                                            seed=k)
+        assert violations == [] and voided < 100 and answers > 100
+
+
+def extreme_pair(stage, seed):
+    """k = 2: the proposal as far out as it may be, and as far in, about tuples at one place."""
+    t, place = stage.size, proposal_of(stage, seed)
+    center = np.array([[0.5, 0.0], [-0.5, 0.0]])
+    tuples = np.repeat(center[None], t, axis=0)
+    other, reach = tuples.copy(), (2 / 7.0) * (1 - 1e-5)
+    tuples[place], other[place] = center / (1 - reach), center / (1 + reach)
+    return tuples, other
+
+
+def extreme_audit(seeds=range(12)):
+    stage, violations, ratios = stage_of("noisy_centers"), [], []
+    for seed in seeds:
+        before, after = extreme_pair(stage, seed)
+        found, recording, _ = run(stage, before, seed)
+        again, replay, _ = run(stage, after, seed, Replay(recording.events, np.arange(stage.size)))
+        replay.finish()
+        if found is None or replay.voided:
+            continue
+        violations += replay.violations + ([] if _equal(found, again) else ["results differ"])
+        ratios.append(replay.ratios["tuples"])
+    return violations, ratios
+
+
+def test_the_claims_are_sharp():
+    """ln M moves by all that is claimed: no smaller sensitivity would do."""
+    violations, ratios = extreme_audit()
+    assert violations == [] and len(ratios) >= 6
+    assert max(ratios) == pytest.approx(1.0, abs=1e-3)
+
+
+# -- accounting -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0])
+def test_amplification_is_the_mean_over_the_number_of_copies(rate, epsilon):
+    delta, copies = 1e-9, np.arange(200)
+    chance = stats.poisson.pmf(copies, rate)
+    cost, total = amplified(epsilon, delta, rate)
+    with np.errstate(over="ignore"):
+        growth = np.where(chance > 0, np.exp(np.minimum(copies * epsilon, 700)), 0.0)
+    assert cost == pytest.approx(math.log(chance @ growth), rel=1e-6)
+    group = delta * (growth - 1) / math.expm1(epsilon)
+    assert total == pytest.approx(chance @ group, rel=1e-6)
+    # The other way round: weights proportional to p_N exp(-N epsilon).
+    weight = chance / growth.clip(1)
+    assert -math.log(weight.sum()) <= cost and (weight @ group) / weight.sum() <= total
+    inner = before_sampling(cost, total, rate)
+    assert inner[0] <= epsilon and inner[0] == pytest.approx(epsilon, rel=1e-6)
+    assert amplified(*inner, rate)[0] <= cost and amplified(*inner, rate)[1] <= total
+
+
+def test_copies_follow_the_poisson_law_and_belong_to_their_unit():
+    """Chi-square tests on 50 000 units, alarm 1e-6 each; a rate that is off by 5 % is found."""
+    rng = np.random.default_rng(0)
+    draws = rng.integers(2**64, size=50_000, dtype=np.uint64)
+    rows = copied_rows(draws, 20, 0.5)
+    copies = np.bincount(np.bincount(np.concatenate(rows), minlength=len(draws)), minlength=5)[:5]
+    expected = len(draws) * stats.poisson.pmf(np.arange(5), 0.5)
+    expected[4] = len(draws) - expected[:4].sum()
+    copies[4] = len(draws) - copies[:4].sum()
+    assert stats.chisquare(copies, expected).pvalue > 1e-6
+    sizes = np.array([len(part) for part in rows])
+    assert stats.chisquare(sizes).pvalue > 1e-6
+    more = copied_rows(np.append(draws, np.uint64(2**64 - 2**40)), 20, 0.5)
+    for old, new in zip(rows, more, strict=True):
+        assert np.array_equal(np.sort(old), np.sort(new[new < len(draws)]))
+    added = sum(np.count_nonzero(new == len(draws)) for new in more)
+    assert added >= 1
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.5, 5.0, 400.0])
+def test_a_stage_costs_what_it_may(rho):
+    for aggregator in ("friendly_core", "k_averages", "noisy_centers"):
+        for sampling in ("disjoint", "with_replacement"):
+            stage = TupleStage(rho, 1e-6, 3, 2, aggregator, 100, sampling)
+            entries = stage.entries()
+            assert sum(entry.rho for entry in entries) <= rho
+            assert sum(entry.delta for entry in entries) <= 1e-6
+            if sampling == "with_replacement":
+                epsilon, delta = amplified(*stage.inner, 0.5)
+                assert epsilon <= stage.cost[0] and delta <= stage.cost[1]
+
+
+def test_the_public_rule(monkeypatch):
+    monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 1e-4)
+    kinds = {t: TupleStage(2.0, 1e-6, 2, 1, "auto", t).kind for t in (100, 5000, 6000, 10**6)}
+    assert kinds == {100: "friendly_core", 5000: "friendly_core", 6000: "noisy_centers",
+                     10**6: "k_averages"}
+    assert TupleStage(1e-4, 1e-6, 2, 1, "auto", 6000).kind == "friendly_core"
+    assert TupleStage(1e-3, 1e-6, 2, 1).size == 0
+    least = TupleStage(1.0, 1e-6, 2, 1, "noisy_centers").size
+    assert TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least).check() is None
+    with pytest.raises(ValueError, match="n_tuples must be at least"):
+        TupleStage(1.0, 1e-6, 2, 1, "noisy_centers", least // 2).check()
+    with pytest.raises(ValueError, match="n_clusters"):
+        TupleStage(1.0, 1e-6, 1, 1, "k_averages").check()
+
+
+# -- broken copies ----------------------------------------------------------------------------
+
+
+def _patched_step(method, change):
+    def plant(patch):
+        original = getattr(Step, method)
+        patch.setattr(Step, method, lambda self, *a, **o: change(original, self, *a, **o))
+
+    return plant
+
+
+def _proposals_for_one(original, self, value, *, sensitivity, own=False, **options):
+    return original(self, value, sensitivity=2.0**20 if own else sensitivity, own=own, **options)
+
+
+def _half(original, self, value, *, sensitivity, **options):
+    return original(self, value, sensitivity=np.asarray(sensitivity) / 2, **options)
+
+
+def _raw_sizes(original, self, value, **options):
+    noisy = original(self, value, **options)
+    return np.asarray(value) if np.size(value) == 1 and np.ndim(value) else noisy
+
+
+def _raw(original, self, value, **options):
+    original(self, value, **options)
+    return np.asarray(value)
+
+
+def _printed_scale(patch):
+    """E9: (2 / D) (1 + gamma) M, gamma noise of a scale that does not know M."""
+    def scale(step, reach, separation, epsilon, delta):
+        k = len(reach)
+        noise = step.laplace(np.zeros(k, dtype=int), sensitivity=k * 2**20, epsilon=epsilon)
+        gamma = 4 / (separation - 2) * (noise / 2**20 + k / epsilon * math.log(k / delta) + 1)
+        return 2 / separation * np.maximum(1 + gamma, 1) * reach
+
+    patch.setattr(_partition, "_noisy_scale", scale)
+
+
+def _first_of_all(patch):
+    def whole(session, step, centers, separation, ball, epsilon, delta):
+        return centers.copy()
+
+    patch.setattr(_partition, "noisy_centers", whole)
+
+
+def _order_of_the_tuple(patch):
+    patch.setattr(PrivacySession, "random_order", lambda self, points: np.arange(len(points)))
+
+
+def _true_ends(patch):
+    def segment(step, values, cell, ball, **options):
+        bounding_segment(step, values, cell, ball, **options)
+        low, high = np.min(values, initial=ball), np.max(values, initial=-ball)
+        return (low + high) / 2, float(max(abs(high - low), cell))
+
+    bounding_segment = _box_mean.bounding_segment
+    patch.setattr(_box_mean, "bounding_segment", segment)
+
+
+def _quorum_of_true_passes(patch):
+    def close(step, proposals, tuples, separation, constants, own=False):
+        bad = [_partition.unpartitioned(tuples, each, separation) for each in proposals]
+        passed = np.flatnonzero(np.array(bad) <= constants.passing)
+        return int(passed[0]) if len(passed) >= constants.quorum else None
+
+    patch.setattr(_partition, "close_tuples", close)
+
+
+def _sample_by_value(patch):
+    def test(step, tuples, separation, constants):
+        chosen = np.argsort(np.nan_to_num(tuples[:, 0, 0]), kind="stable")[:constants.m]
+        index = _partition.close_tuples(step, tuples[chosen], tuples, separation, constants, True)
+        return None if index is None else tuples[chosen[index]]
+
+    patch.setattr(_partition, "test_partition", test)
+
+
+def _distances_of_tuple_zero(patch):
+    original = _tuples.matched_distances
+
+    def distances(tuples, gamma):
+        found = original(tuples, gamma)
+        return np.where(np.isfinite(found[:1]), found, np.inf)
+
+    patch.setattr(_tuples, "matched_distances", distances)
+
+
+def _score_for_half(patch):
+    original = _tuples._private_score
+    patch.setattr(_tuples, "_private_score",
+                  lambda strangers, t: (original(strangers, t)[0], 2.0**20))
+
+
+def _public_number(patch):
+    patch.setattr(_tuples, "_private_core", lambda session, prefix, friends:
+                  _tuples._fixed_core(session, prefix, friends) if len(friends) > 1
+                  else np.zeros(len(friends), dtype=bool))
+
+
+def _slack_of_the_true_number(patch):
+    def search(session, entry, distances, grid, score=None):
+        apart = ~np.eye(len(distances), dtype=bool)
+        return float(np.max(distances[apart & np.isfinite(distances)], initial=0.01))
+
+    patch.setattr(_tuples, "_find_radius", search)
+
+
+FAULTS = {
+    "l_X: noise for one proposal": ("noisy_centers", _patched_step("laplace", _proposals_for_one)),
+    "E9: scale of noise from the data": ("noisy_centers", _printed_scale),
+    "first tuple published": ("noisy_centers", _first_of_all),
+    "order of the tuple kept": ("noisy_centers", _order_of_the_tuple),
+    "status from true counts": ("noisy_centers", _quorum_of_true_passes),
+    "proposals chosen by value": ("noisy_centers", _sample_by_value),
+    "centres without noise": ("noisy_centers", _patched_step("gaussian", _raw)),
+    "E18: size without noise": ("k_averages", _patched_step("laplace", _raw_sizes)),
+    "ends of the box without noise": ("k_averages", _true_ends),
+    "sums without noise": ("k_averages", _patched_step("gaussian", _raw)),
+    "order of the averages kept": ("k_averages", _order_of_the_tuple),
+    "friends of the first tuple only": ("friendly_core", _distances_of_tuple_zero),
+    "clients: sensitivity for half a client": ("clients", _score_for_half),
+    "clients: their number taken as public": ("clients", _public_number),
+    "clients: radius from the data": ("clients", _slack_of_the_true_number),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_seen_by_replays(name, monkeypatch):
+    aggregator, plant = FAULTS[name]
+    stage = stage_of("friendly_core", neighbours="add_remove") if aggregator == "clients" else \
+        stage_of(aggregator)
+    plant(monkeypatch)
+    try:
+        violations, voided, _ = audit(stage, 28)
+    except ValueError:  # shapes that no longer agree
+        return
+    assert violations or voided > 7
+
+
+@pytest.mark.parametrize(("fault", "plant"), [
+    ("ln M: half of its sensitivity", _patched_step("laplace", _half)),
+    ("centres: sensitivity of the first one", None)])
+def test_faults_are_seen_on_extreme_pairs(fault, plant, monkeypatch):
+    if plant is None:
+        def one(step, reach, separation, epsilon, delta):
+            return np.repeat(1.0, len(reach))
+
+        monkeypatch.setattr(_partition, "_noisy_scale", one)
+    else:
+        plant(monkeypatch)
+    assert extreme_audit(range(6))[0]
+
+
+def noise_found(seeds=range(120)):
+    """What the law tests say about the draws."""
+    stage = stage_of("noisy_centers")
+    rng = np.random.default_rng(9)
+    return noise_problems([run(stage, database(rng, stage.size), seed)[1].events
+                           for seed in seeds])
+
+
+def test_draws_follow_their_laws(monkeypatch):
+    assert noise_found() == []
+
+
+@pytest.mark.parametrize("law", ["rounded_laplace", "rounded_gaussian"])
+def test_less_noise_is_seen_by_laws(law, monkeypatch):
+    original = getattr(NoiseSource, law)
+    monkeypatch.setattr(NoiseSource, law, lambda self, scale, size=None: original(
+        self, np.asarray(scale) / 2, size))
+    assert noise_found()
+
+
+def test_coincident_balls_would_be_seen(monkeypatch):
+    """E31: with the degenerate rule left out, a tuple {p, p} proposes, and passes."""
+    tuples = np.array([[[0.0], [9.0]]] * 99 + [[[0.0], [0.0]]])
+
+    def lenient(tuples, proposal, separation):
+        gaps = _partition._gaps(proposal)
+        square = np.square(tuples[:, :, None, 0] - proposal[None, None, :, 0])
+        return int(np.count_nonzero(~((square <= gaps / separation**2).sum(axis=1) == 1)
+                                    .all(axis=1)))
+
+    assert lenient(tuples, tuples[-1], 7.0) < 100
+    assert _partition.unpartitioned(tuples, tuples[-1], 7.0) == 100
+
+
+def test_a_cost_without_amplification_would_be_seen(monkeypatch):
+    monkeypatch.setattr(_tuple_stage, "before_sampling", lambda epsilon, delta, rate:
+                        (2 * epsilon, delta))
+    stage = TupleStage(0.5, 1e-6, 3, 2, "noisy_centers", 100, "with_replacement")
+    assert amplified(*stage.inner, 0.5)[0] > stage.cost[0]
+
+
+def test_blocks_of_the_copies_do_not_depend_on_the_number_of_units():
+    draws = np.random.default_rng(1).integers(2**64, size=500, dtype=np.uint64)
+    few, many = copied_rows(draws[:499], 7, 0.5), copied_rows(draws, 7, 0.5)
+    def changed(one, two):
+        return sum(set(a) != set(b) - {499} for a, b in zip(one, two, strict=True))
+
+    assert changed(few, many) == 0
+    # A rate that knows the number of units would be seen.
+    assert changed(copied_rows(draws[:499], 7, 250 / 400), copied_rows(draws, 7, 250 / 500)) > 3
