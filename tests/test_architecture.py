@@ -361,7 +361,7 @@ LOOK_ALIKES = [
     ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),
     ("_privacy._noise", "import os\nb = os.urandom(8)"),
     ("_aggregate.shared.blocks", "import joblib\nimport threadpoolctl"),
-    ("_aggregate.kmeans.lloyd", "import numpy as np\ndef f(r: np.random.Generator):\n    r.random()"),
+    ("_aggregate.kmeans.lloyd", "import numpy\ndef f(r: numpy.random.Generator):\n    r.random()"),
     ("_aggregate.kmeans.lloyd", "def f(session):\n    return session.laplace('a', 0)"),
     ("_aggregate.kmeans.lloyd", "def f(model):\n    return model.random.shape"),
     ("_sklearn_compat", "from sklearn.base import _fit_context"),
