@@ -26,7 +26,7 @@ __all__ = ["TUPLE_LIMIT", "TupleShares", "aggregate_tuples", "tuple_entries", "t
 TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
 
-_PAIR_ENTRIES = 2**19  # of a tile of point distances: 4 MB
+_PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
 _SLACK = 0.25  # share of non-friends at which a radius still passes
 _RATIO = 1.5  # of neighbouring radii
 _LEAST_RADIUS = 1e-4  # of the public radius
@@ -119,18 +119,19 @@ def tuples_needed(rho, delta, *, friends=0.95, kept=0.9, most=2**20):
 def matched_distances(tuples, gamma):
     """Frobenius distances of all pairs of tuples after matching; inf where they do not match.
 
-    A pure function of each pair, in tiles of bounded memory. A pair is compared once, in the order
-    of its places in the database, which are public.
+    A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
+    are added in another order. So what is found for a pair is a function of these two tuples and
+    of their order alone, wherever the tiles end; and tiles have a public size.
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
-    step = max(1, _PAIR_ENTRIES // (max(t, 1) * k * k))
-    for start in range(0, t, step):
-        part, rest = slice(start, start + step), slice(start, t)
-        found = match_distances(tuples[part], tuples[rest], gamma)
-        distances[rest, part] = found.T
-        distances[part, rest] = found
-    return distances
+    step = max(1, math.isqrt(_PAIR_ENTRIES) // k)
+    for row in range(0, t, step):
+        for column in range(row, t, step):
+            one, other = slice(row, row + step), slice(column, column + step)
+            distances[one, other] = match_distances(tuples[one], tuples[other], gamma)
+    upper = np.triu(distances)
+    return upper + np.triu(distances, 1).T
 
 
 def _find_radius(session, entry, distances, grid, score=None):

@@ -116,9 +116,57 @@ def test_distances_are_pure_functions_of_the_pair(monkeypatch):
     monkeypatch.setattr(_tuples, "_PAIR_ENTRIES", 1)
     assert np.array_equal(matched_distances(tuples, 0.2), distances)
     order = rng.permutation(50)
-    assert np.array_equal(matched_distances(tuples[order], 0.2), distances[np.ix_(order, order)])
+    assert np.allclose(matched_distances(tuples[order], 0.2), distances[np.ix_(order, order)],
+                       rtol=1e-14)
+    some = np.sort(order[:30])  # bit for bit: the earlier one of a pair stays the earlier one
+    assert np.array_equal(matched_distances(tuples[some], 0.2), distances[np.ix_(some, some)])
     finite = np.isfinite(distances)
     assert 0 < finite.sum() < distances.size and np.array_equal(finite, finite.T)
+
+
+def two_sided():
+    """Two tuples whose distance depends on which of them comes first, and that distance, twice."""
+    centers = np.array([[0.6, 0.0], [-0.6, 0.3], [0.0, -0.7]])
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        one, other = centers, centers[rng.permutation(3)] + 0.03 * rng.normal(size=(3, 2))
+        there, back = (matched_distances(np.stack(pair), 0.2)[0, 1]
+                       for pair in ((one, other), (other, one)))
+        if there != back:
+            return (one, other, there, back) if there > back else (other, one, back, there)
+    raise AssertionError("no such tuples")
+
+
+def radius_between(small, large):
+    """A public radius with a test radius in [small, large), and the place of that."""
+    for place in range(5, len(radii(1.0))):
+        about = small / _tuples._SAFE / radii(1.0)[place]
+        for radius in about * (1 + np.arange(-40, 41) * 2.0**-53):
+            if small <= radii(radius)[place] * _tuples._SAFE < large:
+                return radius, place
+    raise AssertionError("no such radius")
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_scores_move_within_the_claim_where_the_order_of_a_pair_decides(place):
+    """Pairs that are friends in one order only: 6.7 claims when tiles compared pairs both ways."""
+    far, near, large, small = two_sided()
+    assert large > small and large - small < 1e-15
+    radius, middle = radius_between(small, large)
+    limit = radii(radius)[middle] * _tuples._SAFE
+    width = 49  # of a tile that held 2**19 point distances to all of the t tuples
+    t = 2**19 // 9 // width
+    chosen = np.arange(t) % width < width // 2
+    tuples = np.where(chosen[:, None, None], far, near)
+    longer = np.insert(tuples, 0 if place == "first" else t, tuples[0], axis=0)
+    scores, sensitivity = [], None
+    for each in (tuples, longer):
+        distances = matched_distances(each, 0.2)
+        assert np.array_equal(distances, distances.T)
+        strangers = np.count_nonzero(~(distances <= limit))
+        score, sensitivity = _tuples._private_score(strangers, len(each))
+        scores.append(score)
+    assert abs(scores[0] - scores[1]) <= sensitivity
 
 
 def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
