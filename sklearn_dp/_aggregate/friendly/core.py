@@ -227,11 +227,12 @@ def non_friend_pairs(X, radii):
 
 
 def _size_upper_bound(noisy_size, sd, delta):
-    """A number that is below n - 1 with probability at most `delta`, from n + round(sd Z).
+    """A number that is below n with probability at most `delta`, from n + round(sd Z).
 
-    round(sd Z) + shift < -1 needs sd Z < -shift - 1/2: the rounding only helps.
+    The elements that two neighbours have in common are as many as the smaller of them has, so
+    none may be missing there: round(sd Z) + shift < 0 needs sd Z < -shift + 1/2.
     """
-    return max(1.0, noisy_size + round_up(-sd * float(ndtri(delta))))
+    return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
 def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, inside=None):
@@ -259,7 +260,8 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     Notes
     -----
     Let D' be D without x and call an element bad if at most half of the n - 1 common elements are
-    its friends. The bound `upper` of the size is at least n - 1, but for delta / 2. Then:
+    its friends. The bound `upper` is at least n - 1, the size of D', but for delta / 2, on either
+    of the two. Then:
 
     * a bad element has a score of at most 1 in D (0 in D'), so it survives with probability at
       most delta / (2 (upper + 1)), and none of the at most n of them does but for delta / 2;
