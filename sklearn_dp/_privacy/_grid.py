@@ -16,12 +16,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LIMIT", "Grid", "clip_integer_rows", "row_norms_squared"]
+__all__ = ["LIMIT", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
 
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""
 
 _MAX_FEATURES = 2**14  # LIMIT**2 * _MAX_FEATURES < 2**63: exact int64 norms before clipping
+
+
+def sum_type(n_rows, bits):
+    """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are.
+
+    int64, or Python integers for tables so long that it could wrap. Both hold the same numbers, so
+    which one it is does not show.
+    """
+    return np.int64 if int(n_rows).bit_length() + bits < 63 else object
 
 
 def row_norms_squared(rows):

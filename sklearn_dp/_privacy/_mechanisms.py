@@ -11,7 +11,7 @@ import math
 import numpy as np
 from scipy.sparse import csc_array
 
-from ._grid import clip_integer_rows
+from ._grid import clip_integer_rows, sum_type
 from ._session import round_up
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _WEIGHT_STEPS = 2**20
-_GRAM_LIMIT = 2**15  # norm of a row in a second moment: n * 2**30 fits into 63 bits
+_GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 
 
@@ -123,8 +123,8 @@ def histogram(session, entry, cells, n_cells, units, rho=None):
 
 
 def label_sums(rows, labels, n_labels):
-    """Exact sums of integer rows for each label, as int64 of shape (n_labels, d)."""
-    total = np.zeros((n_labels, rows.shape[1]), dtype=np.int64)
+    """Exact sums of integer rows for each label, as integers of shape (n_labels, d)."""
+    total = np.zeros((n_labels, rows.shape[1]), dtype=sum_type(len(rows), 26))
     for start in range(0, len(rows), _CHUNK):
         part = rows[start:start + _CHUNK]
         ones = np.ones(len(part))
@@ -200,7 +200,7 @@ def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None)
 
 def _exact_gram(parts, n_features, limit, coarse, units):
     """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row."""
-    total = np.zeros((n_features, n_features), dtype=np.int64)
+    total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     for place, rows, squares in parts:
         rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
         if units.weights is not None:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy import _accounting as accounting
-from ..._privacy._grid import Grid, clip_integer_rows, row_norms_squared
+from ..._privacy._grid import Grid, clip_integer_rows, row_norms_squared, sum_type
 from ..._privacy._mechanisms import Units, histogram, quantile_from_histogram
 from ..._privacy._session import PlanEntry
 from .average import (
@@ -575,7 +575,7 @@ def _ball_mean(session, entry, points, here, clip, facts, weight, rho):
 
 def _ball_sum(points, here, grid, clip):
     """Exact sum, in steps, of the points in the ball clipped about its centre; their number."""
-    total, inside = np.zeros(points.shape[1], dtype=np.int64), 0
+    total, inside = np.zeros(points.shape[1], dtype=sum_type(len(points), 24)), 0
     for rows, norms in _offsets(points, here, grid):
         near = np.flatnonzero(norms <= grid.steps(here.ball) ** 2)
         # At most 2**22 entries of at most 2**24: the float64 sums are exact.

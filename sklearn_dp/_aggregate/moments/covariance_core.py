@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ..._privacy._grid import sum_type
 from ..._privacy._proportional import least_eta
 from ..._privacy._session import PlanEntry
 from ..friendly.average import core_size
@@ -213,8 +214,9 @@ def _block_sums(rows, units, blocks, n_blocks):
     at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53.
     """
     d = rows.n_features
-    weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), np.int64)
-    parts = np.zeros((3, n_blocks, d, d), np.int64)
+    exact = sum_type(rows.n_rows, 36)
+    weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), exact)
+    parts = np.zeros((3, n_blocks, d, d), exact)
     for part, x in rows.chunks():
         w = np.ones(len(x)) if units.weights is None else np.maximum(
             1.0, np.floor(units.weights[part] * 2.0**-_WEIGHT_BITS))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtr, chdtrc, chdtri, exp2
 
-from ..._privacy._grid import Grid
+from ..._privacy._grid import Grid, sum_type
 from ..._privacy._session import PlanEntry, round_up
 from ..shared.centering import noise_sd
 
@@ -175,14 +175,15 @@ def exact_moments(rows, units, ellipsoids, weights, radius, form):
 
     Returns
     -------
-    counts : ndarray of int64 of shape (k,), in steps of 2**-20
-    sums : ndarray of int64 of shape (k, d), in steps of radius / 2**15
-    moments : ndarray of int64 of shape (k or 1, p), in squared steps
+    counts : ndarray of integers of shape (k,), in steps of 2**-20
+    sums : ndarray of integers of shape (k, d), in steps of radius / 2**15
+    moments : ndarray of integers of shape (k or 1, p), in squared steps
         Upper triangles; diagonals ("diag"); traces ("spherical"). One for all if "tied".
     """
     k, d = len(ellipsoids), rows.n_features
-    counts, sums = np.zeros(k, dtype=np.int64), np.zeros((k, d), dtype=np.int64)
-    moments = np.zeros((k, _n_moments(d, form)), dtype=np.int64)
+    exact = sum_type(rows.n_rows, 30)
+    counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
+    moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
     for part, x in rows.chunks():
         share = weights[part].astype(np.float64)
         if units.weights is not None:

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from ..._privacy._grid import sum_type
 from ..._privacy._session import round_up
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
@@ -54,17 +55,16 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
     mean : ndarray of shape (d,), integers, in the ball
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
-    total, inside = np.zeros(rows.n_features), 0
+    total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 26)), 0
     for part, x in rows.chunks():
         residual = x - center
         near = np.einsum("ij,ij->i", residual, residual) <= limit
         near &= chosen[part]
-        # Integers of at most 2**26, at most 2**16 of them: exact, and so is the sum of chunks
-        # as long as it stays below 2**53.
-        total += residual[near].sum(axis=0)
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        total += residual[near].sum(axis=0).astype(np.int64)
         inside += int(np.count_nonzero(near))
     of_sum, of_count = _mean_sensitivity(math.sqrt(limit), rows.n_features, replace)
-    noisy = session.gaussian(entry, np.append(total, inside).astype(np.int64), rho=rho,
+    noisy = session.gaussian(entry, np.append(total, inside), rho=rho,
                              sensitivity=np.append(np.full(rows.n_features, of_sum), of_count))
     return center + clip_to_ball(noisy[:-1] / max(noisy[-1], 1.0), radius)
 

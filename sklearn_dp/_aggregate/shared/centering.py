@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._grid import sum_type
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..._privacy._session import round_up
 
@@ -72,7 +73,7 @@ def center_and_count(session, entry, rows, units, rho):
 
 
 def _exact_totals(rows, units):
-    total = np.zeros(rows.n_features, dtype=np.int64)
+    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
     for part, x in rows.chunks():
         if units.weights is not None:
             x = np.trunc(x * (units.weights[part] * units.step)[:, None])  # never lengthens

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array
 
-from ..._privacy._grid import Grid
+from ..._privacy._grid import Grid, sum_type
 
 __all__ = ["Rows", "clipped_sums", "nearest", "square_sums", "to_centers"]
 
@@ -172,12 +172,13 @@ def clipped_sums(rows, centers, labels, squared, limits, units):
 
     Returns
     -------
-    sums : ndarray of int64 of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
+    sums : ndarray of integers of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
         A unit adds to it residuals of total length, each over its limit, of at most
         2**WEIGHT_BITS.
     """
-    sums = np.zeros(centers.shape, dtype=np.int64)
-    mass = np.zeros(len(centers), dtype=np.int64)
+    # f (x - c) is at most 2**36, and so are f x and f c.
+    exact = sum_type(rows.n_rows, 36)
+    sums, mass = np.zeros(centers.shape, dtype=exact), np.zeros(len(centers), dtype=exact)
     for part, x in rows.chunks():
         inside = np.flatnonzero(labels[part] >= 0)
         whole = len(inside) == len(x)
@@ -203,7 +204,7 @@ def clipped_sums(rows, centers, labels, squared, limits, units):
 
 def square_sums(labels, squared, cap, n_labels, units):
     """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1."""
-    sums = np.zeros(n_labels, dtype=np.int64)
+    sums = np.zeros(n_labels, dtype=sum_type(len(labels), 26))
     for start in range(0, len(labels), _MOST_ROWS):
         part = slice(start, start + _MOST_ROWS)
         steps = np.minimum(squared[part], cap) * (_ERROR_STEPS / cap * (1 - 2.0**-50))

@@ -1,6 +1,7 @@
 """Exact arithmetic on rows: against Python integers, and for each row on its own."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from sklearn_dp._aggregate.shared.centering import bins_of, geometric_edges
 from sklearn_dp._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, square_sums
 from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._mechanisms import Units
 
 
@@ -137,3 +139,21 @@ def test_errors_are_capped_and_never_rounded_up():
     for squared in (0.0, 1.0, 12345.0, 12346.0, 1e15):
         steps, scale = square_sums(np.zeros(1, int), np.array([squared]), cap, 1, Units(1))
         assert steps[0] <= scale * min(squared, cap) / cap < steps[0] + 1 + 1e-6
+
+
+@pytest.mark.parametrize("bits", [24, 36])
+def test_sums_have_a_type_that_holds_them(bits):
+    least = 2 ** (62 - bits)  # rows
+    assert sum_type(least - 1, bits) is np.int64 and sum_type(least, bits) is object
+    assert (least - 1) * 2**bits < 2**62
+
+
+def test_sums_of_more_rows_than_int64_holds_do_not_wrap():
+    """2**29 rows in one cluster, as 2**13 longer ones: without wide sums they wrap to 0."""
+    rows = SimpleNamespace(n_rows=2**29, n_features=2, chunks=lambda: (
+        (slice(i, i + 1), np.array([[2.0**42, -(2.0**42)]])) for i in range(2**13)))
+    labels = np.broadcast_to(np.int32(0), 2**13)
+    sums = clipped_sums(rows, np.full((1, 2), 2.0**25), labels, np.ones(2**13), np.full(1, 2.0),
+                        Units(2**29))
+    shift = 2**13 * 2**10 * 2**25
+    assert sums.tolist() == [[2**65 - shift, -(2**65) - shift]]
