@@ -32,7 +32,8 @@ MAX_BODY_LINES = 60
 
 # The kernel's own randomness: where the noise is made, and where it is handed out.
 NOISE_MODULE = "_privacy._noise"
-RANDOM_MODULES = {NOISE_MODULE, "_privacy._session"}
+KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}", f"{PACKAGE}._privacy._random_words")
+RANDOM_MODULES = {NOISE_MODULE, "_privacy._random_words", "_privacy._session"}
 RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
 RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
 RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
@@ -178,7 +179,8 @@ def kernel_is_self_contained(module):
 
 
 def noise_comes_from_the_kernel(module):
-    """Only `_noise.py` makes randomness; only the kernel asks it to; the rest ask a session.
+    """Only `_noise.py` makes noise, of `_random_words.py`; the kernel asks it to; the rest ask a
+    session.
 
     The audit makes test data at random, which is not noise, so it may use generators; its mutants
     stand in for parts of the kernel, so they may ask the kernel's noise source.
@@ -195,7 +197,7 @@ def _random_sources(module):
     for item in module_imports(module):
         if under(item.target, forbidden) and item.target not in RANDOM_TYPES:
             yield f"{module.name}:{item.line}: imports the source of randomness {item.target}"
-        if item.target.startswith(f"{PACKAGE}.{NOISE_MODULE}") and module.component != "_privacy":
+        if under(item.target, KERNEL_ONLY) and module.component != "_privacy":
             yield f"{module.name}:{item.line}: reaches past the session to {item.target}"
     for line, name in dotted_uses(module):
         if under(name, forbidden) and name not in RANDOM_TYPES:
@@ -320,6 +322,8 @@ PLANTED = [
     (noise_comes_from_the_kernel, "mean._m", "def f(s):\n    return s.rng('a').standard_normal()"),
     (noise_comes_from_the_kernel, "mean._m", "from scipy import stats\nz = stats.norm.rvs(3)"),
     (noise_comes_from_the_kernel, "mean._m", "from .._privacy._noise import NoiseSource"),
+    (noise_comes_from_the_kernel, "mean._m", "from .._privacy._random_words import fresh_bytes"),
+    (noise_comes_from_the_kernel, "_privacy._shares", "import os\nb = os.urandom(8)"),
     (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
     (noise_comes_from_the_kernel, "_privacy._mechanisms", "z = rng.normal()"),
     (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),
@@ -360,6 +364,7 @@ LOOK_ALIKES = [
     ("_privacy._session", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
     ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),
     ("_privacy._noise", "import os\nb = os.urandom(8)"),
+    ("_privacy._random_words", "import os\nb = os.urandom(8)"),
     ("_aggregate.shared.blocks", "import joblib\nimport threadpoolctl"),
     ("_aggregate.kmeans.lloyd", "import numpy\ndef f(r: numpy.random.Generator):\n    r.random()"),
     ("_aggregate.kmeans.lloyd", "def f(session):\n    return session.laplace('a', 0)"),

@@ -87,6 +87,7 @@ from typing import Any
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
+from ._process import process_mark
 
 __all__ = ["LedgerCharge", "PrivacyLedger", "open_ledger"]
 
@@ -311,11 +312,11 @@ class _MemoryBook:
         self._terms = terms
         self._charges: list[LedgerCharge] = []
         self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._process = process_mark()
 
     def _check_process(self) -> None:
         # A forked child has a copy of this list: what it charged would be lost to its parent.
-        if os.getpid() != self._process:
+        if process_mark() != self._process:
             raise LedgerError(
                 "ledger is kept in the memory of another process; "
                 "give `ledger` the path of a ledger file to share it between processes"

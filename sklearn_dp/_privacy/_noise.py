@@ -11,16 +11,12 @@ exclude that the rounding comes out differently, which includes the far tails, i
 decides: ``U`` is compared with the distribution function at the half integer, with rigorous bounds,
 and further bits of ``U`` are drawn only when its interval straddles that point.
 
-Bits come from the operating system, or, with a seed, from SHAKE-256: the same code either way, and
-never from numpy's generators. Work is done in whole blocks of `BLOCK` numbers, so that the time of
+Bits come from `_random_words`. Work is done in whole blocks of `BLOCK` numbers, so that the time of
 a small request says nothing about the values it got.
 """
 
-import hashlib
 import math
 import operator
-import os
-import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from fractions import Fraction
@@ -31,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-BLOCK = 4096
+from ._random_words import BLOCK, Stream
+
 MAX_SCALE = 2.0**50
 MAX_TRUNCATION = 36
 TRIALS_PER_CANDIDATE = 32
@@ -92,7 +89,7 @@ class NoiseSource:
             if seed < 0:
                 raise ValueError("seed must be non-negative.")
         self._seed, self._tag = seed, tag
-        self._stream = _Stream(seed, tag)
+        self._stream = Stream(seed, tag)
 
     @property
     def seeded(self) -> bool:
@@ -103,10 +100,7 @@ class NoiseSource:
 
     def _claim(self, size):
         """A block and a slice of at most `size` of its words, which nobody else gets."""
-        stream = self._stream
-        if not self.seeded and stream.pid != os.getpid():
-            # A forked child must not use its parent's words.
-            stream = self._stream = _Stream(None, self._tag)
+        stream = self._stream = self._stream.here()
         return stream.claim(size)
 
     def _pieces(self, size: int):
@@ -128,7 +122,7 @@ class NoiseSource:
 
     def __setstate__(self, state):
         self._seed, self._tag = state["seed"], state["tag"]
-        self._stream = _Stream(self._seed, self._tag, *state["place"])
+        self._stream = Stream(self._seed, self._tag, *state["place"])
 
     # -- uniform ------------------------------------------------------------------------------
 
@@ -345,55 +339,6 @@ def gaussian_tail(sigma: float, low: int) -> float:
     if low <= 0:
         return float(1 - _tail_fraction(Fraction(sigma), 1 - low))
     return float(_tail_fraction(Fraction(sigma), low))
-
-
-# -- random words in blocks -------------------------------------------------------------------
-
-
-class _Stream:
-    """A sequence of blocks of words, of which each word is handed out once."""
-
-    def __init__(self, seed, tag, counter=0, position=BLOCK):
-        self.seed, self.tag, self.pid = seed, tag, os.getpid()
-        self.counter, self.position = counter, position
-        self.lock = threading.Lock()
-        self.block = _Block(self._words(counter - 1)) if position < BLOCK else None
-
-    def _words(self, counter):
-        if self.seed is None:
-            data = os.urandom(8 * BLOCK)
-        else:
-            # The numbers are decimal and the tag comes last, so no two inputs are alike.
-            name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
-            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
-        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
-
-    def claim(self, size):
-        with self.lock:
-            if self.position == BLOCK:
-                self.block = _Block(self._words(self.counter))
-                self.counter, self.position = self.counter + 1, 0
-            part = slice(self.position, min(BLOCK, self.position + size))
-            self.position = part.stop
-            return self.block, part
-
-    def place(self):
-        with self.lock:
-            return self.counter, self.position
-
-
-class _Block:
-    """Random words and what becomes of them, each transform made once for the whole block."""
-
-    def __init__(self, words):
-        self.words = words
-        self._transformed = {}
-
-    def transform(self, law):
-        """Ideal magnitudes of `law` and the bounds of their errors."""
-        if law not in self._transformed:
-            self._transformed[law] = law.transform(self.words)
-        return self._transformed[law]
 
 
 # -- double precision with a guard band -------------------------------------------------------

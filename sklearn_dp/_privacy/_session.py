@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import math
-import os
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +17,8 @@ from . import _proportional as proportional
 from ._budget import PrivacyBudget
 from ._ledger import LedgerCharge, open_ledger
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
+from ._process import process_mark
+from ._random_words import fresh_bytes
 from ._report import PrivacyReport
 from ._shares import SHARES_DELTA, share_scale
 from ._step import Step
@@ -264,12 +265,31 @@ class PrivacySession:
         self.noise = "system" if seed is None else "seeded"
         self._tape, self._nested = active_tape(), False
         self._part: tuple[str, ...] = ()
-        self._noise = NoiseSource(seed, "noise")
-        fresh = int.from_bytes(os.urandom(32), "big") if seed is None else seed
+        self._source, self._process = NoiseSource(seed, "noise"), process_mark()
+        fresh = int.from_bytes(fresh_bytes(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
         self._algorithm_seed = self._play("seed", "", None, None, None, 0.0, {}, fresh)
         self._open_accounts()
         self._log = []
+
+    @property
+    def _noise(self):
+        """The source of noise. A forked child gets none: what it drew would be paid for once only,
+        by the ledger and in the accounts that its parent goes on with."""
+        if self._process != process_mark():
+            raise RuntimeError("a fit that has begun in one process cannot go on in a child that "
+                               "was forked off it: both would spend the same budget.")
+        return self._source
+
+    def __reduce__(self):
+        raise TypeError("a session cannot be pickled or copied: both copies would spend the same "
+                        "budget.")
+
+    def _branch(self):
+        """A session on the same noise, the same records and the same plan."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
 
     # -- money ------------------------------------------------------------------------------
 
@@ -623,7 +643,7 @@ class PrivacySession:
             Spends within `plan`, and nothing of this session.
         """
         self.step(entry, epsilon=epsilon, delta=delta)
-        inner = copy.copy(self)
+        inner = self._branch()
         inner.plan, inner._nested, inner._log = plan, True, []
         inner._open_accounts()
         return inner
@@ -647,7 +667,7 @@ class PrivacySession:
             It goes on from what this session has spent. Before this one spends more, it must
             :meth:`join` all its parts.
         """
-        inner = copy.copy(self)
+        inner = self._branch()
         inner._part = (*self._part, label)
         inner._accounts = {name: copy.copy(each) for name, each in self._accounts.items()}
         inner._total = copy.copy(self._total)

@@ -131,7 +131,6 @@ class NoiseShares:
 
     def __init__(self, seed=None, name=""):
         self._seed, self._name = seed, name
-        self._noise = NoiseSource(None, "share")
 
     @property
     def seeded(self):
@@ -154,9 +153,8 @@ class NoiseShares:
         -------
         share : ndarray of int64
         """
-        noise = self._noise
-        if self.seeded:
-            noise = NoiseSource(self._seed, f"share|{self._name}|{int(number)}|{entry}")
+        # A source for each share: no bits are kept in between, where a machine could be cloned.
+        noise = NoiseSource(self._seed, f"share|{self._name}|{int(number)}|{entry}")
         sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), shape)
         if not np.all(sigma >= LEAST_SHARE):
             raise ValueError("the shares of the noise must be finer: the sum would not be private.")
@@ -166,10 +164,3 @@ class NoiseShares:
             return share
         return tape.play(Event("share", entry, np.zeros_like(share), None, sigma, 0.0,
                                {"client": self._name}, share))
-
-    def __getstate__(self):
-        return {"_seed": self._seed, "_name": self._name}
-
-    def __setstate__(self, state):
-        self._seed, self._name = state["_seed"], state["_name"]
-        self._noise = NoiseSource(None, "share")

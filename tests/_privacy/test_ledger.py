@@ -717,6 +717,9 @@ from sklearn_dp.exceptions import LedgerError
 
 charge = LedgerCharge(0.25, 1e-6)
 shared, private = PrivacyLedger(path=sys.argv[1]), PrivacyLedger(PrivacyBudget(epsilon=1.0))
+if sys.argv[2] == "same number":
+    number = os.getpid()
+    os.getpid = lambda: number
 child = os.fork()
 if child == 0:
     shared.charge(charge)
@@ -731,8 +734,10 @@ print(json.dumps([status, len(shared.entries)]))
 
 
 @posix_only
-def test_a_forked_child_shares_files_and_cannot_use_its_copy_of_a_ledger_in_memory(path):
-    assert run_python(FORKED, path) == [7, 1]
+@pytest.mark.parametrize("number", ["own number", "same number"])
+def test_a_forked_child_shares_files_and_cannot_use_its_copy_of_a_ledger_in_memory(path, number):
+    """Also where the child has its parent's number, which another container may give it."""
+    assert run_python(FORKED, path, number) == [7, 1]
 
 
 def test_a_charge_waits_for_other_processes_and_gives_up_unspent(path, monkeypatch):

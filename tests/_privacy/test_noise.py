@@ -4,12 +4,7 @@ Statistical tests have fixed seeds and refuse at p < 1e-6 (the false alarm rate 
 the seed); each says what wrong constant it would catch. The reference is mpmath.
 """
 
-import copy
-import hashlib
 import math
-import os
-import pickle
-import threading
 from fractions import Fraction
 
 import mpmath
@@ -21,12 +16,12 @@ from scipy import special, stats
 
 from sklearn_dp._privacy import _noise
 from sklearn_dp._privacy._noise import (
-    BLOCK,
     MAX_SCALE,
     SIMULATION_TV,
     NoiseSource,
     gaussian_tail,
 )
+from sklearn_dp._privacy._random_words import BLOCK, Block
 
 FALSE_ALARM = 1e-6
 LAWS = {"gaussian": _noise._GAUSSIAN, "laplace": _noise._LAPLACE}
@@ -90,7 +85,7 @@ def fast_round(law, words, scale, more=refuse):
     """What the sampler makes of given words."""
     source = NoiseSource(0)
     source._next_word = more
-    block = _noise._Block(np.asarray(words, dtype=np.uint64))
+    block = Block(np.asarray(words, dtype=np.uint64))
     scale = np.asarray(scale, dtype=np.float64)
     return source._rounded_part(law, block, slice(0, len(words)), scale)
 
@@ -233,7 +228,7 @@ def test_the_radius_covers_the_whole_interval_of_a_word(name):
     words = rng.integers(0, 2**64, 200, dtype=np.uint64)
     words[:150] >>= rng.integers(0, 31, 150).astype(np.uint64)  # tails down to 2^-32
     words[-4:] = [2**32, 2**63 - 1, 2**63 - 2, 2**33 + 1]
-    block = _noise._Block(words)
+    block = Block(words)
     ideal, radius = block.transform(law)
     for word, z, r in zip(words, ideal, radius, strict=True):
         numerator = int(word) & MASK
@@ -472,7 +467,7 @@ def test_truncated_words_next_to_a_boundary_are_rounded_right(sigma, low):
         share = normal_tail((k + half) / mp(sigma)) / everything
         word = int(mpmath.floor(share * mpmath.mpf(2) ** 64))
         words = np.array([word - 1, word + 1], dtype=np.uint64)
-        source._claim = lambda size, w=words: (_noise._Block(w), slice(0, size))
+        source._claim = lambda size, w=words: (Block(w), slice(0, size))
         source._next_word = refuse
         assert source.truncated_rounded_gaussian(sigma, low, 2).tolist() == [k + 1, k]
         for i, expected in enumerate([k + 1, k]):
@@ -614,16 +609,7 @@ def test_exponential_choice_checks_rate(rate):
         NoiseSource(0).exponential_choice([0, 1], rate)
 
 
-# -- the stream ----------------------------------------------------------------------------------
-
-
-def test_the_seeded_stream_is_the_documented_one():
-    data = b"".join(
-        hashlib.shake_256(f"sklearn_dp/noise/1|7|{i}|some|tag".encode()).digest(8 * BLOCK)
-        for i in range(3)
-    )
-    expected = np.frombuffer(data, dtype="<u8")
-    assert np.array_equal(NoiseSource(7, "some|tag").bits(3 * BLOCK), expected)
+# -- whole blocks and seeds ---------------------------------------------------------------------
 
 
 def test_seeded_noise_is_the_same_on_every_platform():
@@ -633,99 +619,6 @@ def test_seeded_noise_is_the_same_on_every_platform():
     assert source.truncated_rounded_gaussian(10.0, 30, 5).tolist() == GOLDEN_TRUNCATED
     assert source.binomial(2**40, 1000 / 2**40) == GOLDEN_BINOMIAL
     assert source.exponential_choice(np.arange(100), 0.01) == GOLDEN_CHOICE
-
-
-@given(st.lists(st.integers(0, 3000), max_size=8), st.integers(0, 10**6))
-def test_requests_of_any_size_cut_the_same_stream(sizes, seed):
-    source, whole = NoiseSource(seed), NoiseSource(seed)
-    pieces = [source.rounded_gaussian(1e6, size) for size in sizes]
-    assert np.array_equal(np.concatenate([np.empty(0, int), *pieces]),
-                          whole.rounded_gaussian(1e6, sum(sizes)))
-
-
-def test_no_word_serves_twice():
-    source, words = NoiseSource(9), NoiseSource(9).bits(40)
-    source.rounded_gaussian(1e6, 10)
-    source.rounded_laplace(1e6, (2, 5))
-    source.uniform_integers(8, 10)
-    assert np.array_equal(source.bits(10), words[30:])
-
-
-def test_seeds_and_tags_separate_streams():
-    streams = [NoiseSource(*key).bits(4).tobytes() for key in
-               [(0,), (1,), (10,), (1, "0"), (1, "noise2"), (2**200,), (2**200 + 1,)]]
-    assert len(set(streams)) == len(streams)
-    assert np.array_equal(NoiseSource(np.int64(3)).bits(5), NoiseSource(3).bits(5))
-
-
-def test_seeds_are_checked():
-    for seed in (True, 1.5, "1", np.bool_(True)):
-        with pytest.raises(TypeError):
-            NoiseSource(seed)
-    with pytest.raises(ValueError, match="seed"):
-        NoiseSource(-1)
-    assert NoiseSource(0).seeded and not NoiseSource().seeded
-
-
-def test_numpys_global_seed_has_no_part_in_it():
-    draws = []
-    for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        draws.append(NoiseSource().rounded_gaussian(2.0**30, 100))
-        assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-    assert not np.any(draws[0] == draws[1])
-
-
-def fresh_copies(source):
-    return [copy.copy(source), copy.deepcopy(source), pickle.loads(pickle.dumps(source))]
-
-
-def test_copies_of_an_unseeded_source_share_no_words():
-    source = NoiseSource()
-    source.bits(10)
-    draws = [each.bits(100) for each in [*fresh_copies(source), source]]
-    assert len(np.unique(np.concatenate(draws))) == 400
-    source.rounded_gaussian(1.0, 5)
-    assert len(pickle.dumps(source)) < 300  # no room for words
-
-
-def test_copies_of_a_seeded_source_go_on_where_it_stands():
-    for used in (0, 10, BLOCK, BLOCK + 1):
-        source = NoiseSource(1)
-        source.bits(used)
-        copies = fresh_copies(source)
-        expected = source.bits(20)
-        for each in copies:
-            assert np.array_equal(each.bits(20), expected)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_gets_words_of_its_own():
-    source = NoiseSource()
-    source.bits(10)
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(write, source.bits(64).tobytes())
-        os._exit(0)
-    os.waitpid(child, 0)
-    theirs = np.frombuffer(os.read(read, 1024), dtype=np.uint64)
-    os.close(read), os.close(write)
-    assert len(theirs) == 64 and not np.isin(theirs, source.bits(BLOCK)).any()
-
-
-def test_threads_share_a_source_but_no_words():
-    source, found = NoiseSource(4), []
-    threads = [threading.Thread(target=lambda: found.extend(
-        source.bits(7) for _ in range(400))) for _ in range(6)]  # fmt: skip
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    words = np.concatenate(found)
-    assert np.array_equal(np.sort(words), np.sort(NoiseSource(4).bits(len(words))))
 
 
 @pytest.mark.parametrize("method", ["rounded_gaussian", "rounded_laplace"])

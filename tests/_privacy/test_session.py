@@ -1,5 +1,7 @@
 """Plans, charges, releases, and the tape."""
 
+import copy
+import os
 import pickle
 from fractions import Fraction
 
@@ -190,6 +192,30 @@ def test_blocks_are_uniform_and_stay_when_a_unit_is_added():
     counts = np.bincount(blocks, minlength=7)
     assert len(counts) == 7 and stats.chisquare(counts).pvalue > 1e-6
     assert np.array_equal(session.blocks(70_001, 7)[:-1], blocks)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fit_cannot_go_on_in_a_forked_child(monkeypatch):
+    """Parent and child would spend the same budget, even if the child has the parent's number."""
+    number = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: number)
+    session = open_session(random_state=None)
+    child = os.fork()
+    if not child:
+        try:
+            session.gaussian("sum", [1], sensitivity=1.0)
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    session.gaussian("sum", [1], sensitivity=1.0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_cannot_be_copied(copied):
+    with pytest.raises(TypeError, match="session"):
+        copied(open_session())
 
 
 # -- sparse histograms ----------------------------------------------------------------------------

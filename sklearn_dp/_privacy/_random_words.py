@@ -1,0 +1,96 @@
+"""Random words in blocks: where every random bit of the package comes from.
+
+Bits come from the operating system, or, with a seed, from SHAKE-256: the same code either way, and
+never from numpy's generators. Each word is handed out once, in one process (see `_process`).
+
+Each block of the operating system's bits is mixed anew with the clocks and the process: added
+modulo two to a stream that SHAKE-256 makes of them and of further bits of the system. A sum with
+something independent is as uniform as before, so this can only help; it does where two copies of
+one machine hold the same state of the system's generator, which then gives both the same bits.
+"""
+
+import hashlib
+import os
+import threading
+import time
+
+import numpy as np
+
+from ._process import process_mark
+
+__all__ = ["BLOCK", "Stream", "fresh_bytes"]
+
+BLOCK = 4096
+"""Words in a block."""
+
+
+def fresh_bytes(size):
+    """Bytes of the operating system's generator, mixed with the clocks and the process."""
+    facts = (time.time_ns(), time.perf_counter_ns(), process_mark(), threading.get_ident())
+    mix = hashlib.shake_256(os.urandom(32) + repr(facts).encode()).digest(size)
+    words = np.frombuffer(os.urandom(size), dtype=np.uint8) ^ np.frombuffer(mix, dtype=np.uint8)
+    return words.tobytes()
+
+
+class Stream:
+    """A sequence of blocks of words, of which each word is handed out once.
+
+    Parameters
+    ----------
+    seed : int or None
+        None: fresh bits, which are the same nowhere else.
+    tag : str
+        Streams of one seed with different tags are independent.
+    counter, position : int
+        Where to go on: blocks made, and words of the last one handed out.
+    """
+
+    def __init__(self, seed, tag, counter=0, position=BLOCK):
+        self.seed, self.tag, self.mark = seed, tag, process_mark()
+        self.counter, self.position = counter, position
+        self.lock = threading.Lock()
+        self.block = Block(self._words(counter - 1)) if position < BLOCK else None
+
+    def here(self):
+        """This stream; in a forked child, which must not use its parent's words, a fresh one."""
+        if self.seed is not None or self.mark == process_mark():
+            return self
+        return Stream(None, self.tag)
+
+    def _words(self, counter):
+        if self.seed is None:
+            data = fresh_bytes(8 * BLOCK)
+        else:
+            # The numbers are decimal and the tag comes last, so no two inputs are alike.
+            name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
+            data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
+        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
+
+    def claim(self, size):
+        """A block and a slice of at most `size` of its words, which nobody else gets."""
+        with self.lock:
+            if self.position == BLOCK:
+                self.block = Block(self._words(self.counter))
+                self.counter, self.position = self.counter + 1, 0
+            part = slice(self.position, min(BLOCK, self.position + size))
+            self.position = part.stop
+            return self.block, part
+
+    def place(self):
+        """Where a copy goes on."""
+        with self.lock:
+            return self.counter, self.position
+
+
+class Block:
+    """Random words and what becomes of them, each transform made once for the whole block."""
+
+    def __init__(self, words):
+        self.words = words
+        self._transformed = {}
+
+    def transform(self, law):
+        """Ideal magnitudes of `law` and the bounds of their errors."""
+        if law not in self._transformed:
+            self._transformed[law] = law.transform(self.words)
+        return self._transformed[law]
