@@ -16,8 +16,8 @@ from .._aggregate.friendly import (
 )
 from .._aggregate.kmeans import coreset as _coreset
 from .._aggregate.kmeans import lloyd as _lloyd
+from .._aggregate.kmeans import radius as _radius
 from .._aggregate.shared import blocks as _blocks
-from .._aggregate.shared import centering as _centering
 from .._aggregate.shared import rows as _rows
 from .._aggregate.tuples import core_aggregation as _tuples
 from .._privacy import _mechanisms
@@ -85,7 +85,7 @@ def _(original):
     return count_cells
 
 
-@mutant("radius of the data without noise", "check_replay", _centering, "mean_radius")
+@mutant("radius of the data without noise", "check_replay", _radius, "mean_radius")
 def _(original):
     def mean_radius(session, entry, rows, *others):
         _, size = original(session, entry, rows, *others)
@@ -94,7 +94,7 @@ def _(original):
     return mean_radius
 
 
-@mutant("number of rows without noise", "check_replay", _centering, "mean_radius")
+@mutant("number of rows without noise", "check_replay", _radius, "mean_radius")
 def _(original):
     def mean_radius(session, entry, rows, *others):
         radius, size = original(session, entry, rows, *others)

@@ -9,13 +9,12 @@ from scipy.special import ndtri
 from ..._privacy._mechanisms import weighted_bincount
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
+from .tuning import TUNING
 
 __all__ = ["Coreset", "build_coreset"]
 
 _MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 _MOST_BITS = 44
-# Where a later level measures cells again, the first one may believe them sooner.
-_EAGER, _KEPT = 0.6, 2.5
 _SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 
@@ -28,7 +27,7 @@ class Coreset:
     points : ndarray of shape (m, q)
     weights : ndarray of shape (m,)
     n_leaves : int
-        How many of them, in front, stand for data; the others are faint public guesses.
+        How many of them, in front, stand for data; the others are public guesses of little weight.
     """
 
     points: np.ndarray
@@ -82,7 +81,8 @@ class _Leaves:
     of_row: np.ndarray
 
 
-def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho):
+def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho,
+                  tuning=TUNING):
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
     Parameters
@@ -97,47 +97,54 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     n_clusters : int
     rho : float
         For the cells.
+    tuning : Tuning
 
     Returns
     -------
     coreset : Coreset
     """
-    depths = _depths(len(axes.spread), size, n_clusters, rho)
+    depths = _depths(len(axes.spread), size, n_clusters, rho, tuning)
     grid = _Grid(axes.half_widths, depths[-1])
     rows = rows.map(axes.project, len(axes.spread))
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
-    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size, rho)
+    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size, rho, tuning)
     points = leaves.centers
     if len(points):
-        points = _leaf_means(session, means, rows, units, leaves)
-    guesses = _public_guesses(session, axes, n_clusters)
-    faint = _faint(leaves, size, axes.basis is not None) * noise_sd(rho) / len(guesses)
+        points = _leaf_means(session, means, rows, units, leaves, tuning)
+    guesses = _public_guesses(session, axes, n_clusters, tuning)
+    weight = _guess_weight(leaves, size, axes.basis is not None, tuning)
+    weight *= noise_sd(rho) / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
-                   np.concatenate([leaves.counts, np.full(len(guesses), faint)]),
+                   np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
                    len(points))
 
 
-def _faint(leaves, size, measured):
-    """Weight of all guesses together, in noise units.
+def _guess_weight(leaves, size, measured, tuning):
+    """Weight of all guesses together, in standard deviations of the noise of a count.
 
     Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
     out would draw a centre away from clusters that are small and close.
     """
     if size.small:
-        return 3.0
-    return 0.3 if measured else 0.3 * max(1e-3, 1 - leaves.counts.sum() / size.n)
+        return tuning.small_guess_weight
+    if measured:
+        return tuning.guess_weight
+    outside = 1 - leaves.counts.sum() / size.n
+    return tuning.guess_weight * max(tuning.least_guess_weight, outside)
 
 
-def _depths(q, size, n_clusters, rho):
+def _depths(q, size, n_clusters, rho, tuning=TUNING):
     """Depths of the levels: public functions of released values."""
-    factor = 1.3 if q <= 3 else 1.0
-    scale = round(factor * 2 * q / (2 + q) * math.log2(max(size.signal / 1.87, 1.0)))
-    scale = min(max(scale, int(n_clusters).bit_length()), _MOST_BITS)
+    factor = tuning.flat_depth if q <= 3 else 1.0
+    signal = max(size.signal / tuning.depth_signal, 1.0)
+    full = round(factor * 2 * q / (2 + q) * math.log2(signal))
+    full = min(max(full, int(n_clusters).bit_length()), _MOST_BITS)
     if q >= 6:
-        dense = size.n / n_clusters > 120 * noise_sd(rho)
-        depths = [(0.75 if dense else 0.6) * scale]
+        dense = size.n / n_clusters > tuning.dense_rows * noise_sd(rho)
+        depths = [(tuning.dense_depth if dense else tuning.sparse_depth) * full]
     else:
-        depths = np.linspace(0.55 * scale, scale, 4 if q <= 3 else 3)
+        depths = np.linspace(tuning.first_depth * full, full,
+                             tuning.flat_levels if q <= 3 else tuning.levels)
     depths = np.unique(np.maximum(1, np.rint(depths)).astype(int))
     return [min(int(depths[0]), _MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 
@@ -149,19 +156,21 @@ def _codes(rows, grid):
     return codes
 
 
-def _threshold(n_cells, size):
-    """Noise units above which a cell is believed: few false ones among `n_cells`."""
-    z = max(2.0, 0.2 + 0.92 * math.sqrt(2 * math.log(n_cells)))
-    return 0.8 * z if 150 < size.signal < 1000 else z
+def _threshold(n_cells, size, tuning):
+    """Standard deviations above which a cell is believed: few false ones among `n_cells`."""
+    z = tuning.threshold_base + tuning.threshold_slope * math.sqrt(2 * math.log(n_cells))
+    z = max(tuning.least_threshold, z)
+    return tuning.middling_threshold * z if size.signal > 150 and size.small else z
 
 
 class _Tree:
     """Released nodes of a cell tree; node 0 is the whole box, which is never a leaf."""
 
-    def __init__(self, n_rows):
+    def __init__(self, n_rows, kept):
+        self.kept = kept  # standard deviations of its mean that a leaf has to reach
         self.depth = 0  # of the nodes that may be split next
         self.prefix, self.depths = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        self.weight, self.doubt = np.zeros(1), np.full(1, np.inf)
+        self.weight, self.threshold = np.zeros(1), np.full(1, np.inf)
         self.precision = np.zeros(1)  # of the weights, one measurement being 1
         self.of_row = np.zeros(n_rows, dtype=np.int32)
 
@@ -179,18 +188,18 @@ class _Tree:
         # Slots below the number of parents are theirs: those of `again` begin beyond it.
         return np.where((slot >= 0) & (slot < len(parents)), (slot << bits) | low, slot)
 
-    def grow(self, parents, bits, cells, values, doubt):
+    def grow(self, parents, bits, cells, values, threshold):
         """Add the released children of some nodes; a parent keeps what they leave of it."""
         above = parents[cells >> bits]
         rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
-        self.weight[parents] = np.where(rest > self.doubt[parents] / 2, rest, 0.0)
+        self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
         self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
         self.depth += bits
         self.prefix = np.append(self.prefix, (self.prefix[above] << bits)
                                 | (cells & ((1 << bits) - 1)))
         self.depths = np.append(self.depths, np.full(len(cells), self.depth))
         self.weight = np.append(self.weight, values)
-        self.doubt = np.append(self.doubt, np.full(len(cells), doubt))
+        self.threshold = np.append(self.threshold, np.full(len(cells), threshold))
         self.precision = np.append(self.precision, np.ones(len(cells)))
         return np.arange(len(self.prefix) - len(cells), len(self.prefix))
 
@@ -199,11 +208,11 @@ class _Tree:
         old = self.precision[nodes]
         mean = (old * self.weight[nodes] + values) / (old + 1)
         self.precision[nodes] = old + 1
-        self.weight[nodes] = np.where(mean > _KEPT * sd / np.sqrt(old + 1), mean, 0.0)
+        self.weight[nodes] = np.where(mean > self.kept * sd / np.sqrt(old + 1), mean, 0.0)
 
-    def drop_rash(self):
+    def prune_unconfirmed(self):
         """Forget what was believed too soon and never measured again."""
-        self.weight[(self.precision == 1) & (self.weight <= self.doubt)] = 0.0
+        self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
 
     def move_rows(self, cells_of_rows, n_cells, cells, nodes):
         """Send rows to the new nodes; those whose cell was not released stay where they are."""
@@ -225,12 +234,13 @@ class _Tree:
         return _Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
 
 
-def _grow(session, entry, grid, depths, codes, units, size, rho):
+def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
     """The noisy cell tree, each level for rho. Those without parents are not charged.
 
     A level counts the children of large nodes and, in the same release, the leaves so far again.
     """
-    tree, parents, sd = _Tree(len(codes)), np.zeros(1, dtype=np.int64), noise_sd(rho)
+    tree, sd = _Tree(len(codes), tuning.kept), noise_sd(rho)
+    parents = np.zeros(1, dtype=np.int64)
     for depth in depths:
         if len(parents) == 0:
             break
@@ -240,19 +250,20 @@ def _grow(session, entry, grid, depths, codes, units, size, rho):
         if bits < 1:
             break
         n_new = len(parents) << bits
-        doubt = _threshold(n_new, size) * sd
-        eager = depth == depths[0] and len(depths) > 1 and not size.small
-        threshold = doubt * (_EAGER if eager else 1.0)
+        detection = _threshold(n_new, size, tuning) * sd
+        # Where later levels measure cells again, the first one may believe them sooner.
+        early = depth == depths[0] and len(depths) > 1 and not size.small
+        threshold = detection * (tuning.early_threshold if early else 1.0)
         of_rows = tree.cells(parents, again, codes, grid.depth, bits)
         cells, values = _count_cells(session, entry, of_rows, units, n_new, len(again),
                                      threshold, rho)
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
-        nodes = tree.grow(parents, bits, cells, values, doubt)
+        nodes = tree.grow(parents, bits, cells, values, detection)
         tree.move_rows(of_rows, n_new + len(again), cells, nodes)
-        parents = nodes[values > 2 * threshold]
-    tree.drop_rash()
+        parents = nodes[values > tuning.split_cells * threshold]
+    tree.prune_unconfirmed()
     return tree.leaves(grid)
 
 
@@ -270,9 +281,9 @@ def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho)
     return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
 
 
-def _leaf_means(session, entry, rows, units, leaves):
+def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
     """Noisy means of the leaves, each shrunk to the middle of its box."""
-    reach = 0.7 * np.linalg.norm(leaves.widths, axis=1) / 2
+    reach = tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     squared = to_centers(rows, leaves.centers, leaves.of_row)
     rho, unit = session.remaining(entry), rows.unit * 2.0**-WEIGHT_BITS
     sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, units)
@@ -287,8 +298,9 @@ def _leaf_means(session, entry, rows, units, leaves):
     return leaves.centers + noisy / counts * prior / (prior + error)
 
 
-def _public_guesses(session, axes, n_clusters):
+def _public_guesses(session, axes, n_clusters, tuning):
     """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
     rng = session.rng("guesses")
-    uniform = rng.random((max(20 * n_clusters, 200), len(axes.spread)))
+    n_guesses = max(tuning.guesses * n_clusters, tuning.least_guesses)
+    uniform = rng.random((n_guesses, len(axes.spread)))
     return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * axes.spread

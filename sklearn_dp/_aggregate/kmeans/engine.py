@@ -9,12 +9,15 @@ from ..._privacy import _accounting as accounting
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius
 from ..._privacy._session import PlanEntry
-from ..shared.axes import plain_axes, principal_axes
-from ..shared.centering import center_and_count, mean_radius
+from ..shared.axes import plain_axes
+from ..shared.centering import center_and_count
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import build_coreset
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
+from .principal_axes import principal_axes
+from .radius import mean_radius
+from .tuning import TUNING
 
 __all__ = ["EngineResult", "engine_entries", "fit_engine"]
 
@@ -35,27 +38,31 @@ class EngineResult:
         About which distance from their mean the data reach.
     status : str
         "ok", or why the answer may be of little use.
-    n_steps : int
-        Noisy Lloyd steps.
+    n_iterations : int
+        Noisy Lloyd iterations.
     error : float
-        Noisy sum of squared distances, capped, after an early step; nan when not released.
+        Noisy sum of squared distances, capped, after an early iteration; nan when not released.
     """
 
     centers: np.ndarray
     weights: np.ndarray
     radius: float
     status: str
-    n_steps: int
+    n_iterations: int
     error: float
 
 
-def _shares(n_features):
-    """Nominal and largest shares of the releases before Lloyd's steps."""
-    moment = {_MOMENT: (0.10, 0.15) if n_features > 10 else (0.06, 0.08)}
-    # In few dimensions small clusters far out are found, if the radius does not cut them off.
-    radius = 0.02 if n_features > 3 else 0.05
-    return {_CENTER: (0.05, 0.05), _RADIUS: (radius, radius),
-            **(moment if n_features > 3 else {}), _CELLS: (0.20, 0.30), _MEANS: (0.10, 0.10)}
+def _shares(n_features, tuning):
+    """Nominal and largest shares of the releases before Lloyd's iterations."""
+    center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
+    cells = (tuning.cells_share, tuning.cells_cap)
+    if n_features <= 3:
+        return {_CENTER: center, _RADIUS: (tuning.radius_share_flat,) * 2, _CELLS: cells,
+                _MEANS: means}
+    moment = ((tuning.wide_moment_share, tuning.wide_moment_cap) if n_features > 10
+              else (tuning.moment_share, tuning.moment_cap))
+    return {_CENTER: center, _RADIUS: (tuning.radius_share,) * 2, _MOMENT: moment, _CELLS: cells,
+            _MEANS: means}
 
 
 _WORDS = {
@@ -68,7 +75,7 @@ _WORDS = {
 }
 
 
-def engine_entries(rho, n_features, *, bounds_known, prefix=""):
+def engine_entries(rho, n_features, *, bounds_known, prefix="", tuning=TUNING):
     """Plan entries of `fit_engine`.
 
     Parameters
@@ -79,6 +86,7 @@ def engine_entries(rho, n_features, *, bounds_known, prefix=""):
     bounds_known : bool
         Whether the data have a public bound; otherwise finding one is paid for.
     prefix : str
+    tuning : Tuning
 
     Returns
     -------
@@ -86,9 +94,9 @@ def engine_entries(rho, n_features, *, bounds_known, prefix=""):
     """
     entries, part = [], rho
     if not bounds_known:
-        entries.append(_entry(_BOUND, prefix, rho, 0.05, 0.05))
+        entries.append(_entry(_BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
         part = accounting.sum_down([rho, -entries[0].rho])
-    for name, (share, most) in _shares(n_features).items():
+    for name, (share, most) in _shares(n_features, tuning).items():
         entries.append(_entry(name, prefix, part, share, most, None if name == _CELLS else 1))
     rest = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
     return (*entries, *lloyd_entries(rest, rho, prefix))
@@ -100,7 +108,8 @@ def _entry(name, prefix, rho, share, most, uses=1):
                      max_rho=math.nextafter(rho * most, 0.0), sensitivity=_WORDS[name])
 
 
-def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None):
+def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None,
+               tuning=TUNING):
     """Release the centres of k clusters.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
@@ -118,7 +127,8 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     prefix : str
         Of the plan entries.
     callback : callable, optional
-        Called with the name of each Lloyd step when it is done.
+        Called with the name of each Lloyd iteration when it is done.
+    tuning : Tuning
 
     Returns
     -------
@@ -133,23 +143,24 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
         session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER))
     rows.recenter(origin)
     radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
-                               session.remaining(prefix + _RADIUS))
-    thrift = _thrift(size, X.shape[1], n_clusters)
-    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, thrift)
+                               session.remaining(prefix + _RADIUS), tuning)
+    fraction = _initial_budget_fraction(size, X.shape[1], n_clusters, tuning)
+    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, fraction,
+                 tuning)
     coreset = build_coreset(
         session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size, n_clusters,
-        thrift * _share(session, prefix + _CELLS, most=len(axes.spread) <= 3))
-    start = _start(session, coreset, axes, n_clusters)
+        fraction * _share(session, prefix + _CELLS, most=len(axes.spread) <= 3), tuning)
+    start = _start(session, coreset, axes, n_clusters, tuning)
     final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
-                  coreset=coreset, prefix=prefix, callback=callback)
+                  coreset=coreset, prefix=prefix, callback=callback, tuning=tuning)
     if status == "ok":
-        status = _status(size, coreset)
+        status = _status(size, coreset, tuning)
     return _result(final, rows, radius, domain, status)
 
 
-def _status(size, coreset):
+def _status(size, coreset, tuning):
     """In words, what the releases say about the use of the answer."""
-    if size.signal < 30:  # three standard deviations of the released number of rows
+    if size.signal < tuning.useless_signal:
         return "too few rows for this budget: the centres are mostly noise"
     return "ok" if coreset.n_leaves else "no structure found: no cell stands out of the noise"
 
@@ -161,30 +172,33 @@ def _private_domain(session, prefix, X, units):
     return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
 
-def _thrift(size, n_features, n_clusters):
-    """Part of the start's shares to spend: half where the noise of Lloyd's steps rules the loss."""
-    nu = math.sqrt(n_features) * n_clusters / size.signal
-    return 1.0 if size.small else float(np.interp(math.log(nu / 0.05), [0, math.log(2)], [1, 0.5]))
+def _initial_budget_fraction(size, n_features, n_clusters, tuning):
+    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
+    if size.small:
+        return 1.0
+    noise = math.sqrt(n_features) * n_clusters / size.signal
+    return float(np.interp(math.log(noise / tuning.lean_noise), [0, math.log(2)],
+                           [1, tuning.lean_share]))
 
 
-def _axes(session, entry, rows, radius, units, size, n_clusters, thrift):
+def _axes(session, entry, rows, radius, units, size, n_clusters, fraction, tuning):
     d = rows.n_features
     if d <= 3:
         return plain_axes(d, radius)
     return principal_axes(session, entry, rows, radius, units, size, n_clusters,
-                          thrift * _share(session, entry, most=size.small))
+                          fraction * _share(session, entry, most=size.small), tuning)
 
 
 def _share(session, entry, *, most):
-    """What an entry is worth: its share, or the most that it may take from Lloyd's steps."""
+    """What an entry is worth: its share, or the most that it may take from Lloyd's iterations."""
     return session.plan[entry].cap if most else session.plan[entry].rho
 
 
-def _start(session, coreset, axes, n_clusters):
+def _start(session, coreset, axes, n_clusters, tuning):
     """Centres solved on the coreset; more than asked for where the space is large."""
     k0 = n_clusters
     if len(axes.spread) > 3:
-        k0 = min(round(1.5 * n_clusters), max(coreset.n_leaves, n_clusters))
+        k0 = min(round(tuning.surplus * n_clusters), max(coreset.n_leaves, n_clusters))
     centers = weighted_kmeans(coreset.points, coreset.weights, k0, session.rng("start"))
     return axes.lift(centers)
 
@@ -193,4 +207,4 @@ def _result(final, rows, radius, domain, status):
     unit = rows.unit
     centers = (final.centers + rows.origin) * unit + domain.center
     return EngineResult(domain.clip_points(centers), final.counts, radius * unit, status,
-                        final.n_steps, final.error * unit**2)
+                        final.n_iterations, final.error * unit**2)

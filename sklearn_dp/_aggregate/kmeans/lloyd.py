@@ -1,4 +1,4 @@
-"""Locally clipped noisy Lloyd steps with a Kalman update, from any released start."""
+"""Locally clipped noisy Lloyd iterations with a Kalman update, from any released start."""
 
 import math
 from dataclasses import dataclass, field
@@ -11,15 +11,14 @@ from ..._privacy._session import PlanEntry
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from ..shared.weighted_kmeans import weighted_kmeans
+from .estimate import Estimate
 from .moves import merge_and_split, split_direction
+from .tuning import TUNING, Tuning
 
 __all__ = ["LloydResult", "lloyd", "lloyd_budget", "lloyd_entries"]
 
 _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
-_DISTANCE_SHARE, _ERROR_SHARE, _COUNT_SHARE = 0.04, 0.10, 0.10
-_ERROR_CAP = 1.7  # times the clip radius
-_ERROR_STEPS = (1, 2, 3, 4, 5)
 
 
 def lloyd_entries(rho, cap, prefix=""):
@@ -58,67 +57,19 @@ def lloyd_budget(session, prefix=""):
     return min(session.remaining(prefix + _SUMS), free)
 
 
-@dataclass
-class _State:
-    """Released centres, and what is known about them."""
-
-    centers: np.ndarray
-    variance: np.ndarray  # of each coordinate of a centre, in squared steps
-    count: np.ndarray
-    count_sd: np.ndarray
-    old_count: np.ndarray = None
-    old_count_variance: np.ndarray = None
-    spread: np.ndarray = None  # mean squared distance to the centre
-    spread_variance: np.ndarray = None
-    error: float = math.nan
-    moved: bool = False  # whether clusters were ever merged and split
-
-    def __post_init__(self):
-        k = len(self.centers)
-        if self.old_count is None:
-            self.old_count, self.spread = np.zeros(k), np.zeros(k)
-            self.old_count_variance, self.spread_variance = np.full(k, np.inf), np.full(k, np.inf)
-
-    @classmethod
-    def start(cls, centers):
-        k = len(centers)
-        return cls(centers.copy(), np.zeros(k), np.zeros(k), np.zeros(k))
-
-    def forget(self, which):
-        """Drop the history of clusters that a move has changed."""
-        self.old_count_variance[which] = np.inf
-        self.spread_variance[which] = np.inf
-
-    def see_counts(self, counts, sd):
-        """Average a release with the mean of the earlier ones, which may be out of date."""
-        old = self.old_count_variance + np.square(0.1 * self.old_count)
-        weight = 1 / (1 / sd**2 + 1 / old)
-        self.count = weight * (counts / sd**2 + self.old_count / old)
-        self.count_sd = np.sqrt(weight)
-        variance = 1 / (1 / sd**2 + 1 / self.old_count_variance)
-        self.old_count = variance * (counts / sd**2 + self.old_count / self.old_count_variance)
-        self.old_count_variance = variance
-
-    def see_spread(self, spread, sd):
-        old = self.spread_variance + np.square(0.2 * self.spread)
-        weight = 1 / (1 / np.square(sd) + 1 / old)
-        self.spread = weight * (spread / np.square(sd) + self.spread / old)
-        self.spread_variance = weight
-
-
 @dataclass(frozen=True)
 class LloydResult:
-    """Released centres (in grid steps, about the origin of the rows), counts, steps, error."""
+    """Released centers (in grid steps, about the origin of the rows), counts, iterations, error."""
 
     centers: np.ndarray
     counts: np.ndarray
-    n_steps: int
+    n_iterations: int
     error: float
 
 
 @dataclass
-class _Walk:
-    """What the steps of one run share."""
+class _LloydContext:
+    """What the iterations of one run share."""
 
     session: object
     prefix: str
@@ -129,15 +80,17 @@ class _Walk:
     n_clusters: int
     axes: object = None
     coreset: object = None
+    tuning: Tuning = TUNING
     budget: float = field(init=False)
+    inside: float = field(init=False)
 
     def __post_init__(self):
         self.budget = self.left()
-        # Noise of a step over the number of units, in radii: from next to none to hopeless. Where
+        # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where
         # there is none, a clip is only a bias, and long tails of real data show it.
-        nu = math.sqrt(self.rows.n_features) * self.n_clusters * noise_sd(self.budget / 4)
-        self.inside = float(np.interp(math.log(nu / self.size.n), np.log([0.002, 0.02, 0.15]),
-                                      [0.999, 0.97, 0.40]))
+        noise = math.sqrt(self.rows.n_features) * self.n_clusters * noise_sd(self.budget / 4)
+        self.inside = float(np.interp(math.log(noise / self.size.n),
+                                      np.log(self.tuning.inside_noise), self.tuning.inside))
 
     def name(self, entry):
         return self.prefix + entry
@@ -146,22 +99,24 @@ class _Walk:
         return lloyd_budget(self.session, self.prefix)
 
     @property
-    def most_steps(self):
-        return 4 if self.size.small else 8
+    def most_iterations(self):
+        return (self.tuning.small_most_iterations if self.size.small
+                else self.tuning.most_iterations)
 
-    @property
-    def error_steps(self):
-        """Where the spread of clusters is asked for: two of them have no pair to merge."""
-        return _ERROR_STEPS if self.n_clusters > 2 else ()
+    def asks_for_spread(self, iteration, n_centers):
+        """Whether the spread of the clusters is released: two of them have no pair to merge."""
+        return (iteration <= self.tuning.spread_iterations and self.n_clusters > 2
+                and n_centers == self.n_clusters)
 
     @property
     def share(self):
-        return 0.2 if self.size.small else 0.12
+        return (self.tuning.small_iteration_share if self.size.small
+                else self.tuning.iteration_share)
 
 
 def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None, coreset=None,
-          prefix="", callback=None):
-    """Improve released centres by noisy Lloyd steps, with all the budget that is left.
+          prefix="", callback=None, tuning=TUNING):
+    """Improve released centers by noisy Lloyd iterations, with all the budget that is left.
 
     Parameters
     ----------
@@ -170,141 +125,156 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
     rows : Rows
     units : Units
     centers : ndarray of shape (k0, d), in steps about the origin of the rows
-        Released; k0 >= n_clusters, reduced to n_clusters after the first step.
+        Released; k0 >= n_clusters, reduced to n_clusters after the first iteration.
     size : Size
     radius : float
         Released radius of the data, in steps.
     n_clusters : int
     axes : Axes, optional
-        Where centres are compared when they are reduced.
+        Where centers are compared when they are reduced.
     coreset : Coreset, optional
         Tells in which direction to split a cluster.
     prefix : str
     callback : callable, optional
-        Called with the name of each step when it is done.
+        Called with the name of each iteration when it is done.
+    tuning : Tuning
 
     Returns
     -------
     result : LloydResult
     """
-    walk = _Walk(session, prefix, rows, units, size, radius, n_clusters, axes, coreset)
-    state, last, quiet = _State.start(centers), False, 0
-    for step in range(1, walk.most_steps + 1):
-        last = last or step == walk.most_steps
-        quiet = quiet + 1 if _step(walk, state, step, last) else 0
+    context = _LloydContext(session, prefix, rows, units, size, radius, n_clusters, axes, coreset,
+                            tuning)
+    estimate, last, converged = Estimate.start(centers), False, 0
+    for iteration in range(1, context.most_iterations + 1):
+        last = last or iteration == context.most_iterations
+        converged = converged + 1 if _iterate(context, estimate, iteration, last) else 0
         if callback is not None:
-            callback(f"noisy Lloyd step {step}")
+            callback(f"noisy Lloyd iteration {iteration}")
         if last:
             break
         # What was split needs time to settle.
-        last = step >= 2 and quiet >= (2 if state.moved else 1)
-    return LloydResult(state.centers, state.count, step, state.error)
+        last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
+    return LloydResult(estimate.centers, estimate.count, iteration, estimate.error)
 
 
-def _step(walk, state, step, last):
-    """One noisy Lloyd step. Returns whether the next one may be the last."""
-    # Rows are compared with integer centres inside the ball, so that distances are exact.
-    state.centers = _inside(walk.rows, state.centers)
-    labels, squared = nearest(walk.rows, state.centers)
-    budget = walk.left() if last else walk.share * walk.budget
-    radius, gain = _clip_radius(walk, squared, _DISTANCE_SHARE * budget)
-    budget -= _DISTANCE_SHARE * budget
+def _iterate(context, estimate, iteration, last):
+    """One noisy Lloyd iteration. Returns whether the next one may be the last."""
+    tuning = context.tuning
+    # Rows are compared with integer centers inside the ball, so that distances are exact.
+    estimate.centers = _inside(context.rows, estimate.centers)
+    labels, squared = nearest(context.rows, estimate.centers)
+    budget = context.left() if last else context.share * context.budget
+    radius, gain = _clip_radius(context, squared, tuning.distance_share * budget)
+    budget -= tuning.distance_share * budget
     errors = None
-    if step in walk.error_steps and len(state.centers) == walk.n_clusters and not last:
-        errors = _errors(walk, labels, squared, radius, _ERROR_SHARE * budget)
-        budget -= _ERROR_SHARE * budget
-    counts_rho = _COUNT_SHARE * budget
-    counts = histogram(walk.session, walk.name(_COUNTS), labels, len(state.centers), walk.units,
-                       counts_rho)
-    state.see_counts(counts, noise_sd(counts_rho))
-    sums_rho = walk.left() if last else budget - counts_rho
-    sums = _residual_sums(walk, state.centers, labels, squared, radius, sums_rho)
+    if not last and context.asks_for_spread(iteration, len(estimate.centers)):
+        errors = _errors(context, labels, squared, radius, tuning.spread_share * budget)
+        budget -= tuning.spread_share * budget
+    counts_rho = tuning.count_share * budget
+    counts = histogram(context.session, context.name(_COUNTS), labels, len(estimate.centers),
+                       context.units, counts_rho)
+    estimate.update_counts(counts, noise_sd(counts_rho), tuning.count_memory)
+    sums_rho = context.left() if last else budget - counts_rho
+    sums = _residual_sums(context, estimate.centers, labels, squared, radius, sums_rho)
     noise = radius * noise_sd(sums_rho)
-    drift, went = _update(state, sums, noise, radius, gain, relax=step > 1 and not last,
-                          bold=walk.size.small)
+    drift, displacement = _update(estimate, sums, noise, radius, gain, tuning,
+                                  relax=iteration > 1 and not last,
+                                  low_signal=context.size.small)
     n_moves = 0
     if errors is not None:
-        doubts = 3.0 if step == 1 else 2.5 if walk.size.small else 2.0
-        n_moves = _move(walk, state, *errors, went, doubts)
-    if len(state.centers) > walk.n_clusters:
-        _reduce(walk, state)
+        n_moves = _move(context, estimate, *errors, displacement, _evidence(context, iteration))
+    if len(estimate.centers) > context.n_clusters:
+        _reduce(context, estimate)
         return False
     return n_moves == 0 and not drift
 
 
+def _evidence(context, iteration):
+    """Standard deviations by which a split has to gain."""
+    if iteration == 1:
+        return context.tuning.first_evidence
+    return context.tuning.small_evidence if context.size.small else context.tuning.evidence
+
+
 def _inside(rows, centers):
-    """Integer centres in the ball that the rows were clipped to, about the first origin."""
+    """Integer centers in the ball that the rows were clipped to, about the first origin."""
     points = centers + rows.origin
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
     return np.rint(points * np.minimum(1.0, rows.ball / length)) - rows.origin
 
 
-def _clip_radius(walk, squared, rho):
+def _clip_radius(context, squared, rho):
     """Radius that most rows (few, where noise rules) are within, and the mean effect of it."""
-    n_bins = 12 if walk.size.small else 24
-    edges = geometric_edges(1.5 * walk.radius, n_bins, 2 ** (1 / 3))
-    counts = histogram(walk.session, walk.name(_DISTANCES), bins_of(squared, edges), n_bins,
-                       walk.units, rho)
-    sd, n = noise_sd(rho), walk.size.n
+    tuning = context.tuning
+    n_bins = tuning.small_clip_bins if context.size.small else tuning.clip_bins
+    edges = geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
+    counts = histogram(context.session, context.name(_DISTANCES), bins_of(squared, edges), n_bins,
+                       context.units, rho)
+    sd, n = noise_sd(rho), context.size.n
     radius = None
-    if sd * math.sqrt(n_bins) <= 0.35 * n:
-        # A radius too large costs more than one too small: the limit of a sum of bins is doubled.
-        radius = quantile_from_histogram(counts, edges, 2 * sd, (1 - walk.inside) * n)
-    radius = 0.6 * walk.radius if radius is None else radius
-    return radius, _gain(counts, edges, radius, walk.rows.n_features)
+    if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:
+        # A radius too large costs more than one too small: a sum of bins has to exceed more.
+        radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd,
+                                         (1 - context.inside) * n)
+    radius = tuning.clip_default * context.radius if radius is None else radius
+    return radius, _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
 
 
-def _gain(counts, edges, radius, d):
+def _gain(counts, edges, radius, d, least):
     """How far a clipped mean moves when all the rows move by one."""
     distance = (edges[1:] + edges[:-1]) / 2
     effect = np.where(distance > radius, radius / distance * (1 - 1 / d), 1.0)
     weight = np.maximum(counts, 0.0)
-    return float(np.clip(weight @ effect / max(weight.sum(), 1e-300), 0.5, 1.0))
+    return float(np.clip(weight @ effect / max(weight.sum(), 1e-300), least, 1.0))
 
 
-def _errors(walk, labels, squared, radius, rho):
+def _errors(context, labels, squared, radius, rho):
     """Noisy sum of squared distances in each cluster, capped; and its noise."""
-    cap = (_ERROR_CAP * radius) ** 2
-    steps, scale = square_sums(labels, squared, cap, walk.n_clusters, walk.units)
+    cap = (context.tuning.spread_cap * radius) ** 2
+    steps, scale = square_sums(labels, squared, cap, context.n_clusters, context.units)
     # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
-    noisy = walk.session.gaussian(walk.name(_ERRORS), steps, sensitivity=scale, rho=rho,
-                                  unit=cap / scale * walk.rows.unit**2)
-    return noisy / walk.rows.unit**2, cap * noise_sd(rho)
+    noisy = context.session.gaussian(context.name(_ERRORS), steps, sensitivity=scale, rho=rho,
+                                  unit=cap / scale * context.rows.unit**2)
+    return noisy / context.rows.unit**2, cap * noise_sd(rho)
 
 
-def _residual_sums(walk, centers, labels, squared, radius, rho):
+def _residual_sums(context, centers, labels, squared, radius, rho):
     """Noisy sums of the clipped residuals, in steps."""
     limits = np.full(len(centers), radius)
-    sums = clipped_sums(walk.rows, centers, labels, squared, limits, walk.units)
+    sums = clipped_sums(context.rows, centers, labels, squared, limits, context.units)
     # A row is in one cluster with a residual of at most `radius`, hence a unit moves the stacked
     # sums by at most that: radius 2**bits in steps of 2**-bits.
-    noisy = walk.session.gaussian(walk.name(_SUMS), sums, rho=rho,
+    noisy = context.session.gaussian(context.name(_SUMS), sums, rho=rho,
                                   sensitivity=math.nextafter(radius * 2.0**WEIGHT_BITS, math.inf),
-                                  unit=2.0**-WEIGHT_BITS * walk.rows.unit)
-    return noisy / walk.rows.unit
+                                  unit=2.0**-WEIGHT_BITS * context.rows.unit)
+    return noisy / context.rows.unit
 
 
-def _update(state, sums, sums_sd, radius, gain, *, relax, bold=False):
-    """Kalman update of the centres. Returns whether they still drift, and how far they went.
+def _update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=False):
+    """Kalman update of the centers. Returns whether they still drift, and their displacement.
 
-    Movement counts as drift above 0.7 of its noise; all of it if `bold`, where the starts are poor.
+    Movement counts as drift above a part of its noise; all of it where the signal is low and
+    starts are poor.
     """
     d = sums.shape[1]
-    n, sure = np.maximum(state.count, 2 * state.count_sd), state.count > 2 * state.count_sd
+    n, sure = estimate.certain_counts(tuning.sure)
     seen = sums / (gain * n)[:, None]
     noise = np.square(sums_sd / (gain * n))
     length = np.einsum("ij,ij->i", seen, seen)
-    expected = noise + state.variance
+    expected = noise + estimate.variance
     drift, drift_sd = _drift(length, expected, n, radius, d)
-    excess = length / d - expected - (0.0 if bold else 0.7) * math.sqrt(2 / d) * expected
-    pooled, own = max(0.0, n @ excess / n.sum()), min(1.0, d / 16)
-    prior = state.variance + np.maximum(
+    ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
+    excess = length / d - expected - ignored * expected
+    pooled, own = max(0.0, n @ excess / n.sum()), min(1.0, d / tuning.own_movement)
+    prior = estimate.variance + np.maximum(
         0.0, own * excess + (1 - own) * np.maximum(pooled, excess))
-    weight = prior / (prior + noise) * np.where(sure, 1.0, 0.5)
-    far = 1.3 if relax and drift > 1.5 * drift_sd else 1.0
-    state.centers = state.centers + far * weight[:, None] * seen
-    state.variance = (1 - weight) * prior
-    return drift >= max(0.0005, 1.5 * drift_sd), np.square(far * weight) * length
+    weight = prior / (prior + noise) * np.where(sure, 1.0, tuning.unsure_step)
+    far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
+    estimate.centers = estimate.centers + far * weight[:, None] * seen
+    estimate.variance = (1 - weight) * prior
+    drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
+    return drifting, np.square(far * weight) * length
 
 
 def _drift(length, expected, n, radius, d):
@@ -314,25 +284,28 @@ def _drift(length, expected, n, radius, d):
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total
 
 
-def _move(walk, state, errors, errors_sd, went, doubts):
+def _move(context, estimate, errors, errors_sd, displacement, evidence):
     """Merge and split clusters by their spread; returns the number of moves."""
-    n, sure = np.maximum(state.count, 2 * state.count_sd), state.count > 2 * state.count_sd
-    state.error = float(np.maximum(errors, 0.0).sum())
-    state.see_spread(np.maximum(errors / n - went, 0.0), errors_sd / n)
-    excess = state.spread - np.median(state.spread)
-    gain = np.where(sure, n * (excess - doubts * np.sqrt(state.spread_variance)), 0.0)
-    n_moves = merge_and_split(state, np.maximum(excess, 0.0), gain,
-                              _Directions(walk, state.centers), most=max(1, walk.n_clusters // 4))
-    state.moved = state.moved or n_moves > 0
+    tuning = context.tuning
+    n, sure = estimate.certain_counts(tuning.sure)
+    estimate.error = float(np.maximum(errors, 0.0).sum())
+    estimate.update_spread(np.maximum(errors / n - displacement, 0.0), errors_sd / n,
+                           tuning.spread_memory)
+    excess = estimate.spread - np.median(estimate.spread)
+    gain = np.where(sure, n * (excess - evidence * np.sqrt(estimate.spread_variance)), 0.0)
+    n_moves = merge_and_split(estimate, np.maximum(excess, 0.0), gain,
+                              _Directions(context, estimate.centers), tuning,
+                              most=max(1, int(tuning.moves * context.n_clusters)))
+    estimate.moved = estimate.moved or n_moves > 0
     return n_moves
 
 
 class _Directions:
     """Directions to split clusters in, from the coreset."""
 
-    def __init__(self, walk, centers):
-        self._rng = walk.session.rng("split")
-        self._coreset, self._axes, self._centers = walk.coreset, walk.axes, centers.copy()
+    def __init__(self, context, centers):
+        self._rng = context.session.rng("split")
+        self._coreset, self._axes, self._centers = context.coreset, context.axes, centers.copy()
 
     def __call__(self, j):
         vector = None
@@ -347,23 +320,24 @@ class _Directions:
         return guess / np.linalg.norm(guess)
 
 
-def _reduce(walk, state):
-    """From more centres to the number asked for: k-means of the centres, weighted by counts."""
-    floor = 0.3 * float(np.mean(state.count_sd))
-    weight = np.maximum(state.count, floor)
-    flat = walk.axes.flatten(state.centers)
-    groups = weighted_kmeans(flat, weight, walk.n_clusters, walk.session.rng("reduce"))
+def _reduce(context, estimate):
+    """From more centers to the number asked for: k-means of the centers, weighted by counts."""
+    floor = context.tuning.reduce_floor * float(np.mean(estimate.count_sd))
+    weight = np.maximum(estimate.count, floor)
+    flat = context.axes.flatten(estimate.centers)
+    groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
     square = np.einsum("ij,ij->i", groups, groups) - 2 * flat @ groups.T
-    member = np.zeros((walk.n_clusters, len(flat)))
+    member = np.zeros((context.n_clusters, len(flat)))
     member[np.argmin(square, axis=1), np.arange(len(flat))] = 1.0
     share = member * weight
     share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
     empty = ~member.any(axis=1)
-    state.centers = share @ state.centers
-    state.centers[empty] = walk.axes.lift(groups[empty])
-    state.variance = np.square(share) @ state.variance
-    old = member @ state.old_count, member @ state.old_count_variance
-    state.count, state.count_sd = member @ state.count, np.sqrt(member @ state.count_sd**2)
-    state.old_count, state.old_count_variance = old[0], np.where(empty, np.inf, old[1])
-    state.spread, state.spread_variance = (np.zeros(walk.n_clusters),
-                                           np.full(walk.n_clusters, np.inf))
+    estimate.centers = share @ estimate.centers
+    estimate.centers[empty] = context.axes.lift(groups[empty])
+    estimate.variance = np.square(share) @ estimate.variance
+    old = member @ estimate.old_count, member @ estimate.old_count_variance
+    estimate.count = member @ estimate.count
+    estimate.count_sd = np.sqrt(member @ estimate.count_sd**2)
+    estimate.old_count, estimate.old_count_variance = old[0], np.where(empty, np.inf, old[1])
+    estimate.spread, estimate.spread_variance = (np.zeros(context.n_clusters),
+                                           np.full(context.n_clusters, np.inf))

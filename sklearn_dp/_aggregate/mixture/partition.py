@@ -26,9 +26,10 @@ from ..._privacy._grid import clip_integer_rows
 from ..._privacy._mechanisms import Units
 from ..._privacy._session import PlanEntry
 from ..kmeans.coreset import build_coreset
+from ..kmeans.principal_axes import principal_axes
 from ..one_cluster.balls import squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..shared.axes import plain_axes, principal_axes, second_moment
+from ..shared.axes import plain_axes, second_moment
 from ..shared.centering import Size
 from ..shared.rows import Rows, nearest
 from ..shared.weighted_kmeans import weighted_kmeans

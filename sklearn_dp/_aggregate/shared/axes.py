@@ -1,4 +1,4 @@
-"""Principal axes from a released second moment, and the exact projection onto them."""
+"""A released second moment, and the exact projection onto axes found in it."""
 
 import math
 from dataclasses import dataclass
@@ -7,11 +7,10 @@ import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._mechanisms import gram
-from .centering import noise_sd
 
-__all__ = ["Axes", "plain_axes", "principal_axes", "second_moment"]
+__all__ = ["BASIS_BITS", "Axes", "plain_axes", "second_moment"]
 
-_BASIS_BITS = 20
+BASIS_BITS = 20
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,15 @@ class Axes:
         if self.basis is None:
             return rows
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
-        return np.floor(rows @ self.basis * 2.0**-_BASIS_BITS)
+        return np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
 
     def flatten(self, points):
         """Released points of the whole space to coordinates along the axes."""
-        return points if self.basis is None else points @ (self.basis * 2.0**-_BASIS_BITS)
+        return points if self.basis is None else points @ (self.basis * 2.0**-BASIS_BITS)
 
     def lift(self, points):
         """Coordinates along the axes to points of the whole space."""
-        return points if self.basis is None else points @ (self.basis.T * 2.0**-_BASIS_BITS)
+        return points if self.basis is None else points @ (self.basis.T * 2.0**-BASIS_BITS)
 
 
 def plain_axes(n_features, limit):
@@ -58,47 +57,8 @@ def plain_axes(n_features, limit):
     return Axes(None, whole / math.sqrt(1.5 * n_features), whole, float(limit))
 
 
-def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho):
-    """The axes along which clusters can be told apart.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    rows : Rows
-    limit : float
-        Norm that rows are clipped to, in steps.
-    units : Units
-    size : Size
-        Released number of units.
-    n_clusters : int
-    rho : float
-
-    Returns
-    -------
-    axes : Axes
-    """
-    moment = second_moment(session, entry, rows, limit, units, rho)
-    noise = limit**2 * noise_sd(rho)
-    values, vectors = np.linalg.eigh(moment)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    if rows.n_features > 10:
-        q = _n_axes(values, noise, n_clusters)
-        values, vectors = values[:q], vectors[:, :q]
-    spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
-    return Axes(np.rint(vectors * 2.0**_BASIS_BITS), spread,
-                np.minimum(limit, 3 * spread), float(limit))
-
-
 def second_moment(session, entry, rows, limit, units, rho):
     """Noisy sum of x x^T over rows clipped to a norm, in squared steps; see `gram`."""
     parts = ((part, x, rows.squares[part]) for part, x in rows.chunks())
     return gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit,
                 rho=rho) / rows.unit**2
-
-
-def _n_axes(values, noise, n_clusters):
-    """Eigenvalues that stand out of the noise, whose edge is 2 (noise / sqrt 2) sqrt d."""
-    edge = max(0.0, float(np.median(values))) + 1.9 * noise * math.sqrt(len(values) / 2)
-    fewest, most = max(2, min(3, n_clusters - 1)), min(8, max(n_clusters - 1, 2))
-    return int(np.clip(np.count_nonzero(values > edge), fewest, most))

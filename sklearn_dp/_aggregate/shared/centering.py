@@ -1,4 +1,4 @@
-"""Where the data are and how far they reach: the first releases of the k-means engine."""
+"""Where the data are and how many rows there are; scales of noise and of histograms."""
 
 import math
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..._privacy._session import round_up
 
-__all__ = ["Size", "center_and_count", "geometric_edges", "mean_radius", "noise_sd"]
+__all__ = ["Size", "bins_of", "center_and_count", "geometric_edges", "noise_sd"]
 
 _JOINT = math.sqrt(1.25)
+_SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
 def noise_sd(rho):
@@ -42,7 +42,7 @@ class Size:
     @property
     def small(self):
         """Whether coarser choices pay."""
-        return self.signal < 1000
+        return self.signal < _SMALL_SIGNAL
 
 
 def geometric_edges(top, n_bins, ratio):
@@ -89,41 +89,3 @@ def _shrunk(mean, noise, radius):
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)
     return np.trunc(mean * min(1.0, radius / length))
-
-
-def mean_radius(session, entry, rows, units, count, count_variance, mu, rho):
-    """A radius that holds nearly all rows, and the size: from a histogram of the lengths.
-
-    Returns
-    -------
-    radius : float, in steps
-    size : Size
-    """
-    n_bins = 28 if count * mu >= 1000 else 8
-    edges = geometric_edges(rows.limit, n_bins, 2**0.25)
-    sd = noise_sd(rho)
-    counts = histogram(session, entry, bins_of(rows.squares, edges), n_bins, units, rho)
-    size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
-    if sd * math.sqrt(n_bins) > 0.25 * size.n:
-        return rows.ball / 2, size  # nothing but noise: half of the public radius
-    target = _outside(rows.n_features, size) * size.n
-    # Half as much again for the noise: where the public bounds are far too wide, many empty bins
-    # are passed before the first one that holds data, and none of them is to stop the search.
-    return quantile_from_histogram(counts, edges, 1.5 * sd, target) or rows.ball / 2, size
-
-
-def _outside(n_features, size):
-    """Part of the rows that the radius may leave out.
-
-    Where a second moment is released its noise grows with the square of the radius. In few
-    dimensions there is none, and a small cluster far out is not to be lost.
-    """
-    if size.small:
-        return 0.2
-    return 0.01 if n_features > 3 else 0.0002
-
-
-def _pooled_size(a, a_variance, b, b_variance, mu):
-    """Inverse-variance mean of two numbers, at least two of its standard deviations."""
-    variance = 1 / (1 / a_variance + 1 / b_variance)
-    return Size(max(variance * (a / a_variance + b / b_variance), 2 * math.sqrt(variance)), mu)

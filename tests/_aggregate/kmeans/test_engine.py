@@ -197,7 +197,8 @@ def _raw_threshold(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(session, cells, means, rows, units, *rest):
-        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size: 1.0 * units.n_rows)
+        monkeypatch.setattr(_coreset, "_threshold",
+                            lambda n_cells, size, tuning: 1.0 * units.n_rows)
         return build(session, cells, means, rows, units, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
@@ -218,8 +219,8 @@ def _raw_size(monkeypatch):
     """The size is the true number of rows."""
     radius = _engine.mean_radius
 
-    def mutant(session, entry, rows, units, count, variance, mu, rho):
-        found, _ = radius(session, entry, rows, units, count, variance, mu, rho)
+    def mutant(session, entry, rows, units, count, variance, mu, *rest):
+        found, _ = radius(session, entry, rows, units, count, variance, mu, *rest)
         return found, Size(units.n_rows + 1.0, mu)
 
     monkeypatch.setattr(_engine, "mean_radius", mutant)
@@ -270,22 +271,22 @@ def _uncapped_errors(monkeypatch):
 
 def _early_stop(monkeypatch):
     """Whether the steps go on depends on the true number of rows."""
-    step = _lloyd._step
+    iterate = _lloyd._iterate
 
-    def mutant(walk, state, number, last):
-        step(walk, state, number, last)
-        return walk.rows.n_rows % 2 == 0
+    def mutant(context, estimate, number, last):
+        iterate(context, estimate, number, last)
+        return context.rows.n_rows % 2 == 0
 
-    monkeypatch.setattr(_lloyd, "_step", mutant)
+    monkeypatch.setattr(_lloyd, "_iterate", mutant)
 
 
 def _raw_radius(monkeypatch):
     """The clip radius follows the true number of rows, if only by a hair."""
     radius = _lloyd._clip_radius
 
-    def mutant(walk, squared, rho):
-        found, gain = radius(walk, squared, rho)
-        return found * (1 + 1e-9 * walk.rows.n_rows), gain
+    def mutant(context, squared, rho):
+        found, gain = radius(context, squared, rho)
+        return found * (1 + 1e-9 * context.rows.n_rows), gain
 
     monkeypatch.setattr(_lloyd, "_clip_radius", mutant)
 
@@ -380,7 +381,7 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 def test_a_share_above_its_cap_is_refused(monkeypatch):
     release = _engine.principal_axes
     monkeypatch.setattr(_engine, "principal_axes",
-                        lambda *args: release(*args[:-1], args[-1] * 2))  # the share of the cells
+                        lambda *args: release(*args[:-2], args[-2] * 2, args[-1]))  # its share
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
 
@@ -479,9 +480,9 @@ def test_the_kalman_update_earns_its_keep(monkeypatch):
     ours = cost(X, case.fit().centers) / best - 1
     update = _lloyd._update
 
-    def plain(state, sums, sums_sd, radius, gain, **options):
+    def plain(state, sums, sums_sd, radius, gain, tuning, **options):
         centers = state.centers
-        answer = update(state, sums, sums_sd, radius, gain, **options)
+        answer = update(state, sums, sums_sd, radius, gain, tuning, **options)
         state.centers = centers + sums / (gain * np.maximum(state.count, 1.0))[:, None]
         return answer
 

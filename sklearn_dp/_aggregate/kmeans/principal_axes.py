@@ -1,0 +1,52 @@
+"""The axes along which clusters can be told apart, from a released second moment."""
+
+import math
+
+import numpy as np
+
+from ..shared.axes import BASIS_BITS, Axes, second_moment
+from ..shared.centering import noise_sd
+from .tuning import TUNING
+
+__all__ = ["principal_axes"]
+
+
+def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho, tuning=TUNING):
+    """The axes along which clusters can be told apart.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    rows : Rows
+    limit : float
+        Norm that rows are clipped to, in steps.
+    units : Units
+    size : Size
+        Released number of units.
+    n_clusters : int
+    rho : float
+    tuning : Tuning
+
+    Returns
+    -------
+    axes : Axes
+    """
+    moment = second_moment(session, entry, rows, limit, units, rho)
+    noise = limit**2 * noise_sd(rho)
+    values, vectors = np.linalg.eigh(moment)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if rows.n_features > 10:
+        q = _n_axes(values, noise, n_clusters, tuning)
+        values, vectors = values[:q], vectors[:, :q]
+    spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
+    return Axes(np.rint(vectors * 2.0**BASIS_BITS), spread,
+                np.minimum(limit, tuning.box_reach * spread), float(limit))
+
+
+def _n_axes(values, noise, n_clusters, tuning):
+    """Eigenvalues that stand out of the noise, whose edge is 2 (noise / sqrt 2) sqrt d."""
+    edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
+    edge += max(0.0, float(np.median(values)))
+    fewest, most = max(2, min(3, n_clusters - 1)), min(tuning.most_axes, max(n_clusters - 1, 2))
+    return int(np.clip(np.count_nonzero(values > edge), fewest, most))

@@ -1,0 +1,60 @@
+"""How far the data reach, and how many rows there are: the second release of the engine."""
+
+import math
+
+from ..._privacy._mechanisms import histogram, quantile_from_histogram
+from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
+
+__all__ = ["mean_radius"]
+
+
+def mean_radius(session, entry, rows, units, count, count_variance, mu, rho, tuning):
+    """A radius that holds nearly all rows, and the size: from a histogram of the lengths.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    rows : Rows
+    units : Units
+    count, count_variance : float
+        An earlier release of the number of units.
+    mu : float
+        GDP parameter of the whole fit.
+    rho : float
+    tuning : Tuning
+
+    Returns
+    -------
+    radius : float, in steps
+    size : Size
+    """
+    n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
+    edges = geometric_edges(rows.limit, n_bins, 2**0.25)
+    sd = noise_sd(rho)
+    counts = histogram(session, entry, bins_of(rows.squares, edges), n_bins, units, rho)
+    size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
+    if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
+        return rows.ball / 2, size  # nothing but noise: half of the public radius
+    target = _outside(rows.n_features, size, tuning) * size.n
+    # More than the noise is asked for: where the public bounds are far too wide, many empty bins
+    # are passed before the first one that holds data, and none of them is to stop the search.
+    radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
+    return radius or rows.ball / 2, size
+
+
+def _outside(n_features, size, tuning):
+    """Part of the rows that the radius may leave out.
+
+    Where a second moment is released its noise grows with the square of the radius. In few
+    dimensions there is none, and a small cluster far out is not to be lost.
+    """
+    if size.small:
+        return tuning.small_outside
+    return tuning.outside if n_features > 3 else tuning.flat_outside
+
+
+def _pooled_size(a, a_variance, b, b_variance, mu):
+    """Inverse-variance mean of two numbers, at least two of its standard deviations."""
+    variance = 1 / (1 / a_variance + 1 / b_variance)
+    return Size(max(variance * (a / a_variance + b / b_variance), 2 * math.sqrt(variance)), mu)

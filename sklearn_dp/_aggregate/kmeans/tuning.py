@@ -1,0 +1,121 @@
+"""Every tuned number of the k-means engine, with its meaning, its unit and its origin.
+
+What a proof needs is not here but at the line of the proof: no number of this page can change a
+guarantee, only the accuracy. `benchmarks/ablation.py` halves and doubles each of them; a name
+below is the name of its row in `doc/benchmarks/ablation.md`. What the numbers rest on is told in
+`doc/development/kmeans_engine.md`.
+
+Units: "share" is a part of rho; "sd" is the standard deviation of the noise of the release at
+hand; "signal" is the number of rows times mu, in sd of a count that took the whole budget.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["TUNING", "Tuning"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The numbers that the k-means engine was tuned with; see the comments at each of them."""
+
+    # -- shares of rho: what each release gets, and the most that it may take -------------------
+    bound_share: float = 0.05  # of all, for a bound of the data where none is public
+    center_share: float = 0.05  # of the rest, for the sum and the number of rows
+    radius_share: float = 0.02  # for the histogram of lengths
+    radius_share_flat: float = 0.05  # the same up to 3 features: it must not cut off a cluster
+    moment_share: float = 0.06  # for the second moment, which rotates 4 to 10 features ...
+    moment_cap: float = 0.08  # ... and the most that it may take in small data
+    wide_moment_share: float = 0.10  # the same above 10 features, where it chooses a subspace
+    wide_moment_cap: float = 0.15
+    cells_share: float = 0.20  # for the counts of the cell tree ...
+    cells_cap: float = 0.30  # ... and what it takes where there are at most 3 axes
+    means_share: float = 0.10  # for the means of the leaves
+    # Where the noise of Lloyd's iterations rules the loss, the releases before them get less.
+    lean_noise: float = 0.05  # noise of an iteration, in radii, from which they do
+    lean_share: float = 0.5  # the part of their shares that they get at twice that noise
+
+    # -- where coarser choices pay --------------------------------------------------------------
+    useless_signal: float = 30.0  # signal below which an answer is called mostly noise
+
+    # -- radius of the data ---------------------------------------------------------------------
+    radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
+    small_radius_bins: int = 8  # the same in small data
+    radius_noise: float = 0.25  # part of the rows that the noise of all bins may be
+    radius_sd: float = 1.5  # sd by which a sum of bins must exceed its target
+    outside: float = 0.01  # part of the rows that the radius leaves out
+    flat_outside: float = 0.0002  # the same up to 3 features
+    small_outside: float = 0.2  # the same in small data
+
+    # -- principal axes -------------------------------------------------------------------------
+    axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
+    most_axes: int = 8
+    box_reach: float = 3.0  # half width of the searched box, in standard deviations of the rows
+
+    # -- cell tree ------------------------------------------------------------------------------
+    depth_signal: float = 1.87  # signal that a cell of the full depth has left
+    flat_depth: float = 1.3  # the depth is this times larger up to 3 axes
+    sparse_depth: float = 0.6  # part of the full depth of the one level from 6 axes on ...
+    dense_depth: float = 0.75  # ... and where clusters hold many rows
+    dense_rows: float = 120.0  # rows of a cluster that are many, in sd
+    first_depth: float = 0.55  # part of the full depth of the first level, below 6 axes
+    flat_levels: int = 4  # levels of the tree up to 3 axes
+    levels: int = 3  # the same with 4 or 5
+    least_threshold: float = 2.0  # sd above which a cell is believed, at the least
+    threshold_base: float = 0.2  # sd; the threshold is base + slope sqrt(2 log(number of cells))
+    threshold_slope: float = 0.92
+    middling_threshold: float = 0.8  # factor of the threshold where the signal is 150 to 1000
+    early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
+    kept: float = 2.5  # sd of its mean below which a leaf that was measured again is dropped
+    split_cells: float = 2.0  # thresholds above which a cell is divided further
+    leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
+    guesses: int = 20  # public guesses of where rows may be, for each cluster
+    least_guesses: int = 200
+    guess_weight: float = 0.3  # weight of all the guesses together, in sd
+    small_guess_weight: float = 3.0  # the same in small data
+    least_guess_weight: float = 1e-3  # part of that weight that stays where leaves hold all rows
+
+    # -- start ----------------------------------------------------------------------------------
+    surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
+
+    # -- Lloyd's iterations ---------------------------------------------------------------------
+    iteration_share: float = 0.12  # of the budget of all iterations, for each but the last
+    small_iteration_share: float = 0.2
+    most_iterations: int = 8
+    small_most_iterations: int = 4
+    distance_share: float = 0.04  # of an iteration, for the histogram of distances
+    spread_share: float = 0.10  # of an iteration, for the spread of the clusters
+    count_share: float = 0.10  # of what is left, for the counts
+    spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
+    spread_cap: float = 1.7  # cap of a distance in the spread, in clip radii
+    clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
+    small_clip_bins: int = 12
+    clip_top: float = 1.5  # largest edge of these bins, in radii of the data
+    clip_noise: float = 0.35  # part of the rows that the noise of all bins may be
+    clip_sd: float = 2.0  # sd by which a sum of bins must exceed its target
+    clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
+    inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
+    inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
+    least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
+    count_memory: float = 0.1  # part of a count that may have changed since the last iteration
+    spread_memory: float = 0.2  # the same of a spread
+    sure: float = 2.0  # sd above which a count is sure
+    movement: float = 0.7  # part of its noise above which a movement is drift
+    own_movement: float = 16.0  # features from which each cluster's movement counts alone
+    unsure_step: float = 0.5  # part of the way that a center with an unsure count goes
+    overshoot: float = 1.3  # the way of a center while all still drift
+    drift_sd: float = 1.5  # sd of the mean movement above which the centers drift
+    least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
+
+    # -- merging and splitting ------------------------------------------------------------------
+    first_evidence: float = 3.0  # sd by which a split must gain in the first iteration
+    small_evidence: float = 2.5  # the same in small data, later
+    evidence: float = 2.0  # the same otherwise, later
+    merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
+    merge_sure: float = 4.0  # sd above which a count needs no lower bound
+    merge_floor: float = 0.03  # least weight of a cluster in a merger, in sd
+    moves: float = 0.25  # moves in one iteration, for each cluster
+    reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
+
+
+TUNING = Tuning()
+"""The engine's defaults."""

@@ -1,0 +1,37 @@
+"""The Kalman update of the centers, on made-up releases."""
+
+import numpy as np
+
+from sklearn_dp._aggregate.kmeans.estimate import Estimate
+from sklearn_dp._aggregate.kmeans.lloyd import _update
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+
+
+def estimate_of(centers, counts):
+    estimate = Estimate.start(np.array(centers, dtype=float))
+    estimate.update_counts(np.array(counts, dtype=float), 5.0, TUNING.count_memory)
+    return estimate
+
+
+def test_updates_shrink_noise_and_follow_real_movement():
+    rng = np.random.default_rng(1)
+    d, n, noise = 100, 1000.0, 500.0
+    for movement, low, high in ((0.0, 0.0, 0.4), (50.0, 0.9, 1.1)):
+        estimate = estimate_of(np.zeros((4, d)), [n] * 4)
+        sums = n * movement / np.sqrt(d) + noise * rng.normal(size=(4, d))
+        _update(estimate, sums, noise, 10.0, 1.0, TUNING, relax=False)
+        step = np.linalg.norm(estimate.centers, axis=1)
+        expected = movement if movement else noise / n * np.sqrt(d)
+        assert (step / expected >= low).all() and (step / expected <= high).all()
+
+
+def test_repeated_observations_average():
+    """After m looks at the same place the error is that of the mean, not of the last look."""
+    rng = np.random.default_rng(2)
+    d, n, noise, target = 50, 1000.0, 300.0, 3.0
+    estimate = estimate_of(np.zeros((6, d)), [n] * 6)
+    for _ in range(8):
+        seen = n * (target - estimate.centers) + noise * rng.normal(size=(6, d))
+        _update(estimate, seen, noise, 10.0, 1.0, TUNING, relax=False)
+    error = np.sqrt(np.mean((estimate.centers - target) ** 2))
+    assert error < 0.6 * noise / n
