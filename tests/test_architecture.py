@@ -27,6 +27,16 @@ LAYERS = (
     {"__init__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
+# The rooms of `_aggregate`, and which others each of them may import from.
+ARROWS = {
+    "shared": set(),
+    "friendly": set(),
+    "kmeans": {"shared"},
+    "tuples": {"friendly"},
+    "one_cluster": {"friendly", "shared"},
+    "moments": {"friendly", "shared"},
+    "mixture": {"friendly", "kmeans", "moments", "one_cluster", "shared", "tuples"},
+}
 CORE = {"joblib", "numpy", "scipy", "sklearn", "threadpoolctl"}
 MAX_BODY_LINES = 60
 
@@ -61,6 +71,12 @@ class Module:
     @property
     def component(self):
         return self.name.split(".")[0]
+
+    @property
+    def room(self):
+        """The room of `_aggregate` that the module lies in, or None."""
+        parts = self.name.split(".")
+        return parts[1] if parts[0] == "_aggregate" and len(parts) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,22 @@ def imports_point_down(module):
         same = target == module.component
         if not same and LAYER[target] >= LAYER[module.component]:
             yield f"{module.name}:{item.line}: imports {item.target} from its own layer or above"
+
+
+def rooms_follow_the_arrows(module):
+    """A room of `_aggregate` imports from the rooms that ARROWS allows; no circle is allowed."""
+    if module.room is None:
+        return
+    if module.room not in ARROWS:
+        yield f"{module.name}: {module.room!r} has no place in ARROWS"
+        return
+    for item in module_imports(module):
+        parts = item.target.split(".")
+        if parts[:2] != [PACKAGE, "_aggregate"]:
+            continue
+        target = parts[2] if len(parts) > 2 else ""
+        if target != module.room and target not in ARROWS[module.room]:
+            yield f"{module.name}:{item.line}: no arrow from {module.room} to {item.target}"
 
 
 def kernel_is_self_contained(module):
@@ -273,6 +305,7 @@ def functions_are_short(module):
 
 RULES = (
     imports_point_down,
+    rooms_follow_the_arrows,
     kernel_is_self_contained,
     noise_comes_from_the_kernel,
     only_blocks_runs_in_parallel,
@@ -292,6 +325,11 @@ def test_package_keeps_the_rule(rule):
 # --- what each rule must catch: (rule, module, source) -------------------------------------------
 
 PLANTED = [
+    *[(rooms_follow_the_arrows, f"_aggregate.{room}.thing", f"from ..{other} import part")
+      for room in ARROWS for other in ARROWS if other != room and other not in ARROWS[room]],
+    (rooms_follow_the_arrows, "_aggregate.shared.rows", "from .. import kmeans"),
+    (rooms_follow_the_arrows, "_aggregate.shared.rows", "from sklearn_dp._aggregate import kmeans"),
+    (rooms_follow_the_arrows, "_aggregate.attic.thing", ""),
     (imports_point_down, "_privacy._grid", "from sklearn_dp._aggregate import _pca"),
     (imports_point_down, "_privacy._grid", "from .._aggregate.shared.axes import pca"),
     (imports_point_down, "_privacy._grid", "def f():\n    import sklearn_dp._base"),
@@ -346,6 +384,24 @@ PLANTED = [
 ]
 
 
+def test_the_arrows_between_rooms_have_no_circle():
+    """Rooms can be put in an order in which each imports only from earlier ones."""
+    left = dict(ARROWS)
+    while left:
+        lowest = {room for room, others in left.items() if not others & left.keys()}
+        assert lowest, f"a circle among {sorted(left)}"
+        left = {room: others for room, others in left.items() if room not in lowest}
+
+
+def test_every_arrow_is_used():
+    used = {(module.room, item.target.split(".")[2])
+            for module in package_modules() if module.room in ARROWS
+            for item in module_imports(module)
+            if item.target.startswith(f"{PACKAGE}._aggregate.")}
+    allowed = {(room, other) for room, others in ARROWS.items() for other in others}
+    assert allowed == {(room, other) for room, other in used if room != other}
+
+
 def _plant_id(value):
     return value.__name__ if callable(value) else ""
 
@@ -360,6 +416,9 @@ def test_every_rule_has_a_planted_violation():
 
 
 LOOK_ALIKES = [
+    *[(f"_aggregate.{room}.thing", f"from ..{other}.part import name")
+      for room, others in ARROWS.items() for other in sorted(others)],
+    ("_aggregate.kmeans.thing", "from .tuning import TUNING\nfrom ..._privacy import _grid"),
     ("_privacy._session", "from . import _noise\nfrom ..exceptions import PrivacyWarning"),
     ("_privacy._session", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
     ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),

@@ -331,6 +331,15 @@ def pure_zcdp_rho(epsilon: float) -> float:
     return _up(epsilon * math.tanh(epsilon / 2)) if epsilon else 0.0
 
 
+def pure_dp_epsilon(rho: float) -> float:
+    """Largest epsilon (but for a part in 10^9) of a pure mechanism that costs at most ``rho``.
+
+    The inverse of :func:`pure_zcdp_rho`, from below.
+    """
+    high = rho + 2 * math.sqrt(rho) + 1
+    return brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, high) * (1 - 1e-9)
+
+
 def laplace_zcdp_rho(epsilon: float) -> float:
     """Rho of Laplace noise of scale (l1 sensitivity) / ``epsilon``, rounded up; exact [6]_.
 

@@ -17,9 +17,9 @@ from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, unit_copies
 from .._aggregate.shared.rows import Rows
 from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
-from .._aggregate.tuples.stage import before_sampling, pure_epsilon
+from .._aggregate.tuples.stage import before_sampling
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
-from .._privacy._accounting import approx_dp_zcdp, sum_down
+from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon, sum_down
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._session import APPROXIMATE, GAUSSIAN, PlanEntry, PrivacyPlan
@@ -276,7 +276,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
 
     def _step_cost(self, target):
         """epsilon and delta of the whole, where one step is all of the plan."""
-        epsilon = pure_epsilon(target.rho) if target.epsilon is None else target.epsilon
+        epsilon = pure_dp_epsilon(target.rho) if target.epsilon is None else target.epsilon
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
     def _block_target(self, target):

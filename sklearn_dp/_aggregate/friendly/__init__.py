@@ -1,4 +1,4 @@
 """Friendly cores and the averages built on them (the FriendlyCore paper).
 
-Imports `shared`. Start reading at :mod:`.core` (who is whose friend), then :mod:`.average`.
+Imports only the kernel. Start reading at :mod:`.core` (who is whose friend), then :mod:`.average`.
 """

@@ -1,4 +1,4 @@
 """Covariances without bounds: a released ellipsoid, whitening, friendly covariances.
 
-Imports `shared`. Start reading at :mod:`.ellipsoid`.
+Imports `shared` and `friendly`. Start reading at :mod:`.ellipsoid`.
 """

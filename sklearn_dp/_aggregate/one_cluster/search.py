@@ -18,10 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._accounting import bounded_range_zcdp_rho, pure_zcdp_rho, sum_down
+from ..._privacy._accounting import (
+    bounded_range_zcdp_rho,
+    pure_dp_epsilon,
+    pure_zcdp_rho,
+    sum_down,
+)
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._session import PlanEntry, PrivacyPlan
-from ..tuples.stage import pure_epsilon
 from .balls import (
     ball_mean,
     ball_radius,
@@ -270,7 +274,7 @@ def _amplified(session, entry, rate, method):
     not inherited, so the step costs what a pure one does.)
     """
     cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
-    outer = min(pure_epsilon(session.remaining(entry)), _MOST_EPSILON)
+    outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)
     inner = math.log1p(math.expm1(outer) / rate) * (1 - 1e-9)
     if cost is None or cost(inner) <= session.remaining(entry):
         return session

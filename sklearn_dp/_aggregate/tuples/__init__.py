@@ -1,4 +1,4 @@
 """Private aggregation of k-tuples, the results of k-means on blocks.
 
-Imports `shared`, `friendly` and `one_cluster`. Start reading at :mod:`.stage`.
+Imports `friendly`. Start reading at :mod:`.stage`.
 """

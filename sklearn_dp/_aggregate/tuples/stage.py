@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
@@ -15,8 +14,7 @@ from . import box_means as averages
 from . import far_balls as partition
 from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
 
-__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling",
-           "pure_epsilon"]
+__all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling"]
 
 AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
@@ -53,12 +51,6 @@ def before_sampling(epsilon, delta, rate):
     """Inverse of :func:`amplified`, rounded down."""
     inner = math.log1p(epsilon / rate) * (1 - 1e-8)
     return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
-
-
-def pure_epsilon(rho):
-    """Largest epsilon (about) whose zCDP cost is at most rho."""
-    found = brentq(lambda e: e * math.tanh(e / 2) - rho, 0.0, rho + 2 * math.sqrt(rho) + 1)
-    return found * (1 - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -107,7 +99,7 @@ class TupleStage:
         """epsilon and delta of the whole step."""
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
-        return min(pure_epsilon(self.rho), _MOST_EPSILON), self.delta
+        return min(accounting.pure_dp_epsilon(self.rho), _MOST_EPSILON), self.delta
 
     @cached_property
     def inner(self):

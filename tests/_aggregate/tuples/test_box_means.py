@@ -228,10 +228,11 @@ def test_public_rule_for_the_number_of_tuples():
 
 def runs_of_the_acceptance_list(t, runs):
     """B10: t tuples, k = 2, d = 1, R = 512 (ball 2048), means of 30 samples each."""
-    from sklearn_dp._aggregate.tuples.stage import TupleStage, pure_epsilon
+    from sklearn_dp._aggregate.tuples.stage import TupleStage
+    from sklearn_dp._privacy._accounting import pure_dp_epsilon
 
     rho, errors = 1.0 * np.tanh(0.5), []
-    assert pure_epsilon(rho) == pytest.approx(1.0)
+    assert pure_dp_epsilon(rho) == pytest.approx(1.0)
     stage = TupleStage(rho, 1e-6, 2, 1, "k_averages", n_tuples=t)
     for seed in range(runs):
         rng = np.random.default_rng(seed)
