@@ -558,7 +558,7 @@ class PrivacySession:
         passed = best - second + int(self._noise.rounded_laplace(scale)) >= threshold
         index = int(scores.argmax()) if passed else -1
         index = self._play("lead", entry, scores, sensitivity, scale, epsilon,
-                           {"threshold": threshold}, index)
+                           {"threshold": threshold, "delta": delta}, index)
         self._note(entry, "lead", 2 * sensitivity, scale, 1.0, rho, delta)
         return None if index < 0 else index
 
@@ -708,7 +708,8 @@ class PrivacySession:
         scores = np.asarray(scores, dtype=np.int64)
         self._charge(entry, rho, delta)
         noisy = scores + self._noise.rounded_gaussian(float(sigma), scores.shape)
-        public = {"threshold": threshold, "bad": bad, "most": most, "fixed": fixed}
+        public = {"threshold": threshold, "bad": bad, "most": most, "fixed": fixed,
+                  "delta": delta}
         keep = self._play("filter", entry, scores, sensitivity, sigma, rho, public,
                           noisy >= threshold)
         self._note(entry, "friendly core", sensitivity, sigma, 1.0, rho, delta)
@@ -724,7 +725,8 @@ class PrivacySession:
         self._charge(entry, rho, delta)
         keep = self._noise.uniform_integers(int(denominator), numerators.shape) < numerators
         value = np.clip(numerators / float(denominator), 0.0, 1.0)
-        keep = self._play("bernoulli", entry, value, sensitivity, 1.0, rho, {}, keep)
+        keep = self._play("bernoulli", entry, value, sensitivity, 1.0, rho, {"delta": delta},
+                          keep)
         self._note(entry, "friendly core", sensitivity, 0.0, 1.0, rho, delta)
         return keep
 

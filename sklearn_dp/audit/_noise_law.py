@@ -9,9 +9,10 @@ in the independence then shows in three kinds of exact test.
 from collections import defaultdict
 
 import numpy as np
-from scipy.special import betaincc, chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
+from scipy.special import chdtr, chdtrc, fdtr, fdtrc, ndtr, ndtri
 
 from ._replay import record
+from .laws import law_of
 
 __all__ = ["FALSE_ALARM", "noise_audit", "noise_problems"]
 
@@ -117,117 +118,6 @@ def _is_fine(event):
 
 def _standardised(event, rng):
     """Numbers that are N(0, 1) if the event's noise follows its claim."""
-    low, high = _TRANSFORMS.get(event.kind, _unknown)(event)
+    low, high = law_of(event).numbers(event)
     low, high = np.ravel(low), np.ravel(high)
     return ndtri(low + rng.random(low.shape) * (high - low))
-
-
-def _unknown(event):
-    return np.empty(0), np.empty(0)
-
-
-def _around(noise, scale, cdf):
-    """Claimed distribution function below and above the rounding of ideal noise."""
-    return cdf((noise - 0.5) / scale), cdf((noise + 0.5) / scale)
-
-
-def _laplace_cdf(x):
-    return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
-
-
-def _gaussian(event):
-    # A sum may hold more shares of the noise than are needed.
-    scale = np.asarray(event.scale) * np.sqrt(event.public.get("shares", 1.0))
-    return _around(np.asarray(event.output - event.value, dtype=np.float64), scale, ndtr)
-
-
-def _laplace(event):
-    return _around(np.asarray(event.output - event.value, dtype=np.float64), event.scale,
-                   _laplace_cdf)
-
-
-def _published(event):
-    """Occupied cells: the noisy count where it was published, else only that it is below `low`.
-
-    A count below `low` may not be published: its chance is zero.
-    """
-    codes, counts = event.value
-    cells, values = event.output
-    place = np.searchsorted(cells, codes)
-    seen = np.isin(codes, cells)
-    noise = np.where(seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts
-                     if len(cells) else 0, 0).astype(np.float64)
-    low, high = _around(np.where(noise + counts < event.public["low"], -np.inf, noise),
-                        event.scale, ndtr)
-    hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
-    return np.where(seen, low, 0.0), np.where(seen, high, hidden)
-
-
-def _sparse(event):
-    """Occupied cells one by one; the number of empty ones, and the values of these."""
-    low, high = _published(event)
-    cells, values = event.output
-    empty = ~np.isin(cells, event.value[0])
-    chance = ndtr(-(event.public["low"] - 0.5) / event.scale)
-    size, found = event.public["n_candidates"] - len(event.value[0]), int(empty.sum())
-    # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
-    tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
-    number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
-    return (np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
-            np.concatenate([high, number[1:], tail[1]]))
-
-
-def _binomial_cdf(k, n, p):
-    """P[at most k of n]; n may be 2^50."""
-    if 0 <= k < n:
-        return betaincc(k + 1.0, float(n - k), p)
-    return float(k >= n)
-
-
-def _choice(event):
-    """Exponential mechanism; the sparse vector technique has no closed form and is left out."""
-    if "threshold" in event.public:
-        return _unknown(event)
-    scores = np.asarray(event.value, dtype=np.float64)
-    weights = np.exp((scores - scores.max()) * event.scale)
-    above = np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
-    return above[event.output], above[event.output + 1]
-
-
-def _kept(chance, keep):
-    """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
-
-    Less noise than claimed makes likely decisions likelier, and the sum of squares smaller.
-    """
-    likely = np.maximum(chance, 1 - chance)
-    usual = keep == (chance >= 0.5)
-    side = 1 - 2 * (np.arange(len(likely)) % 2)
-    low, high = np.where(usual, 0.0, likely), np.where(usual, likely, 1.0)
-    return (1 + side * low) / 2, (1 + side * high) / 2
-
-
-def _lead(event):
-    """Told, and then it is the best candidate, if its lead and noise reach the threshold."""
-    best, second = np.sort(event.value)[:-3:-1]
-    chance = 1 - _laplace_cdf((event.public["threshold"] - (best - second) - 0.5) / event.scale)
-    told = event.output >= 0
-    possible = float(not told or event.output == event.value.argmax())
-    low, high = _kept(np.array([chance]), np.array([told]))
-    return low * possible, high * possible
-
-
-def _filter(event):
-    level = np.ceil(event.public["threshold"]) - event.value - 0.5
-    return _kept(ndtr(-level / event.scale), event.output)
-
-
-def _bernoulli(event):
-    return _kept(event.value, event.output)
-
-
-_TRANSFORMS = {
-    "gaussian": _gaussian, "share": _gaussian, "laplace": _laplace, "stability": _published,
-    "sparse": _sparse,
-    "choice": _choice, "lead": _lead, "filter": _filter, "bernoulli": _bernoulli,
-    "inner_laplace": _laplace, "inner_gaussian": _gaussian, "inner_choice": _choice,
-}  # fmt: skip

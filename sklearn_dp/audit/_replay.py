@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._privacy._tape import Replay, Tape
-from ._claims import check_claims
+from .._privacy._tape import Tape
+from ._claims import check_claims, paid
 from ._neighbours import neighbouring_pairs, unrelated
 from ._observe import n_features_of, prepared, run_fit
+from ._player import Replay
+from .laws import law_of
 
 __all__ = ["Recording", "ReplayResult", "record", "replay_audit"]
 
-# Whose realised loss is a rho.
-_RHO_KINDS = {"gaussian", "sparse", "stability", "filter", "proportional"}
 _SHOWN = 5  # violations in a repr
 
 
@@ -189,7 +189,7 @@ def _audit_recording(estimator, X, groups, given, seed, repeats, html):
 class _Forced(Replay):
     """A replay on any data: outputs are forced as ever, but distances mean nothing."""
 
-    def _account(self, event, distance, cost):
+    def account(self, event, distance, cost):
         pass
 
 
@@ -222,8 +222,7 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
 
 
 def _realised(events, loss):
-    entries = {event.entry for event in events
-               if event.kind in _RHO_KINDS and "nested" not in event.public}
+    entries = {event.entry for event in paid(events) if law_of(event).in_rho}
     return sum(cost for name, cost in loss.items() if name in entries)
 
 

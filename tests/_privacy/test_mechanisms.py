@@ -8,7 +8,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 RHO = 0.5

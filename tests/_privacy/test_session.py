@@ -23,7 +23,8 @@ from sklearn_dp._privacy._session import (
     simulation_delta,
     stability_threshold,
 )
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

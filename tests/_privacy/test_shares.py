@@ -18,7 +18,8 @@ from sklearn_dp._privacy._shares import (
     share_scale,
     shares_tv,
 )
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

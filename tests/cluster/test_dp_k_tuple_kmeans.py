@@ -10,7 +10,8 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
 pytestmark = pytest.mark.filterwarnings(

@@ -16,7 +16,8 @@ from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 from sklearn_dp.exceptions import BudgetExceededError
 

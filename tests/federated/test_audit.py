@@ -9,9 +9,10 @@ from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import neighbouring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay import ReplayResult
 from sklearn_dp.federated import _engines, _protocol, _server, first_message, server_update
 

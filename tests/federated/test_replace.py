@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._claims import check_claims
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import _server
 
 pytestmark = pytest.mark.filterwarnings(

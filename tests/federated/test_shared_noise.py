@@ -8,10 +8,11 @@ from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy import _session, _shares
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
     _engines,

@@ -10,8 +10,9 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import neighbouring_pairs
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import _starts, client_update, elbow
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.federated._theory import (

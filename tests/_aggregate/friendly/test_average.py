@@ -13,7 +13,8 @@ from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

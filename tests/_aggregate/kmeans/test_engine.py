@@ -19,7 +19,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import SeededNoiseWarning
 
 # --- data sets, neighbours, replays ---------------------------------------------------------------

@@ -15,7 +15,8 @@ from sklearn_dp._aggregate.tuples.core_aggregation import (
 )
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -26,9 +26,10 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._step import Step
-from sklearn_dp._privacy._tape import Replay, Tape, tape
+from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_problems
+from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 

@@ -1,0 +1,39 @@
+"""What the audit knows of each noise law, independently of the kernel.
+
+One module for each law of :mod:`sklearn_dp._privacy`: how neighbours are compared, what is claimed,
+and what the noise looks like if the claim is true. A kind of event that no module knows is an error
+of the audit: to pass it in silence would be to vouch for it.
+"""
+
+from . import (
+    _no_noise,
+    filters,
+    gaussian,
+    histograms,
+    laplace,
+    proportional,
+    selection,
+    shares,
+)
+from ._law import Law
+
+__all__ = ["KINDS", "Law", "UnknownLawError", "law_of"]
+
+_MODULES = (gaussian, laplace, selection, histograms, filters, proportional, shares, _no_noise)
+
+KINDS = {kind: law for module in _MODULES for kind, law in module.LAWS.items()}
+"""All the kinds of events that the audit knows."""
+
+
+class UnknownLawError(LookupError):
+    """An event of a kind that the audit does not know."""
+
+
+def law_of(event):
+    """The law of a recorded event, or an error."""
+    try:
+        return KINDS[event.kind]
+    except KeyError:
+        raise UnknownLawError(
+            f"{event.entry or 'an event'} is of the kind {event.kind!r}, which the audit does not "
+            "know: add it to a module of sklearn_dp.audit.laws.") from None

@@ -1,0 +1,68 @@
+"""Events that are no noise: randomness of the algorithm, conditions, the head of a step."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from ._law import Law, no_claims, no_numbers
+
+__all__ = ["LAWS"]
+
+
+def _keep_recorded(player, known, event):
+    return known.output
+
+
+def _couple(player, known, event):
+    """Give the units that both data sets have the randomness they had."""
+    added = player.units < 0
+    if not len(known.output):
+        return event.output
+    return np.where(added, event.output, known.output[np.where(added, 0, player.units)])
+
+
+def _match(player, known, event):
+    """The points go where their partners went: a bijection of the orders."""
+    return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
+
+
+def _copies(player, known, event):
+    """A unit of several copies changes several blocks: the pair shows nothing."""
+    gone = np.ones(len(known.value), dtype=bool)
+    gone[player.units[player.units >= 0]] = False
+    if np.any(event.value[player.units < 0] > 1) or np.any(known.value[gone] > 1):
+        player.voided.append("copies")
+
+
+def _condition(player, known, event):
+    """Without it, on either side, the pair says nothing about what follows."""
+    if not (known.value and event.value):
+        player.voided.append(event.entry)
+
+
+def _word_numbers(event):
+    """64 uniform bits for each unit."""
+    words = np.asarray(event.output, dtype=np.float64) * 2.0**-64
+    return words, words
+
+
+def _order_numbers(event):
+    """The rank of each index among those not yet taken is uniform, and they are independent."""
+    order = np.asarray(event.output)
+    size = event.public.get("n", len(order))
+    ranks = np.array([index - np.count_nonzero(order[:place] < index)
+                      for place, index in enumerate(order)], dtype=np.float64)
+    choices = size - np.arange(len(order))
+    return ranks / choices, (ranks + 1) / choices
+
+
+# Only what follows from these is a release; what a step costs is a theorem that its caller proves.
+LAWS = {
+    "seed": Law(_keep_recorded, no_numbers, no_claims),
+    "draws": Law(_couple, _word_numbers, no_claims),
+    "order": Law(_match, _order_numbers, no_claims),
+    "sample": Law(_keep_recorded, _order_numbers, no_claims),
+    "copies": Law(_copies, no_numbers, no_claims),
+    "condition": Law(_condition, no_numbers, no_claims),
+    "step": Law(_keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost),
+}
