@@ -434,7 +434,7 @@ LOOK_ALIKES = [
     ("cluster._dp_kmeans", "if TYPE_CHECKING:\n    import pandas"),
     ("_privacy._report", "def to_frame():\n    import pandas"),
     ("audit._replay", "import numpy as np\nr = np.random.default_rng(0).permutation(3)"),
-    ("audit._mutants", "def cells(noise):\n    return noise.rounded_gaussian(2.0, 3)"),
+    ("audit.mutants.noise", "def cells(noise):\n    return noise.rounded_gaussian(2.0, 3)"),
     ("inspection._plot", "def plot():\n    import matplotlib.pyplot as plt"),
     ("__init__", "from .cluster import DPKMeans\nfrom . import exceptions"),
     ("_base", "def f():\n    '''Doc.\n" + "\n" * 70 + "    '''\n" + "    x = 1\n" * 60),

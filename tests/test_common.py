@@ -4,12 +4,13 @@ from itertools import count
 
 import numpy as np
 import pytest
+from mutants import MUTANTS
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import sklearn_dp
-from sklearn_dp.audit import MUTANTS, all_estimators, check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit import all_estimators, check_dp_estimator, killer, replay_audit
 from sklearn_dp.audit._replay import ReplayResult
 
 ESTIMATORS = dict(all_estimators())

@@ -1,10 +1,10 @@
 """Audit private estimators: replay on neighbours, test noise, search for leaks, plant bugs."""
 
-from . import _mutants_aggregate  # noqa: F401 - registers its mutants
+from . import mutants  # noqa: F401 - registers them
 from ._checks import check_dp_estimator
 from ._discovery import all_estimators
 from ._leaks import scan_for_leaks
-from ._mutants import MUTANTS, Mutant, killer
+from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbours import Neighbour, neighbouring_pairs
 from ._noise_law import noise_audit
 from ._replay import ReplayResult, replay_audit
@@ -17,6 +17,7 @@ __all__ = [
     "all_estimators",
     "check_dp_estimator",
     "killer",
+    "mutant",
     "neighbouring_pairs",
     "noise_audit",
     "replay_audit",

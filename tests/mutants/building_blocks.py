@@ -5,25 +5,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.friendly import (
+from sklearn_dp._aggregate.friendly import (
     average as _averages,
 )
-from .._aggregate.friendly import (
+from sklearn_dp._aggregate.friendly import (
     core as _friendly_core,
 )
-from .._aggregate.friendly import (
+from sklearn_dp._aggregate.friendly import (
     mean as _friendly_mean,
 )
-from .._aggregate.kmeans import coreset as _coreset
-from .._aggregate.kmeans import lloyd as _lloyd
-from .._aggregate.kmeans import radius as _radius
-from .._aggregate.shared import blocks as _blocks
-from .._aggregate.shared import rows as _rows
-from .._aggregate.tuples import core_aggregation as _tuples
-from .._privacy import _mechanisms
-from ..cluster._centers import BaseDPCenters
-from ..cluster._dp_k_tuple_kmeans import DPKTupleKMeans
-from ._mutants import mutant
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans import radius as _radius
+from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
+from sklearn_dp._privacy import _mechanisms
+from sklearn_dp.audit import mutant
+from sklearn_dp.cluster._centers import BaseDPCenters
+from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 
 # -- k-means engine --------------------------------------------------------------------------------
 

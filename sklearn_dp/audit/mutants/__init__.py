@@ -1,0 +1,3 @@
+"""Seeded bugs that fit any estimator: what patches the session, its noise and the base class."""
+
+from . import contract, noise, releases  # noqa: F401 - they register their mutants

@@ -1,0 +1,72 @@
+"""Noise that is not what it is said to be."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..._base import BaseDPEstimator
+from ..._privacy import _session
+from ..._privacy._noise import NoiseSource
+from ..._privacy._session import PrivacySession
+from .._mutation import mutant
+
+
+@mutant("noise halved", "check_noise_law", NoiseSource, "rounded_gaussian")
+def _(original):
+    return lambda self, sigma, size=None: original(self, np.asarray(sigma) / 2, size)
+
+
+@mutant("noise forgotten", "check_noise_law", NoiseSource, "rounded_gaussian")
+def _(original):
+    return lambda self, sigma, size=None: 0 * original(self, sigma, size)
+
+
+@mutant("noise of one sign", "check_noise_law", NoiseSource, "rounded_gaussian")
+def _(original):
+    return lambda self, sigma, size=None: np.abs(original(self, sigma, size))
+
+
+@mutant("same noise twice", "check_noise_law", NoiseSource, "rounded_gaussian")
+def _(original):
+    return lambda self, sigma, size=None: original(NoiseSource(1), sigma, size)
+
+
+@mutant("Laplace noise halved", "check_noise_law", NoiseSource, "rounded_laplace")
+def _(original):
+    return lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)
+
+
+@mutant("selection too sharp", "check_noise_law", NoiseSource, "exponential_choice")
+def _(original):
+    return lambda self, gaps, rate: original(self, gaps, 2 * rate)
+
+
+@mutant("noise seeded without a seed", "check_noise_is_fresh", _session, "_seed_of")
+def _(original):
+    return lambda random_state: 0 if random_state is None else original(random_state)
+
+
+@mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "_seed_of")
+def _(original):
+    def seed_of(random_state):
+        state = np.random.randint(2**31) if random_state is None else random_state  # noqa: NPY002
+        return original(state)
+
+    return seed_of
+
+
+@mutant("noise seeded by n_jobs", "check_n_jobs_has_no_effect", BaseDPEstimator, "_open_session")
+def _(original):
+    def open_session(self, X, unit):
+        before, self.random_state = self.random_state, self.random_state + (self.n_jobs or 1)
+        try:
+            return original(self, X, unit)
+        finally:
+            self.random_state = before
+
+    return open_session
+
+
+@mutant("seed kept quiet", "check_seeded_noise_is_told", PrivacySession, "report")
+def _(original):
+    return lambda self: replace(original(self), noise="system")

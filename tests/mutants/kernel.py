@@ -1,0 +1,53 @@
+"""Seeded bugs of the kernel's mechanisms."""
+
+import numpy as np
+
+from sklearn_dp._privacy import _grid, _mechanisms, _session
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp.audit import mutant
+
+
+@mutant("clip skipped", "check_replay", _grid, "clip_integer_rows")
+def _(original):
+    return lambda rows, limit, norms_squared=None: rows
+
+
+@mutant("clip limit from the data", "check_replay", _mechanisms, "vector_sum")
+def _(original):
+    def vector_sum(session, entry, rows, limit, units, **options):
+        largest = float(np.sqrt(np.square(rows).sum(axis=1).max(initial=1.0)))
+        return original(session, entry, rows, min(limit, largest), units, **options)
+
+    return vector_sum
+
+
+@mutant("raw count used", "check_replay", _mechanisms, "count")
+def _(original):
+    return lambda session, entry, units, rho=None: float(units.n_rows)
+
+
+@mutant("raw histogram used", "check_replay", _mechanisms, "histogram")
+def _(original):
+    def histogram(session, entry, cells, n_cells, units, rho=None):
+        return _mechanisms.weighted_bincount(cells, units, n_cells) * units.step
+
+    return histogram
+
+
+@mutant("cells published by their true count", "check_noise_law", _session, "_dense_cells")
+def _(original):
+    def dense_cells(noise, codes, counts, n_candidates, sigma, low):
+        return codes, counts + noise.rounded_gaussian(sigma, codes.shape)  # sessions' own noise
+
+    return dense_cells
+
+
+@mutant("rows out of bounds refused", "check_rows_out_of_bounds_are_clipped", Domain,
+        "center_rows")
+def _(original):
+    def center_rows(self, X):
+        if np.abs(X - self.center).max(initial=0.0) > self.radius:
+            raise ValueError("X exceeds bounds.")
+        return original(self, X)
+
+    return center_rows
