@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._domain import Domain
-from ._privacy._mechanisms import Units
 from ._privacy._session import PrivacyPlan, PrivacySession
+from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from .exceptions import UtilityWarning
 
@@ -162,7 +162,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit_validated(self, X, groups):
         """Charge, validate, fit. The body of every public `fit`."""
-        session = self._open_session(X, "row" if groups is None else "group")
+        session = self._open_session(X, unit_of(groups))
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])
         return self._fit_session(X, self._units(X, groups), session)
 
@@ -194,15 +194,6 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     @staticmethod
     def _units(X, groups):
-        if groups is None:
-            return Units(len(X))
-        groups = np.asarray(groups)
-        if groups.ndim != 1:
-            raise ValueError("groups must be one-dimensional.")
-        if len(groups) != len(X):
-            raise ValueError("groups must have one entry for each row.")
-        if groups.dtype.kind in "fc" and not np.isfinite(groups).all():
-            raise ValueError("groups must not hold NaN or infinity.")
         return Units(len(X), groups)
 
     def _fit(self, X, units, session, progress):

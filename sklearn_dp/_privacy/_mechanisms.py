@@ -1,7 +1,7 @@
 """Releases that the algorithms are made of, each with the proof of its sensitivity.
 
 Every function takes the session and the name of the plan entry that pays. Data arrive as integer
-rows on a public grid (see `_grid`), with a :class:`Units` that says which rows belong to one
+rows on a public grid (see `_grid`), with `Units` (see `_units`) that say which rows belong to one
 unit. Neighbouring data sets differ by one unit; its rows together carry a weight of at most one,
 so by the triangle inequality whatever bounds the contribution of a row bounds that of a unit.
 """
@@ -15,7 +15,6 @@ from ._grid import clip_integer_rows, sum_type
 from ._session import round_up
 
 __all__ = [
-    "Units",
     "above_threshold",
     "count",
     "exponential_choice",
@@ -30,70 +29,8 @@ __all__ = [
     "weighted_bincount",
 ]
 
-_WEIGHT_STEPS = 2**20
 _GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
-
-
-class Units:
-    """Which rows form one privacy unit, and how much each of them weighs.
-
-    Parameters
-    ----------
-    n_rows : int
-    groups : array-like of shape (n_rows,), optional
-        Rows with the same value belong to one unit. None: every row is a unit.
-
-    Attributes
-    ----------
-    scale : int
-        Weight of a whole unit, in integer steps (1 without groups).
-    weights : ndarray of int64 of shape (n_rows,), or None
-        Weight of each row; those of a unit sum to at most `scale`. None: one each.
-    index : ndarray of shape (n_rows,), or None
-        The unit of each row.
-    """
-
-    def __init__(self, n_rows, groups=None):
-        self.n_rows = int(n_rows)
-        if groups is None:
-            self.scale, self.weights, self.index, self.size = 1, None, None, self.n_rows
-            return
-        groups = np.asarray(groups)
-        _, self.index, members = np.unique(groups, return_inverse=True, return_counts=True)
-        self.scale, self.size = _WEIGHT_STEPS, len(members)
-        # floor: the weights of a unit of m rows sum to m * floor(scale / m) <= scale.
-        self.weights = (_WEIGHT_STEPS // members)[self.index].astype(np.int64)
-
-    @property
-    def name(self):
-        """The unit in words."""
-        return "row" if self.weights is None else "group"
-
-    @property
-    def step(self):
-        """Length of a weight step, in units."""
-        return 1.0 / self.scale
-
-    def spread(self, per_unit):
-        """A value of each unit, for each of its rows."""
-        return per_unit if self.index is None else per_unit[self.index]
-
-    def weigh(self, rows):
-        """Rows times their weights, rounded toward zero: |row| never grows."""
-        if self.weights is None:
-            return rows
-        # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
-        return np.trunc(rows * (self.weights[:, None] * self.step))
-
-    def take(self, rows):
-        """The same units, restricted to some rows (a mask or indices)."""
-        other = object.__new__(Units)
-        other.scale, other.size = self.scale, self.size
-        other.weights = None if self.weights is None else self.weights[rows]
-        other.index = None if self.index is None else self.index[rows]
-        other.n_rows = int(np.count_nonzero(rows)) if np.asarray(rows).dtype == bool else len(rows)
-        return other
 
 
 def weighted_bincount(cells, units, n_cells):

@@ -29,7 +29,7 @@ def scan_for_leaks(estimator, X, *, groups=None):
     X : ndarray of shape (n_samples, n_features)
         Values with fewer than six significant digits cannot be told from chance and are left out;
         random numbers are best.
-    groups : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
 
     Returns
     -------

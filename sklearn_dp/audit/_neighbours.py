@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from ._groups import fresh_id, ids, refilled, unit_numbers
+
 __all__ = ["KINDS", "Neighbour", "neighbouring_pairs", "unrelated"]
 
 KINDS = (
@@ -25,15 +27,16 @@ class Neighbour:
     kind : str
         One of `KINDS`.
     X : ndarray of shape (n_samples, n_features)
-    groups : ndarray of shape (n_samples,), or None
+    groups : array-like of shape (n_samples,), or None
+        Ids as they were given, in an array of the same kind where it can hold them.
     units : ndarray of int of shape (n_units,)
         For each unit its index in the other data set, or -1 for the one that was added. Units are
-        rows, or the sorted distinct groups.
+        rows, or groups in the order of their first rows.
     """
 
     kind: str
     X: np.ndarray
-    groups: np.ndarray | None
+    groups: object
     units: np.ndarray
 
 
@@ -51,8 +54,9 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
         (subnormal numbers), ``"released"`` (equal to one of `points`), ``"first"`` and ``"last"``
         (at that end, where the others are anywhere). Removed unit: ``"remove"``,
         ``"remove_first"``, ``"remove_last"``.
-    groups : ndarray of shape (n_samples,), optional
-        The unit of each row. An added group has up to five rows, at any places.
+    groups : array-like of shape (n_samples,), optional
+        The unit of each row. An added group has up to five rows, at any places, and a new id: one
+        of the same kind, or, where the array can hold anything, one of another.
     points : ndarray of shape (n_points, n_features), optional
         Released points, such as centres: the most delicate places for a row.
     repeats : int, default=1
@@ -64,13 +68,11 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
     """
     rng = np.random.default_rng(rng)
     X = np.asarray(X, dtype=np.float64)
-    # Even numbers for the groups there are, odd ones for a new group: it may come anywhere.
-    labels = None if groups is None else 2 * np.unique(groups, return_inverse=True)[1]
     for kind in [kind for _ in range(repeats) for kind in kinds]:
         if not kind.startswith("remove"):
-            yield _with_unit(kind, X, labels, rng, points)
+            yield _with_unit(kind, X, groups, rng, points)
         elif len(X):
-            yield _without_unit(kind, X, labels, rng)
+            yield _without_unit(kind, X, groups, rng)
 
 
 def unrelated(X, rng, *, groups=None):
@@ -89,28 +91,34 @@ def unrelated(X, rng, *, groups=None):
         yield Neighbour("unrelated data", other, names, np.full(size, -1))
 
 
-def _without_unit(kind, X, labels, rng):
-    names = np.arange(len(X)) if labels is None else np.unique(labels)
-    gone = {"remove": int(rng.integers(len(names))), "remove_first": 0,
-            "remove_last": len(names) - 1}[kind]
-    stay = (np.arange(len(X)) if labels is None else labels) != names[gone]
-    return Neighbour(kind, X[stay], None if labels is None else labels[stay],
-                     np.delete(np.arange(len(names)), gone))
+def _without_unit(kind, X, groups, rng):
+    numbers = np.arange(len(X)) if groups is None else unit_numbers(groups)
+    n_units = int(numbers.max()) + 1
+    gone = {"remove": int(rng.integers(n_units)), "remove_first": 0,
+            "remove_last": n_units - 1}[kind]
+    stay = np.flatnonzero(numbers != gone)
+    if groups is not None:
+        values = ids(groups)
+        groups = refilled(groups, [values[i] for i in stay])
+    return Neighbour(kind, X[stay], groups, np.delete(np.arange(n_units), gone))
 
 
-def _with_unit(kind, X, labels, rng, points):
-    size = 1 if labels is None else int(rng.integers(1, _MOST_ROWS + 1))
+def _with_unit(kind, X, groups, rng, points):
+    size = 1 if groups is None else int(rng.integers(1, _MOST_ROWS + 1))
     rows = np.array([_row(kind, X, rng, points) for _ in range(size)])
     places = {"first": np.zeros(size, int), "last": np.full(size, len(X))}.get(
         kind, rng.integers(0, len(X) + 1, size))
     wider = np.insert(X, places, rows, axis=0)
-    if labels is None:
+    if groups is None:
         return Neighbour(kind, wider, None, np.insert(np.arange(len(X)), places, -1))
-    known = np.unique(labels)
-    new = 2 * int(rng.integers(-1, len(known))) + 1
-    wider_labels = np.insert(labels, places, new)
-    units = np.insert(np.arange(len(known)), np.searchsorted(known, new), -1)
-    return Neighbour(kind, wider, wider_labels, units)
+    numbers = unit_numbers(groups)
+    # Of the units there are, those that come before the first new row keep their numbers.
+    before = len(set(numbers[:places.min()].tolist()))
+    units = np.insert(np.arange(len(set(numbers.tolist()))), before, -1)
+    values, new = ids(groups), fresh_id(groups, rng)
+    for place in sorted(places.tolist(), reverse=True):
+        values.insert(place, new)
+    return Neighbour(kind, wider, refilled(groups, values), units)
 
 
 def _row(kind, X, rng, points):

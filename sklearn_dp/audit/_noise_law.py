@@ -30,7 +30,7 @@ def noise_audit(estimator, X, *, groups=None, fits=20, random_state=0):
     ----------
     estimator : estimator of this package
     X : ndarray of shape (n_samples, n_features)
-    groups : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
     fits : int, default=20
     random_state : int, default=0
         First seed of the fits.

@@ -80,7 +80,7 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None):
     ----------
     estimator : estimator
     X : ndarray of shape (n_samples, n_features)
-    groups : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
     internal : bool, default=False
         Leave out scikit-learn's validation, which refuses an empty `X`: the guarantee covers the
         empty data set too.

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._privacy._tape import Tape
 from ._claims import check_claims, paid
+from ._groups import ids
 from ._neighbours import neighbouring_pairs, unrelated
 from ._observe import n_features_of, prepared, run_fit
 from ._player import Replay
@@ -43,7 +44,7 @@ def record(estimator, X, *, groups=None, random_state=0, internal=False):
     ----------
     estimator : estimator
     X : ndarray of shape (n_samples, n_features)
-    groups : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
     random_state : int or None, default=0
     internal : bool, default=False
         Leave out scikit-learn's validation, for an empty `X`.
@@ -136,7 +137,7 @@ def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, 
         May be empty.
     neighbours : iterable of Neighbour, optional
         All kinds of :func:`neighbouring_pairs` by default, released points among them.
-    groups : ndarray of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
         The unit of each row.
     random_state : int, default=0
     recordings : int, default=1
@@ -170,7 +171,7 @@ def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, 
 
 def _audit_recording(estimator, X, groups, given, seed, repeats, html):
     # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
-    internal = len(X if groups is None else np.unique(groups)) <= 1
+    internal = len(X if groups is None else set(ids(groups))) <= 1
     original = record(estimator, X, groups=groups, random_state=seed, internal=internal)
     result = ReplayResult(type(estimator).__name__, rho=original.plan.rho)
     result.cap = {entry.name: entry.cap for entry in original.plan.entries}

@@ -11,6 +11,7 @@ from .._base import BaseDPEstimator, budget_of, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
+from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["BaseDPCenters"]
@@ -139,7 +140,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_is_fitted(self)
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
-        unit = "row" if groups is None else "group"
+        unit = unit_of(groups)
         plan = PrivacyPlan(budget, (PlanEntry("score", GAUSSIAN, budget.to_rho(),
                                               sensitivity="squared largest distance"),), unit)
         session = PrivacySession(plan, random_state=random_state, ledger=ledger,

@@ -23,6 +23,7 @@ from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon, sum_down
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._session import APPROXIMATE, GAUSSIAN, PlanEntry, PrivacyPlan
+from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["SampleAndAggregate"]
@@ -359,7 +360,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         """
         if not self._needs_target():
             return self._fit_validated(X, groups)
-        session = self._open_session(X, "row" if groups is None else "group")
+        session = self._open_session(X, unit_of(groups))
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])
         rows = np.column_stack([X, self._target_column(y, len(X))])
         return self._fit_session(rows, self._units(X, groups), session)

@@ -12,6 +12,7 @@ from .._base import check_integer, check_real, validate_quietly
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
 from .._privacy._shares import MOST_SHARES
+from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, run_rounds
@@ -191,7 +192,7 @@ class FederatedDPKMeans(BaseDPCenters):
         if self.privacy_unit == "client" and groups is None:
             raise ValueError("privacy_unit='client' needs groups: the client of each row.")
         with self._serving(X_server):
-            session = self._open_session(X, self._unit(groups is not None))
+            session = self._open_session(X, self._unit(unit_of(groups) == "group"))
             X = validate_quietly(self, X, dtype=[np.float64, np.float32])
             return self._fit_session(X, self._units(X, groups), session)
 

@@ -22,8 +22,9 @@ import numpy as np
 from .._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
-from .._privacy._mechanisms import Units, safe_norms
+from .._privacy._mechanisms import safe_norms
 from .._privacy._shares import NoiseShares
+from .._privacy._units import Units
 
 __all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "AnswerError", "check_answer",
            "client_rounding", "client_update", "coarse_step", "is_count", "message_domain",

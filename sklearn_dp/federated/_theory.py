@@ -15,8 +15,9 @@ from scipy.sparse.csgraph import connected_components
 from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from .._privacy._mechanisms import Units, count, vector_sum
+from .._privacy._mechanisms import count, vector_sum
 from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
+from .._privacy._units import Units
 from ._engines import LocalEngine, run_rounds, total_of
 from ._protocol import row_bounds
 from ._server import Setup, ask, first_message, server_update

@@ -6,9 +6,9 @@ import pytest
 from sklearn_dp._privacy import _mechanisms as mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -132,20 +132,6 @@ def test_sums_are_exact_for_any_order_and_chunk():
     finally:
         mechanisms._CHUNK = original
     assert np.array_equal(chunked, mechanisms.label_sums(rows, labels, 4))
-
-
-def test_units_of_a_group_weigh_at_most_one():
-    groups = np.array([3, 1, 3, 3, 2, 1])
-    units = Units(6, groups)
-    assert units.size == 3 and units.name == "group"
-    per_group = np.bincount(units.index, units.weights)
-    assert (per_group <= units.scale).all() and (per_group >= units.scale - 3).all()
-    assert np.array_equal(units.spread(np.array([10, 20, 30])), [30, 10, 30, 30, 20, 10])
-    assert mechanisms.weighted_bincount(np.zeros(6, int), units, 1)[0] * units.step == (
-        pytest.approx(3, abs=1e-5))
-    part = units.take(groups == 3)
-    assert part.n_rows == 3 and part.weights.sum() == per_group[2]
-    assert Units(4).take(np.array([0, 2])).n_rows == 2
 
 
 def test_cells_below_zero_are_left_out():

@@ -22,8 +22,8 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
 )
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.covariance import FriendlyCovariance, _friendly_covariance
 from sklearn_dp.exceptions import UtilityWarning

@@ -39,10 +39,10 @@ from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import check_dp_estimator, replay_audit
 from sklearn_dp.audit._observe import prepared, run_fit
 from sklearn_dp.audit._replay import _Forced, record

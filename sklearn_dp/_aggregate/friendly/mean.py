@@ -22,8 +22,9 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._grid import Grid, clip_integer_rows, row_norms_squared, sum_type
-from ..._privacy._mechanisms import Units, histogram, quantile_from_histogram
+from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..._privacy._session import PlanEntry
+from ..._privacy._units import Units
 from .average import (
     basic_average_budget,
     fc_average,

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
-from ..._privacy._mechanisms import Units
 from ..._privacy._session import PlanEntry
+from ..._privacy._units import Units
 from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
 from ..one_cluster.balls import squared_distances

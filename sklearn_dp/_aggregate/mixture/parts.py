@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._mechanisms import Units
+from ..._privacy._units import Units
 
 __all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "integer_centers",
            "representatives"]

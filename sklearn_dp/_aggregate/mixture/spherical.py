@@ -18,8 +18,8 @@ import math
 
 import numpy as np
 
-from ..._privacy._mechanisms import Units
 from ..._privacy._session import PlanEntry
+from ..._privacy._units import Units
 from ..kmeans.engine import engine_entries, fit_engine
 from ..one_cluster.balls import squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries

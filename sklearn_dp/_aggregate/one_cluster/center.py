@@ -16,8 +16,8 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from ..._privacy._mechanisms import Units
 from ..._privacy._session import PlanEntry
+from ..._privacy._units import Units
 from ..friendly.average import friendly_average
 from ..shared.axes import second_moment
 from .balls import clip_to_ball, squared_distances

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..._base import BaseDPEstimator
 from ..._privacy import _session
-from ..._privacy._mechanisms import Units
 from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from ...exceptions import UtilityWarning
 from .._mutation import after_fit, mutant
 

@@ -11,9 +11,9 @@ from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._mechanisms import Units
 from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -173,7 +173,8 @@ def test_points_of_units_depend_on_their_rows_only(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-5, 9)
     groups = rng.integers(0, 6, size=30)
-    whole = dict(zip(np.unique(groups), fm.unit_points(X, Units(30, groups)), strict=True))
+    points = fm.unit_points(X, Units(30, groups))
+    whole = dict(zip(dict.fromkeys(groups.tolist()), points, strict=True))
     for group, point in whole.items():
         alone = X[groups == group]
         assert np.array_equal(fm.unit_points(alone, Units(len(alone), np.zeros(len(alone))))[0],

@@ -14,7 +14,7 @@ from sklearn_dp._aggregate.moments.covariance_core import (
 )
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._mechanisms import Units
+from sklearn_dp._privacy._units import Units
 
 
 def matrix_distance(one, other):

@@ -10,7 +10,7 @@ from sklearn_dp._aggregate.shared.centering import bins_of, geometric_edges
 from sklearn_dp._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, square_sums
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import sum_type
-from sklearn_dp._privacy._mechanisms import Units
+from sklearn_dp._privacy._units import Units
 
 
 def integer_rows(rng, n, d, limit=2**25):

@@ -1,0 +1,95 @@
+"""What an audit knows of groups: their ids as given, and which of them are equal.
+
+On purpose, nothing here is shared with the kernel's own coding of groups (`_privacy/_units.py`): an
+error there must not hide itself.
+"""
+
+from datetime import date
+from numbers import Integral, Real
+
+import numpy as np
+
+__all__ = ["fresh_id", "ids", "refilled", "unit_numbers"]
+
+
+def ids(groups):
+    """The ids as a list of Python objects, as they are."""
+    return list(groups)
+
+
+def unit_numbers(groups):
+    """The number of the unit of each row: how many units come first before it.
+
+    By a dictionary over the ids as given: with no array, no sorting and no conversion.
+    """
+    seen, numbers = {}, []
+    for value in ids(groups):
+        if value not in seen:
+            seen[value] = len(seen)
+        numbers.append(seen[value])
+    return np.array(numbers, dtype=np.int64)
+
+
+def fresh_id(groups, rng):
+    """An id that no unit has: of the kind of the others, or of any where anything can be held."""
+    values = ids(groups)
+    known = set(values)
+    numbers = [int(k) for k in rng.permutation(len(known) + 2)]
+    candidates = list(_of_any_kind(numbers[0]))
+    rng.shuffle(candidates)
+    alike = [new for k in numbers for new in _alike(values, k)]
+    if alike and (_is_typed(groups) or rng.random() < 0.5):
+        candidates = alike + candidates
+    return next(new for new in candidates if new not in known)
+
+
+def refilled(groups, values):
+    """An array of the kind of `groups` with other ids; a list where it cannot hold them."""
+    if isinstance(groups, (list, tuple)):
+        return type(groups)(values)
+    try:
+        full = _refilled(groups, values)
+        return full if ids(full) == values else values
+    except (ArithmeticError, TypeError, ValueError):
+        return values
+
+
+def _refilled(groups, values):
+    if not isinstance(groups, np.ndarray):
+        # Categories of pandas are those that occur; it is about to refuse others.
+        dtype = "category" if str(groups.dtype) == "category" else groups.dtype
+        return type(groups)(values, dtype=dtype)
+    if groups.dtype.kind in "US":
+        return np.array(values, dtype=groups.dtype.type)  # as wide as it takes
+    full = np.empty(len(values), dtype=groups.dtype)
+    for place, value in enumerate(values):
+        full[place] = value
+    return full
+
+
+def _is_typed(groups):
+    return str(getattr(groups, "dtype", "object")).lower() != "object"
+
+
+def _alike(values, k):
+    """Ids of the kind of the first of those there are."""
+    first = values[0] if values else 0
+    if isinstance(first, (bool, np.bool_)):
+        return [bool(k % 2)]
+    if isinstance(first, (np.datetime64, np.timedelta64)):
+        return [first + k]
+    if isinstance(first, Integral):
+        return [k]
+    if isinstance(first, Real):
+        return [k + 0.5]
+    if isinstance(first, (str, bytes)):
+        return [first + (b"%d" % k if isinstance(first, bytes) else str(k))]
+    if isinstance(first, date):
+        return [first.replace(year=1900 + k)]
+    return []
+
+
+def _of_any_kind(k):
+    """Ids that make trouble for whoever converts, sorts or prints them."""
+    return (0.5 + k, -1 - k, 2**53 + 1 + k, 2**63 + k, 2**70 + k, f"unit {k}", str(k), b"unit",
+            ("unit", k), frozenset({k, "unit"}), date(1900 + k % 100, 1, 1))

@@ -1,0 +1,323 @@
+"""Units are the ids as given: none merged, none split, none missing, in every kind of array."""
+
+from collections import namedtuple
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dp._privacy import _mechanisms as mechanisms
+from sklearn_dp._privacy._units import Units, code_groups, unit_of
+
+NS = np.datetime64("2020-01-01T00:00:00.000000001")
+PERSONS = {  # ids of which no two are equal
+    "integers beyond floats": [2**53, 2**53 + 1, 2**53 + 2, 0.5],
+    "big and negative integers": [2**63 + 1, 2**63, -1, -2, 2**70, 2**70 + 1],
+    "alike": [1, "1", b"1", (1,), ("1",), frozenset({1}), 1.5, 1 + 1j],
+    "partly ordered": [frozenset({1}), frozenset({2}), frozenset({1, 2}), frozenset(), ()],
+    "nested": [("a", 1), ("a", 2), ("a", ("b", 1)), ("a", frozenset({"b"})), "a"],
+    "dates": [date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC),
+              time(1), timedelta(1), timedelta(2)],
+    "numbers": [Decimal("0.1"), 0.1, Fraction(1, 3), 1 / 3, np.float32(0.1),
+                np.longdouble(2) ** 62],
+    "enumerations": list(Enum("Color", "RED GREEN")),
+    "universal ids": [UUID(int=1), UUID(int=2)],
+    "pandas scalars": [pd.Timestamp(0), pd.Timestamp(1), pd.Timedelta(1), pd.Period("2020-01"),
+                       pd.Interval(0, 1)],
+    "NumPy dates": [NS, NS + 1, NS + 1000],
+    "NumPy durations": [np.timedelta64(1, "ns"), np.timedelta64(2, "ns")],
+    "texts": ["", "a", "A", "a ", "\u00e4", "a\u0308"],
+}
+ARRAYS = {
+    "int64": np.array([2**53, 2**53 + 1, -1, 0]),
+    "uint64": np.array([2**64 - 1, 2**63, 2**63 + 1, 0], np.uint64),
+    "big endian": np.array([256, 1], ">i2"),
+    "bool": np.array([True, False]),
+    "float32": np.array([0.1, 0.2, -0.5], np.float32),
+    "longdouble": np.array([1, 1 + np.finfo(np.longdouble).eps], np.longdouble),
+    "complex": np.array([1, 1j, -1]),
+    "texts": np.array(["b", "", "a", "aa"]),
+    "bytes": np.array([b"b", b"", b"a"]),
+    "StringDType": np.array(["b", "a longer text than fits into a pointer", "a"],
+                            np.dtypes.StringDType()),
+    "dates": np.array([NS, NS + 1]),
+    "durations": np.array([2, 1], "m8[ns]"),
+    "pandas int": pd.Series([2**53 + 1, 2**53]),
+    "pandas index": pd.Index(["b", "a"]),
+    "pandas object": pd.Series([1, "1", frozenset({1}), 0.5, 2**53 + 1, 2**53], dtype=object),
+    "pandas text": pd.Series(["b", "a"], dtype="str"),
+    "pandas string": pd.array(["b", "a"], dtype="string"),
+    "pandas Int64": pd.Series([2**53 + 1, 2**53, -1], dtype="Int64"),
+    "pandas boolean": pd.Series([True, False], dtype="boolean"),
+    "pandas categories": pd.Series(["b", "a", "c"], dtype="category"),
+    "pandas categorical": pd.Categorical([2**53 + 1, 2**53]),
+    "pandas dates": pd.Series([NS, NS + 1]),
+    "pandas dates in a zone": pd.Series([NS, NS + 1]).dt.tz_localize("Europe/Berlin"),
+    "pandas periods": pd.Series(pd.period_range("2020-01", periods=3, freq="M")),
+    "pandas intervals": pd.Series(pd.interval_range(0, 3)),
+    "pandas sparse": pd.Series(pd.arrays.SparseArray([0, 0 + 1, 5])),
+    "pandas tuples": pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]),
+    "polars int": pl.Series([2**53 + 1, 2**53]),
+    "polars text": pl.Series(["b", "a"]),
+    "polars categories": pl.Series(["b", "a", "c"], dtype=pl.Categorical),
+    "polars enumeration": pl.Series(["b", "a"], dtype=pl.Enum(["a", "b"])),
+    "polars dates": pl.Series(np.array([NS, NS + 1])),  # one nanosecond apart
+    "polars decimals": pl.Series([Decimal("0.1"), Decimal("0.2")]),
+    "polars bool": pl.Series([True, False]),
+}
+SAME = [
+    [1, 1.0, True, np.int8(1), np.float32(1), np.bool_(True), Decimal(1), Fraction(1), 1 + 0j,
+     np.longdouble(1)],
+    [0, 0.0, -0.0, False, np.float64(-0.0)],
+    ["a", np.str_("a")], [b"a", np.bytes_(b"a")],
+    [2.0**53, 2**53, np.uint64(2**53), np.longdouble(2) ** 53],
+    [(1, 0.0), (True, -0.0), namedtuple("Pair", "a b")(1, 0)],
+    [datetime(2020, 1, 1, 1, tzinfo=UTC),
+     datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=1)))],
+    [pd.Timestamp("2020-01-01"), datetime(2020, 1, 1)],
+]
+MISSING = {
+    "None": None, "NaN": float("nan"), "NumPy NaN": np.float32("nan"), "NaT": pd.NaT,
+    "NumPy NaT": np.datetime64("NaT"), "NumPy NaT in time": np.timedelta64("NaT"), "NA": pd.NA,
+    "masked": np.ma.masked, "complex NaN": complex(0, float("nan")), "infinity": float("inf"),
+    "Decimal NaN": Decimal("NaN"), "signalling NaN": Decimal("sNaN"),
+    "Decimal infinity": Decimal("inf"), "in a tuple": (1, float("nan")),
+    "deep down": (1, (2, frozenset({None}))), "long NaN": np.longdouble("nan"),
+}
+MISSING_ARRAYS = {
+    "float": np.array([1.0, np.nan]),
+    "complex": np.array([1, complex(np.nan, 0)]),
+    "infinite": np.array([1.0, -np.inf]),
+    "date": np.array(["2020-01-01", "NaT"], "M8[ns]"),
+    "duration": np.array([1, "NaT"], "m8[s]"),
+    "masked": np.ma.array([1, 2], mask=[False, True]),
+    "StringDType": np.array(["a", None], np.dtypes.StringDType(na_object=None)),
+    "StringDType with NaN": np.array(["a", np.nan], np.dtypes.StringDType(na_object=np.nan)),
+    "pandas object": pd.Series([7, np.nan], dtype=object),
+    "pandas text": pd.Series(["a", None], dtype="str"),
+    "pandas string": pd.Series(["a", None], dtype="string"),
+    "pandas Int64": pd.Series([1, None], dtype="Int64"),
+    "pandas Float64": pd.Series([1, None], dtype="Float64"),
+    "pandas boolean": pd.Series([True, None], dtype="boolean"),
+    "pandas categories": pd.Series(["a", None], dtype="category"),
+    "pandas date": pd.Series([pd.Timestamp(0), None]),
+    "pandas date in a zone": pd.Series([pd.Timestamp(0, tz="UTC"), None]),
+    "pandas period": pd.Series([pd.Period("2020"), None], dtype="period[Y]"),
+    "pandas index": pd.Index([1.0, None]),
+    "polars int": pl.Series([1, None]),
+    "polars float": pl.Series([1.0, float("nan")]),
+    "polars text": pl.Series(["a", None]),
+    "polars date": pl.Series([date(2020, 1, 1), None]),
+    "polars categories": pl.Series(["a", None], dtype=pl.Categorical),
+}
+
+
+class Person:
+    """Equal to nothing but itself, so two objects for one person would be two units."""
+
+
+def shuffled(values, seed=0, copies=7):
+    """Each value several times, and which of them stands where."""
+    which = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(values)), copies))
+    return which, [values[i] for i in which]
+
+
+def assert_same_parts(codes, which):
+    """Codes agree with the truth up to names, and count from 0 in the order of first rows."""
+    pairs = set(zip(codes.tolist(), np.asarray(which).tolist(), strict=True))
+    assert len(pairs) == len(set(codes.tolist())) == len(set(np.asarray(which).tolist()))
+    assert list(dict.fromkeys(codes.tolist())) == list(range(len(pairs)))
+
+
+def as_object(values):
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        array[i] = value
+    return array
+
+
+def test_units_of_a_group_weigh_at_most_one():
+    groups = np.array([3, 1, 3, 3, 2, 1])
+    units = Units(6, groups)
+    assert units.size == 3 and units.name == "group"
+    assert np.array_equal(units.index, [0, 1, 0, 0, 2, 1])
+    per_group = np.bincount(units.index, units.weights)
+    assert (per_group <= units.scale).all() and (per_group >= units.scale - 3).all()
+    assert np.array_equal(units.spread(np.array([30, 10, 20])), [30, 10, 30, 30, 20, 10])
+    assert mechanisms.weighted_bincount(np.zeros(6, int), units, 1)[0] * units.step == (
+        pytest.approx(3, abs=1e-5))
+    part = units.take(groups == 3)
+    assert part.n_rows == 3 and part.weights.sum() == per_group[0]
+    assert Units(4).take(np.array([0, 2])).n_rows == 2
+
+
+@pytest.mark.parametrize("container", [list, tuple, as_object,
+                                       lambda v: pd.Series(as_object(v), dtype=object)],
+                         ids=["list", "tuple", "object array", "pandas"])
+@pytest.mark.parametrize("name", PERSONS)
+def test_unequal_ids_are_different_units(name, container):
+    which, values = shuffled(PERSONS[name])
+    assert_same_parts(code_groups(container(values)), which)
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_ids_of_every_kind_of_array(name):
+    distinct = ARRAYS[name]
+    which, _ = shuffled(range(len(distinct)))
+    if isinstance(distinct, (np.ndarray, pl.Series, pd.Index)):
+        groups = distinct[which]
+    else:
+        groups = distinct.take(which)
+    assert_same_parts(code_groups(groups), which)
+    assert unit_of(groups) == "group" and Units(len(which), groups).size == len(distinct)
+
+
+@pytest.mark.parametrize("values", SAME, ids=str)
+def test_equal_ids_are_one_unit(values):
+    for groups in (values, values[::-1], as_object(values)):
+        assert set(code_groups(groups).tolist()) == {0}
+
+
+def test_zeros_of_both_signs_are_one_unit_in_arrays_too():
+    assert code_groups(np.array([0.0, -0.0, 1.0])).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_ids_are_refused(name):
+    for others in ([7], ["a"], [(1,)], []):
+        values = [*others, MISSING[name], *others]
+        for groups in (values, tuple(values), as_object(values),
+                       pd.Series(as_object(values), dtype=object)):
+            with pytest.raises(ValueError, match="groups must not hold missing"):
+                code_groups(groups)
+
+
+@pytest.mark.parametrize("name", MISSING_ARRAYS)
+def test_missing_ids_are_refused_in_every_kind_of_array(name):
+    with pytest.raises(ValueError, match="groups must not hold missing"):
+        code_groups(MISSING_ARRAYS[name])
+
+
+def test_a_mask_without_effect_is_no_reason_to_refuse():
+    assert code_groups(np.ma.array([5, 5, 6], mask=[False] * 3)).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("bad", [
+    {1, 2}, frozenset({1}), {1: 2}, "ab", b"ab", bytearray(b"ab"), (i for i in range(2)),
+    map(int, "1"), int, object(),
+], ids=lambda bad: type(bad).__name__)
+def test_what_is_no_array_is_named(bad):
+    for refuse in (code_groups, unit_of):
+        with pytest.raises(TypeError, match=f"groups must be .* not {type(bad).__name__}"):
+            refuse(bad)
+
+
+@pytest.mark.parametrize("bad", [5, 5.0, np.array(5), np.ones((2, 2)), np.matrix([1, 2]),
+                                 pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})],
+                         ids=lambda bad: type(bad).__name__)
+def test_other_shapes_are_refused(bad):
+    for refuse in (code_groups, unit_of):
+        with pytest.raises((TypeError, ValueError), match="groups must be"):
+            refuse(bad)
+
+
+@pytest.mark.parametrize("bad", [[1], [], {}, {1}, Person(), object(), print, np.ones(2), len,
+                                 np.array([(1, 2)], "i4,i4")[0], slice(1)],
+                         ids=lambda bad: type(bad).__name__)
+def test_ids_without_an_equality_are_refused(bad):
+    for groups in ([bad, bad], [1, bad], as_object([bad, "a"]), [("a", bad)]):
+        with pytest.raises((TypeError, ValueError), match="groups must"):
+            code_groups(groups)
+
+
+@pytest.mark.parametrize("mixed", [
+    [np.datetime64("2020-01-01"), NS], [np.datetime64(1, "s"), np.timedelta64(1, "s")],
+    [NS, 1], [NS, pd.Timestamp(NS)], [(NS,), (NS,)], [np.clongdouble(1)],
+], ids=str)
+def test_numpy_scalars_that_compare_unlike_python_are_refused(mixed):
+    with pytest.raises(TypeError, match="groups must"):
+        code_groups(mixed)
+
+
+@pytest.mark.parametrize("groups", [[1, 2], np.arange(4), pl.Series([1] * 4)])
+def test_groups_of_another_length_are_refused(groups):
+    with pytest.raises(ValueError, match="groups must have one entry for each row"):
+        Units(3, groups)
+
+
+def test_no_rows_and_no_groups():
+    for empty in ([], (), np.empty(0), np.empty(0, object), np.empty(0, "U3"), pd.Series([]),
+                  pl.Series([])):
+        units = Units(0, empty)
+        assert units.size == 0 and units.index.shape == units.weights.shape == (0,)
+    assert unit_of(None) == "row" and Units(3).index is None
+
+
+def test_errors_of_other_libraries_are_not_passed_on():
+    class Secretive:
+        """An array whose library quotes the data in its errors."""
+
+        ndim = 1
+
+        def tolist(self):
+            raise ValueError("cannot convert 7319.4825")
+
+    with pytest.raises(ValueError, match="groups could not be read") as caught:
+        code_groups(Secretive())
+    assert caught.value.__context__ is None
+
+
+SCALARS = (
+    st.integers() | st.integers(-(2**64), 2**64).map(lambda k: k >> 3 << 3)
+    | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.text(max_size=3)
+    | st.binary(max_size=3) | st.decimals(allow_nan=False, allow_infinity=False) | st.fractions()
+    | st.dates() | st.datetimes() | st.timedeltas()
+    | st.integers(-(2**63), 2**63 - 1).map(np.int64) | st.integers(0, 2**64 - 1).map(np.uint64)
+    | st.floats(width=32, allow_nan=False, allow_infinity=False).map(np.float32)
+)
+IDS = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3).map(tuple)
+                   | st.frozensets(inner, max_size=3), max_leaves=4)
+
+
+def python_equal(a, b):
+    """Python's equality, with NumPy's numbers first made Python's."""
+    return _python(a) == _python(b)
+
+
+def _python(value):
+    if isinstance(value, (tuple, frozenset)):
+        return type(value)(map(_python, value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@given(st.lists(IDS, min_size=1, max_size=6), st.lists(st.integers(0, 5), max_size=12))
+def test_codes_are_equality_and_nothing_else(distinct, picks):
+    values = [distinct[i % len(distinct)] for i in picks] + distinct
+    codes = code_groups(values)
+    for a, one in zip(codes, values, strict=True):
+        for b, other in zip(codes, values, strict=True):
+            assert (a == b) == python_equal(one, other)
+    assert list(dict.fromkeys(codes.tolist())) == list(range(len(set(codes.tolist()))))
+    assert np.array_equal(codes, code_groups(as_object(values)))
+
+
+@given(st.lists(IDS, min_size=2, max_size=12), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_only_renames_units(values, random):
+    order = list(range(len(values)))
+    random.shuffle(order)
+    assert_same_parts(code_groups([values[i] for i in order]), code_groups(values)[order])
+
+
+@given(st.lists(IDS, min_size=1, max_size=12), IDS)
+def test_an_added_unit_leaves_the_others_alone(values, new):
+    # Whatever id a person chooses, and whatever it would do to the type of an array.
+    codes = code_groups([*values, new])
+    assert_same_parts(codes[:-1], code_groups(values))
