@@ -1,29 +1,31 @@
-"""What each piece of the k-means engine is worth: fits with one piece taken out or replaced.
+"""What each piece and each tuned number of the k-means engine is worth.
 
-    python benchmarks/ablation.py                  # 15 seeds; about five minutes
+    python benchmarks/ablation.py                  # pieces, 15 seeds; about five minutes
+    python benchmarks/ablation.py --numbers        # each number halved and doubled; about an hour
     python benchmarks/ablation.py --seeds 5 --data FOLDER
 
-Prints a table and writes doc/benchmarks/ablation.md. Data and settings are those of
-benchmarks/kmeans.py (epsilon = 1); the noise of a seed is drawn afresh for each variant. A
-variant replaces functions of the package for the time of its fits.
+Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
+benchmarks/kmeans.py (epsilon = 1). Variants see the same data under the same seeds of the noise.
+A piece is taken out by replacing a function of the package for the time of its fits; a number is
+a field of :class:`sklearn_dp._aggregate.kmeans.tuning.Tuning`.
 """
 
 import argparse
 import os
 import warnings
 from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import kmeans as setting  # the benchmark beside this file; it also limits the threads
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans import coreset as _coreset
-from sklearn_dp._aggregate.kmeans import engine as _engine
-from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
-from sklearn_dp._aggregate.shared import axes as _pca
-from sklearn_dp._aggregate.shared import centering as _centering
-from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp._aggregate.kmeans import coreset, engine, lloyd, principal_axes
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp.cluster import DPKMeans, _dp_kmeans
+from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
 CELLS = [setting.Cell("separated", 10**4, 2, 20), setting.Cell("separated", 10**4, 10, 20),
@@ -32,97 +34,111 @@ CELLS = [setting.Cell("separated", 10**4, 2, 20), setting.Cell("separated", 10**
          setting.Cell("real", 178, 13, 3, 1, "wine")]
 WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide
 FILE_NAMES = ("s3", "unbalance", "letter16")
+PIECES, NUMBERS = "## Pieces", "## Numbers"
 
 
-# --- variants: what is put in the place of which function ------------------------------------
+# --- pieces: what is put in the place of which function --------------------------------------
 
 
-def plain_update(state, sums, sums_sd, radius, gain, *, relax, bold=False):
-    """The mean of this step alone, where the count is sure."""
-    n, sure = np.maximum(state.count, 2 * state.count_sd), state.count > 2 * state.count_sd
+def plain_update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=False):
+    """The mean of this iteration alone, where the count is sure."""
+    n, sure = estimate.certain_counts(tuning.sure)
     seen = np.where(sure[:, None], sums / n[:, None], 0.0)
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
-    drift, drift_sd = _lloyd._drift(length, noise, n, radius, sums.shape[1])
-    state.centers, state.variance = state.centers + seen, noise
-    return drift >= max(0.0005, 1.5 * drift_sd), length
+    drift, drift_sd = lloyd._drift(length, noise, n, radius, sums.shape[1])
+    estimate.centers, estimate.variance = estimate.centers + seen, noise
+    return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
 
-def no_moves(state, excess, doubt, direction, *, most):
+def no_moves(estimate, excess, gain, direction, tuning, *, most):
     return 0
 
 
-def exact_number(session, coreset, axes, n_clusters):
-    centers = _engine.weighted_kmeans(coreset.points, coreset.weights, n_clusters,
-                                      session.rng("start"))
-    return axes.lift(centers)
-
-
-def middles(session, entry, rows, units, leaves):
-    """The middles of the cells; the budget of their means goes to Lloyd's steps."""
+def middles(session, entry, rows, units, leaves, tuning):
+    """The middles of the cells; the budget of their means goes to Lloyd's iterations."""
     return leaves.centers
 
 
-def one_level(q, size, n_clusters, rho):
-    return depths(q, size, n_clusters, rho)[-1:]
+def one_level(q, size, n_clusters, rho, tuning):
+    return depths(q, size, n_clusters, rho, tuning)[-1:]
 
 
-depths = _coreset._depths
+depths = coreset._depths
 
 
-def all_axes(values, noise, n_clusters):
-    return min(8, len(values))
+def all_axes(values, noise, n_clusters, tuning):
+    return min(tuning.most_axes, len(values))
 
 
-def wide(walk, squared, rho):
+def wide(context, squared, rho):
     """The radius that nearly all rows are within."""
-    walk.inside = 0.97
-    return clip_radius(walk, squared, rho)
+    context.inside = 0.97
+    return clip_radius(context, squared, rho)
 
 
-clip_radius = _lloyd._clip_radius
+clip_radius = lloyd._clip_radius
 
 
-def whole(walk, squared, rho):
+def whole(context, squared, rho):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
-    return walk.radius, 1.0
-
-
-def never_thrifty(size, n_features, n_clusters):
-    return 1.0
+    return context.radius, 1.0
 
 
 def no_leaf_again(tree, parents):
     return np.zeros(0, dtype=np.int64)
 
 
-def same_guesses(leaves, size, measured):
-    return 3.0 if size.small else 0.3
+def same_guesses(leaves, size, measured, tuning):
+    return tuning.small_guess_weight if size.small else tuning.guess_weight
 
 
-def eager_radius(counts, edges, noise_sd, target):
-    """The first bin from the top that stands out of the noise, however many are passed."""
-    return quantile(counts, edges, noise_sd / 1.5, target)
+def tuned(**changes):
+    """The engine with other numbers, as pieces to replace."""
+    tuning = replace(TUNING, **changes)
+    return ((_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
+            (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)))
 
-
-quantile = _centering.quantile_from_histogram
 
 VARIANTS = {
     "full": (),
-    "plain means instead of the Kalman update": ((_lloyd, "_update", plain_update),),
-    "no moves": ((_lloyd, "merge_and_split", no_moves),),
-    "as many starts as clusters": ((_engine, "_start", exact_number),),
-    "no cell means": ((_coreset, "_leaf_means", middles),),
-    "one level of cells": ((_coreset, "_depths", one_level),),
-    "leaves counted once": ((_coreset._Tree, "leaf_nodes", no_leaf_again),),
+    "plain means instead of the Kalman update": ((lloyd, "_update", plain_update),),
+    "no moves": ((lloyd, "merge_and_split", no_moves),),
+    "as many starts as clusters": tuned(surplus=1.0),
+    "no cell means": ((coreset, "_leaf_means", middles),),
+    "one level of cells": ((coreset, "_depths", one_level),),
+    "leaves counted once": ((coreset._Tree, "leaf_nodes", no_leaf_again),),
     "public guesses weigh the same whatever the leaves hold": (
-        (_coreset, "_faint", same_guesses),),
-    "radius at the first bin that stands out": (
-        (_centering, "quantile_from_histogram", eager_radius),),
-    "eight axes, whatever the noise": ((_pca, "_n_axes", all_axes),),
-    "clip near the largest distance": ((_lloyd, "_clip_radius", wide),),
-    "clip at the radius of the data": ((_lloyd, "_clip_radius", whole),),
-    "the start never takes less": ((_engine, "_thrift", never_thrifty),),
+        (coreset, "_guess_weight", same_guesses),),
+    "radius at the first bin that stands out": tuned(radius_sd=1.0),
+    "eight axes, whatever the noise": ((principal_axes, "_n_axes", all_axes),),
+    "clip near the largest distance": ((lloyd, "_clip_radius", wide),),
+    "clip at the radius of the data": ((lloyd, "_clip_radius", whole),),
+    "the start never takes less": tuned(lean_share=1.0),
 }
+
+
+# --- numbers: halved and doubled -------------------------------------------------------------
+
+
+def scaled(value, factor):
+    """A tuned number, halved or doubled in the sense of its kind."""
+    if isinstance(value, tuple):
+        if max(value) < 0.99:
+            return tuple(factor * each for each in value)
+        # Parts of the rows that are kept: what is left out is scaled.
+        return tuple(max(0.05, 1 - factor * (1 - each)) for each in value)
+    if isinstance(value, int):
+        return max(1, round(factor * value))
+    return factor * value
+
+
+def number_variants():
+    """The default, then each number halved and doubled."""
+    yield "full", ()
+    for field in fields(TUNING):
+        for factor in (0.5, 2.0):
+            value = scaled(getattr(TUNING, field.name), factor)
+            yield (field.name, factor), tuned(**{field.name: value})
 
 
 @contextmanager
@@ -138,43 +154,107 @@ def replaced(pieces):
 # --- measuring -------------------------------------------------------------------------------
 
 
-def ratios(cell, n_seeds, wider=1.0):
+def ours(X, cell, seed):
+    """Centers of a fit whose noise is that of the seed."""
+    model = DPKMeans(cell.k, epsilon=cell.epsilon, delta=setting.DELTA[cell.setting], bounds=1.0,
+                     random_state=seed)
+    return model.fit(X).cluster_centers_
+
+
+def ratios(variants, cell, n_seeds, wider=1.0):
     """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`."""
-    found, reference = np.empty((len(VARIANTS), n_seeds)), None
+    found, reference = np.empty((len(variants), n_seeds)), None
     for seed in range(n_seeds):
         X, _, truth = setting.MAKE[cell.setting](cell, 500 + seed)
         if reference is None or cell.setting not in setting.SAME_ROWS:
             reference = setting.best_known(X, cell, truth)
-        X, reference = X / wider, reference / wider**2
-        for i, pieces in enumerate(VARIANTS.values()):
+        shrunk = X / wider
+        for i, pieces in enumerate(variants.values()):
             with replaced(pieces):
-                found[i, seed] = setting.cost(X, setting.ours(X, cell, seed)) / reference
+                found[i, seed] = setting.cost(shrunk, ours(shrunk, cell, seed))
+        found[:, seed] *= wider**2 / reference
     return found
+
+
+def piece_lines(names, columns):
+    """A line for each piece: median and worst ratio in each cell."""
+    yield "| variant | " + " | ".join(names) + " |"
+    yield "|---|" + "---|" * len(names)
+    for i, name in enumerate(VARIANTS):
+        cost = [f"{np.median(each[i]):.4f} ({each[i].max():.3f})" for each in columns]
+        yield f"| {name} | " + " | ".join(cost) + " |"
+
+
+def number_lines(names, keys, columns):
+    """A line for each number: the change of the cost, in the mean and in the cell it hurts most."""
+    yield ("| number | value | halved: mean change | worst cell | doubled: mean change "
+           "| worst cell |")
+    yield "|---|---|---|---|---|---|"
+    # Mean of logarithms: a fit that misses a cluster counts, and does not rule.
+    change = np.array([np.mean(np.log(each) - np.log(each[0]), axis=1) for each in columns])
+    sd = np.array([np.std(np.log(each) - np.log(each[0]), axis=1) for each in columns])
+    error = sd / np.sqrt(len(columns[0][0]))
+    for field in fields(TUNING):
+        cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
+        for factor in (0.5, 2.0):
+            i = keys.index((field.name, factor))
+            worst = int(np.argmax(change[:, i] / np.maximum(error[:, i], 1e-12)
+                                  * (change[:, i] > 1e-4)))
+            mean = 100 * change[:, i].mean()
+            mean_error = 100 * np.sqrt(np.square(error[:, i]).sum()) / len(columns)
+            cells.append(f"{mean:+.2f} ± {mean_error:.2f} % | {100 * change[worst, i]:+.2f} ± "
+                         f"{100 * error[worst, i]:.2f} %: {names[worst]}")
+        yield " | ".join(cells) + " |"
+
+
+def written(path, title, text):
+    """Put one section into the page, and leave the other one as it is."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    other = NUMBERS if title == PIECES else PIECES
+    kept = ""
+    if other in before:
+        kept = before[before.index(other):]
+        kept = kept[:kept.index(title)] if title in kept else kept
+    parts = [text, kept] if title == PIECES else [kept, text]
+    page = "# What each piece and each number of the k-means engine is worth\n\n"
+    page += "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+    path.write_text(page, encoding="utf-8")
+
+
+ABOUT = {
+    PIECES: "Cost over the non-private cost, median of {n} seeds (worst in brackets); epsilon = 1."
+            " One piece is taken out or replaced in each line.",
+    NUMBERS: "Change of the cost (logarithm, mean of {n} seeds and of the cells of the table "
+             "above, with its standard error) when a number is halved or doubled, and the cell "
+             "where the change for the worse is clearest; epsilon = 1.",
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=15)
-    parser.add_argument("--data", help="folder of .npz files: three more columns")
+    parser.add_argument("--numbers", action="store_true", help="halve and double each number")
+    parser.add_argument("--data", help="folder of .npz files: three more cells")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
     cells = CELLS + [cell for cell in setting.file_cells() if cell.name in FILE_NAMES]
     warnings.simplefilter("ignore", UtilityWarning)
-    columns = [ratios(cell, options.seeds) for cell in cells] + [ratios(WIDE, options.seeds, 50)]
+    warnings.simplefilter("ignore", SeededNoiseWarning)
+    variants = dict(number_variants()) if options.numbers else VARIANTS
+    columns = [ratios(variants, cell, options.seeds) for cell in cells]
+    columns.append(ratios(variants, WIDE, options.seeds, 50))
     names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
-    lines = ["| variant | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for i, name in enumerate(VARIANTS):
-        cost = [f"{np.median(each[i]):.4f} ({each[i].max():.3f})" for each in columns]
-        lines.append(f"| {name} | " + " | ".join(cost) + " |")
-    print("\n".join(lines))
-    options.output.write_text("\n".join([
-        "# What each piece of the k-means engine is worth", "",
-        f"Cost over the non-private cost, median of {options.seeds} seeds (worst in brackets); "
-        "epsilon = 1. One piece is taken out or replaced in each line.", "",
-        setting.stamp(f"python benchmarks/ablation.py --seeds {options.seeds}"), "", *lines, ""]),
-        encoding="utf-8")
+    title = NUMBERS if options.numbers else PIECES
+    lines = (number_lines(names, list(variants), columns) if options.numbers
+             else piece_lines(names, columns))
+    command = f"python benchmarks/ablation.py {'--numbers ' * options.numbers}--seeds " \
+              f"{options.seeds}"
+    text = "\n".join([title, "", ABOUT[title].format(n=options.seeds), "",
+                      setting.stamp(command), "", *lines])
+    print(text)
+    written(options.output, title, text)
 
 
 if __name__ == "__main__":
