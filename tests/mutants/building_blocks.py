@@ -28,15 +28,15 @@ from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 # -- k-means engine --------------------------------------------------------------------------------
 
 
-@mutant("Lloyd: early stop on true counts", "check_replay", _lloyd, "_step")
+@mutant("Lloyd: early stop on true counts", "check_replay", _lloyd, "_iterate")
 def _(original):
-    def step(walk, state, number, last):
-        settled = original(walk, state, number, last)
-        labels, _ = _rows.nearest(walk.rows, np.rint(state.centers))
+    def iterate(context, estimate, number, last):
+        settled = original(context, estimate, number, last)
+        labels, _ = _rows.nearest(context.rows, np.rint(estimate.centers))
         # Whatever the rule: here one that most pairs of neighbours tell apart.
-        return settled or np.bincount(labels, minlength=len(state.centers)).max() % 2 == 0
+        return settled or np.bincount(labels, minlength=len(estimate.centers)).max() % 2 == 0
 
-    return step
+    return iterate
 
 
 @mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "_residual_sums")
