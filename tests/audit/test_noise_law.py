@@ -8,7 +8,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit import noise_audit
-from sklearn_dp.audit._noise_law import _standardised, noise_problems
+from sklearn_dp.audit._noise_law import _standardized, noise_problems
 
 COUNTS = np.arange(40), np.arange(40) % 9
 RELEASES = {
@@ -46,7 +46,7 @@ def test_correct_noise_becomes_standard_normal(name, scale):
     numbers they see a scale that is off by 7 %."""
     tapes = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
-    numbers = np.concatenate([_standardised(event, rng) for events in tapes for event in events
+    numbers = np.concatenate([_standardized(event, rng) for events in tapes for event in events
                               if event.entry])
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100

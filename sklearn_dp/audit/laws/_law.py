@@ -29,6 +29,8 @@ class Law:
         ``rho(event)`` is its zCDP cost. None: it costs nothing of its own.
     delta : callable
         ``delta(event)`` is its failure probability.
+    folded : bool
+        Whether `numbers` are of the upper half of the law only: the sign says nothing.
     in_rho : bool
         Whether the cost that a replay realizes is in the currency of `rho`.
     """
@@ -38,6 +40,7 @@ class Law:
     claims: Callable
     rho: Callable | None = None
     delta: Callable = lambda event: event.public.get("delta", 0.0)
+    folded: bool = False
     in_rho: bool = False
 
 

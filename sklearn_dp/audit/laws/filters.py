@@ -11,13 +11,12 @@ __all__ = ["LAWS", "kept"]
 def kept(chance, keep):
     """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
 
-    Less noise than claimed makes likely decisions likelier, and the sum of squares smaller.
+    Less noise than claimed makes likely decisions likelier, and the sum of squares smaller. Only
+    the upper half of the law is used (see `Law.folded`).
     """
     likely = np.maximum(chance, 1 - chance)
     usual = keep == (chance >= 0.5)
-    side = 1 - 2 * (np.arange(len(likely)) % 2)
-    low, high = np.where(usual, 0.0, likely), np.where(usual, likely, 1.0)
-    return (1 + side * low) / 2, (1 + side * high) / 2
+    return (1 + np.where(usual, 0.0, likely)) / 2, (1 + np.where(usual, likely, 1.0)) / 2
 
 
 def _filter_numbers(event):
@@ -101,7 +100,7 @@ def _replay_bernoulli(player, known, event):
 # alone, nothing can be said about its scale.
 LAWS = {
     "filter": Law(_replay_filter, _filter_numbers, no_claims, rho=lambda event: event.cost,
-                  in_rho=True),
+                  folded=True, in_rho=True),
     "bernoulli": Law(_replay_bernoulli, _bernoulli_numbers, no_claims,
-                     rho=lambda event: event.cost),
+                     rho=lambda event: event.cost, folded=True),
 }

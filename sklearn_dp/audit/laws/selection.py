@@ -118,6 +118,6 @@ def _numbers_lead(event):
 LAWS = {
     "choice": Law(_replay, _numbers, _claims, rho=_rho),
     "lead": Law(_replay_lead, _numbers_lead, _claims_lead,
-                rho=lambda event: accounting.pure_zcdp_rho(event.cost)),
+                rho=lambda event: accounting.pure_zcdp_rho(event.cost), folded=True),
     "inner_choice": Law(_replay_inner, _numbers, _claims),
 }

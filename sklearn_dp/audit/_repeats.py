@@ -1,0 +1,208 @@
+"""Noise that was used before: in the same fit, in another one, in another process.
+
+Fine noise is as good as a fingerprint: two numbers z = noise / scale of 2^20 steps agree by chance
+once in a million. So runs of numbers are looked for that agree within their rounding, at any
+distance, whatever the scales, with the same or with the opposite sign; a union bound over all pairs
+of places makes the p-value.
+"""
+
+import os
+import warnings
+from contextlib import suppress
+
+import numpy as np
+
+from .._privacy._tape import Shares, tape
+from ._observe import prepared
+
+__all__ = ["entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]
+
+_FINE = 2.0**14  # steps; coarser numbers agree too often
+_LONGEST = 8  # numbers of a run
+_MOST = 40_000  # numbers that are compared with each other
+_BITS = 90  # of a fingerprint: no two of a million agree by chance, but for 2^-51
+
+
+def repeat_tests(tapes):
+    """Runs of fine noise that come twice in all these fits.
+
+    Parameters
+    ----------
+    tapes : list of list of Event
+
+    Yields
+    ------
+    text, chance
+        One test, if there is any fine noise. It finds any three or four fine numbers in a row that
+        are used again; not single numbers, nor noise of less than 2^14 steps.
+    """
+    numbers, radii, fits = _fine_numbers(tapes)
+    if len(numbers) < 2:
+        return
+    chance = min(_longest_run(numbers, radii, fits, sign) for sign in (1, -1))
+    # Pairs of places, lengths of a run, two signs.
+    yield "noise is used again", min(1.0, chance * len(numbers) ** 2 * _LONGEST)
+
+
+def _fine_numbers(tapes):
+    """z of fine noise with the radius of its rounding, and the fit that it comes from."""
+    most = max(64, _MOST // max(len(tapes), 1))
+    numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
+    for number, events in enumerate(tapes):
+        left = most
+        for z, radius in map(_fine_noise, events):
+            numbers.append(z[:left])
+            radii.append(radius[:left])
+            fits.append(np.full(len(z[:left]), number))
+            left -= len(z[:left])
+    return tuple(map(np.concatenate, (numbers, radii, fits)))
+
+
+def _fine_noise(event):
+    if event.kind not in ("gaussian", "inner_gaussian", "share"):
+        return np.empty(0), np.empty(0)
+    noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
+    scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+    noise, scale = noise[scale >= _FINE], scale[scale >= _FINE]
+    return noise / scale, 0.5 / scale
+
+
+def _longest_run(numbers, radii, fits, sign):
+    """Smallest bound of the chance that a given pair of places begins a run as good as this."""
+    first, second = _agreeing(numbers, radii, sign)
+    chance, best = np.ones(len(first)), 1.0
+    for step in range(_LONGEST):
+        a, b = first + step, second + step
+        here = (b < len(numbers)) & (a < len(numbers))
+        a, b = a[here], b[here]
+        reach = radii[a] + radii[b]
+        same = (fits[a] == fits[first[here]]) & (fits[b] == fits[second[here]])
+        same &= np.abs(numbers[a] - sign * numbers[b]) <= reach
+        # Rounded numbers agree only if ideal ones do within twice the reach; the later of the two
+        # is fresh, with a density of at most 0.4 whatever came before.
+        chance = (chance[here] * np.minimum(1.0, 1.6 * reach))[same]
+        first, second = first[here][same], second[here][same]
+        if not len(first):
+            break
+        best = min(best, float(chance.min()))
+    return best
+
+
+def _agreeing(numbers, radii, sign):
+    """All pairs of places i < j with ``abs(z_i - sign z_j)`` within the sum of their radii."""
+    order = np.argsort(numbers)
+    ranked, reach = numbers[order], 2 * float(radii.max())
+    low = np.searchsorted(ranked, sign * numbers - reach)
+    high = np.searchsorted(ranked, sign * numbers + reach, side="right")
+    sizes = high - low
+    second = np.repeat(np.arange(len(numbers)), sizes)
+    inside = np.arange(len(second)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    first = order[np.repeat(low, sizes) + inside]
+    keep = first < second
+    return first[keep], second[keep]
+
+
+# -- fingerprints of fits --------------------------------------------------------------------------
+
+
+class _Enough(BaseException):
+    """Stops a fit whose noise has shown who it is; no handler for errors may catch it."""
+
+
+class _Fingerprint(Shares):
+    """Collects noise until it has enough bits, and then stops the fit."""
+
+    def __init__(self):
+        self.marks, self.bits, self._added = [], 0.0, {}
+
+    def play(self, event):
+        if event.kind == "share":
+            self.add_share(event)
+        elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
+            self._mark(event)
+        if self.bits >= _BITS:
+            raise _Enough
+        return event.output
+
+    def _mark(self, event):
+        noise = np.ravel(np.asarray(event.output - event.value))
+        scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+        self.marks += noise.tolist()
+        # Two draws agree with probability at most 1 / (2 scale).
+        self.bits += float(np.sum(np.log2(np.maximum(2 * scale, 1.0))))
+
+
+def fingerprint(estimator, X):
+    """First noise of a fit, without a seed, and how many bits at least should tell it apart.
+
+    The fit is stopped as soon as that is known.
+    """
+    recorder = _Fingerprint()
+    copy = prepared(estimator, random_state=None)
+    with warnings.catch_warnings(), tape(recorder):
+        warnings.simplefilter("ignore")
+        with suppress(_Enough):
+            copy.fit(X)
+    return tuple(recorder.marks), recorder.bits
+
+
+def entropy_problems(estimator, X, *, fits=1300):
+    """Whether short fits without a seed ever have the same noise.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_samples, n_features)
+    fits : int, default=1300
+
+    Returns
+    -------
+    problems : list of str
+
+    Notes
+    -----
+    By birthday: if the noise has an entropy of b bits, whatever the report says, all fits differ
+    with a probability of exp(-fits^2 / 2^(b + 1)) only. So 1300 fits see 16 bits but for 3e-6, 18
+    bits but for 4 %, and nothing above 22 bits. Without a seed there is nothing to repeat; the
+    chance of a false alarm is below 2^-60.
+    """
+    found = [fingerprint(estimator, X) for _ in range(fits)]
+    if min(bits for _, bits in found) < _BITS:
+        return ["too little noise to tell fits apart"]
+    different = len({marks for marks, _ in found})
+    return [] if different == fits else [
+        f"{fits - different} of {fits} fits without a seed have the noise of another one"]
+
+
+def fork_problems(estimator, X, *, children=3):
+    """Whether forked processes have the noise of each other or of their parent.
+
+    Sees state that a fork copies. Does not see what clones of a virtual machine share. Where there
+    is no fork, there is nothing to copy.
+    """
+    if not hasattr(os, "fork"):
+        return []
+    before = fingerprint(estimator, X)[0]
+    marks = [before, *(_in_fork(estimator, X) for _ in range(children)),
+             fingerprint(estimator, X)[0]]
+    return [] if len(set(marks)) == len(marks) else ["forked processes have the same noise"]
+
+
+def _in_fork(estimator, X):
+    """A fingerprint that a child of this process makes."""
+    read, write = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads, of which the child has none
+        child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, repr(fingerprint(estimator, X)[0]).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read().decode()
+    os.waitpid(child, 0)
+    if not text:
+        raise RuntimeError("a forked fit failed")
+    return tuple(number for number in map(int, text.strip("(),").split(", ")))
