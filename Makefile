@@ -1,10 +1,10 @@
 # Everything runs in a virtual environment of its own; nothing has to be installed beforehand but
 # Python 3.11 or newer.
 #
-#   make test     the test suite                 make lint    ruff, and mypy on the kernel
+#   make test     the test suite                 make lint    the checks of .pre-commit-config.yaml
 #   make demo     the main job, on real data     make bench   the benchmarks
 #   make audit    the long privacy audits        make docs    the documentation, in site/
-#   make clean    remove what make has made
+#   make clean    remove what make has made     make regression  costs and times against stored ones
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
@@ -12,7 +12,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit bench lint docs clean help
+.PHONY: test demo audit bench regression lint docs clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -33,12 +33,14 @@ audit: $(VENV)/.has-test
 
 bench: $(VENV)/.has-bench
 	@set -e; for script in benchmarks/*.py; do \
-	  case "$$script" in */_*) continue ;; esac; \
+	  case "$$script" in */_* | */regression.py) continue ;; esac; \
 	  echo "== $$script"; $(BIN)/python "$$script"; done
 
+regression: $(VENV)/.has-test
+	$(BIN)/python benchmarks/regression.py --check
+
 lint: $(VENV)/.has-lint
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pre-commit run --all-files --show-diff-on-failure
 
 docs: $(VENV)/.has-docs
 	$(BIN)/mkdocs build --strict

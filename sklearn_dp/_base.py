@@ -146,6 +146,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         n_features : int
+            Number of features, public.
         unit : {"row", "group"}, default="row"
             "group" is what `fit` uses when it gets `groups`.
 

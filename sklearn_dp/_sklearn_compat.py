@@ -44,5 +44,3 @@ class Progress:
     def finish(self):
         """The fit is done."""
         self._tell(self._context, "call_on_fit_task_end")
-
-

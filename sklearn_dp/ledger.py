@@ -23,12 +23,17 @@ _HEADINGS = ("time", "label", *_NUMBERS, "gaussian")
 
 
 def main(argv=None):
-    """Run the command line; returns the exit status.
+    """Run the command line.
 
     Parameters
     ----------
     argv : list of str, optional
         `sys.argv[1:]` by default.
+
+    Returns
+    -------
+    status : int
+        Exit status: 0, or 1 after an error, which is printed.
     """
     arguments = _parser().parse_args(argv)
     try:

@@ -96,8 +96,27 @@ def test_oldest_tested_versions_are_the_stated_lower_bounds():
     assert pinned == bounds
 
 
-def test_version_is_stated_once_and_the_same():
+def test_version_is_the_same_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert sklearn_dp.__version__ == PROJECT["version"]
+    assert f'version: "{PROJECT["version"]}"\n' in citation
+
+
+def test_the_changelog_has_the_version_or_is_open():
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert headings[0] == "Unreleased"
+    released = PROJECT["version"].split(".dev")[0] == PROJECT["version"]
+    assert not released or headings[1].startswith(f"{PROJECT['version']} (")
+
+
+def test_the_tools_of_the_hooks_come_with_the_extra():
+    """What pre-commit calls by name is installed by the extra `lint`, or is Python itself."""
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    tools = {line.split()[0] for line in re.findall(r"^ +entry: (.*)$", hooks, re.M)}
+    tools -= {"python", "end-of-file-fixer", "trailing-whitespace-fixer", "check-yaml",
+              "check-toml", "check-merge-conflict", "check-added-large-files"}
+    assert tools <= declared(["lint"]) and "pre-commit-hooks" in declared(["lint"])
+    assert "language: system" in hooks and not re.search(r"repo: (?!local)", hooks)
 
 
 def test_ci_entry_point_can_be_run():

@@ -116,6 +116,11 @@ class PrivacyBudget:
         ----------
         shares : iterable of float
             Positive, with a sum of at most 1 (up to rounding: ten times 0.1 is 1).
+
+        Returns
+        -------
+        parts : tuple of PrivacyBudget
+            In the order of the shares.
         """
         exact = [Fraction(check_positive("shares", share)) for share in shares]
         if not exact:
@@ -143,6 +148,11 @@ class PrivacyBudget:
             Whether every release is plain Gaussian noise with a global sensitivity.
         delta_failure : float, default=0.0
             Part of delta for failure events of the releases; see `epsilon_of`.
+
+        Returns
+        -------
+        rho : float
+            A zCDP cost.
         """
         left = _delta_left(self.delta, gaussian, delta_failure)
         if self.rho is not None:
@@ -162,10 +172,23 @@ class PrivacyBudget:
         delta_failure: float = 0.0,
         delta: float | None = None,
     ) -> float:
-        """Return the epsilon of a plan that costs ``rho`` (default: all of it), rounded up.
+        """Return the epsilon of a plan that costs ``rho``, rounded up.
 
-        At the budget's own delta, or at a given one, for instance to read a pure zCDP budget.
-        See the function `epsilon_of`.
+        Parameters
+        ----------
+        rho : float, optional
+            Cost of the plan; all of the budget by default.
+        gaussian : bool, default=True
+            Whether every release is plain Gaussian noise with a global sensitivity.
+        delta_failure : float, default=0.0
+            Part of delta for failure events of the releases.
+        delta : float, optional
+            The budget's own by default; another one reads, for instance, a pure zCDP budget.
+
+        Returns
+        -------
+        epsilon : float
+            Infinite if no delta is left.
         """
         if rho is None:
             rho = self.to_rho(gaussian, delta_failure)

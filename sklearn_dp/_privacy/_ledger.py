@@ -539,7 +539,13 @@ class PrivacyLedger:
         return None if self._book.path is None else str(self._book.path)
 
     def state(self) -> LedgerState:
-        """Terms, charges, spent and remaining at one moment."""
+        """Read everything at one moment.
+
+        Returns
+        -------
+        state : LedgerState
+            Terms, charges, spent and remaining.
+        """
         return self._book.read()
 
     @property
@@ -568,6 +574,7 @@ class PrivacyLedger:
         Parameters
         ----------
         charge : LedgerCharge
+            What the fit costs.
         label : str, optional
             Replaces the charge's own label.
 

@@ -178,6 +178,7 @@ class FriendlyCovariance(BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group, and each group has the same total weight.
@@ -185,6 +186,7 @@ class FriendlyCovariance(BaseDPEstimator):
         Returns
         -------
         self : FriendlyCovariance
+            The fitted estimator.
 
         Warns
         -----
@@ -230,6 +232,7 @@ class FriendlyCovariance(BaseDPEstimator):
         Returns
         -------
         precision_ : ndarray of shape (n_features, n_features)
+            Inverse of the released covariance.
         """
         check_is_fitted(self)
         return self.precision_
@@ -240,6 +243,7 @@ class FriendlyCovariance(BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
@@ -257,11 +261,14 @@ class FriendlyCovariance(BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
 
         Returns
         -------
         score : float
+            Not private where the rows are.
         """
         distances = self.mahalanobis(X)
         volume = np.linalg.slogdet(self.precision_)[1]

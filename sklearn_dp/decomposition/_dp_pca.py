@@ -131,6 +131,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group, and each group has the same total weight.
@@ -138,6 +139,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         Returns
         -------
         self : DPPCA
+            The fitted estimator.
         """
         return self._fit_validated(X, groups)
 
@@ -168,29 +170,33 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         return self.components_.shape[0]
 
     def transform(self, X):
-        """Coordinates of rows along the components.
+        """Project rows on the components.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
+            Coordinates along the components.
         """
         X = self._validate_predict(X)
         return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
 
     def inverse_transform(self, X):
-        """Points of the original space with given coordinates.
+        """Map coordinates back to the original space.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components)
+            Rows, dense and finite.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
+            Rows in the original space.
         """
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])

@@ -581,4 +581,3 @@ def _simulated_shares(state, message, rng):
         found.append([norm_of(name, value, whole) / CLIENT_STEPS
                       for name, value in answer.items()])
     return dict(zip(bounds, np.maximum(np.median(found, axis=0), 1e-3).tolist(), strict=True))
-

@@ -142,7 +142,9 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. A unit counts as one
             point, the mean of its rows.
@@ -150,6 +152,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         Returns
         -------
         self : FriendlyMean
+            The fitted estimator.
 
         Warns
         -----
@@ -172,41 +175,48 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         means : ndarray of shape (n_samples, n_features)
+            The same row, as often as asked for.
         """
         X = self._validate_predict(X)
         return np.tile(self.mean_.astype(X.dtype), (len(X), 1))
 
     def transform(self, X):
-        """Rows about the mean.
+        """Subtract the mean from rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         X_centred : ndarray of shape (n_samples, n_features)
+            The rows minus the released mean.
         """
         X = self._validate_predict(X)
         return X - self.mean_.astype(X.dtype)
 
     def score(self, X, y=None):
-        """Minus the mean squared distance to the mean: larger is better.
+        """Negative mean squared distance to the mean: larger is better.
 
         A function of `X` without noise: the score of private rows is not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
 
         Returns
         -------
         score : float
+            Not private where the rows are.
         """
         X = self._validate_predict(X)
         return -float(np.mean(np.sum(np.square(X - self.mean_), axis=1)))

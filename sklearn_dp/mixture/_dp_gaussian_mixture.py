@@ -28,6 +28,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
     Parameters
     ----------
     n_components : int, default=1
+        Number of components, public.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         As in :class:`sklearn.mixture.GaussianMixture`. What has fewer parameters needs fewer
         rows.
@@ -217,6 +218,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group, and each group has the same total weight.
@@ -224,6 +226,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Returns
         -------
         self : DPGaussianMixture
+            The fitted estimator.
 
         Warns
         -----
@@ -268,10 +271,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
+            Index of a component for each row.
         """
         X = self._validate_predict(X)
         return self.to_sklearn().predict(X)
@@ -282,10 +287,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_components)
+            Each row sums to one.
         """
         X = self._validate_predict(X)
         return self.to_sklearn().predict_proba(X)
@@ -296,10 +303,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
+            Natural logarithms of the density.
         """
         X = self._validate_predict(X)
         return self.to_sklearn().score_samples(X)
@@ -310,11 +319,14 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
 
         Returns
         -------
         score : float
+            Not private where the rows are.
         """
         return float(self.score_samples(X).mean())
 
@@ -324,10 +336,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         bic : float
+            Lower is better.
         """
         X = self._validate_predict(X)
         return float(self.to_sklearn().bic(X))
@@ -338,26 +352,30 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         aic : float
+            Lower is better.
         """
         X = self._validate_predict(X)
         return float(self.to_sklearn().aic(X))
 
     def sample(self, n_samples=1, *, random_state=None):
-        """Rows from the released mixture: synthetic data that cost no privacy.
+        """Draw synthetic rows from the released mixture, at no cost in privacy.
 
         Parameters
         ----------
         n_samples : int, default=1
+            How many rows to draw.
         random_state : int, RandomState instance, optional
             Of this sample only.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
+            Synthetic rows.
         labels : ndarray of int of shape (n_samples,)
             Component of each row.
         """
