@@ -133,12 +133,16 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """Sentences for the report."""
         return ()
 
+    def _relation(self, unit):
+        """What the neighbours of a fit do with a unit."""
+        return "add or remove"
+
     def _make_plan(self, n_features, unit):
         target = self._check_shared()
         self._domain(n_features)
         self._check_parameters(n_features)
         return PrivacyPlan(target, tuple(self._plan_entries(target, n_features)), unit,
-                           self._plan_notes())
+                           self._plan_notes(), self._relation(unit))
 
     def privacy_plan(self, n_features, *, unit="row"):
         """What a fit would release and spend, before any data are seen.

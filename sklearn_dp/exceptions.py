@@ -21,7 +21,8 @@ class BudgetExceededError(RuntimeError):
 
 
 class LedgerError(ValueError):
-    """The `ledger` given cannot be used: no such file, not a ledger, another version or unit."""
+    """The `ledger` given cannot be used: no such file, not a ledger, another version, unit or
+    neighbouring relation."""
 
 
 class PrivacyWarning(UserWarning):

@@ -4,6 +4,7 @@ From Python, see :class:`PrivacyLedger`; from the command line::
 
     python -m sklearn_dp.ledger create FILE --epsilon 1 --delta 1e-5
     python -m sklearn_dp.ledger show FILE [--json]
+    python -m sklearn_dp.ledger convert FILE --relation "add or remove"
 
 Estimators take the file's path as their `ledger` parameter.
 """
@@ -14,12 +15,15 @@ import math
 import sys
 
 from ._privacy._budget import PrivacyBudget
-from ._privacy._ledger import COMPOSITIONS, UNITS, LedgerCharge, PrivacyLedger
+from ._privacy._ledger import PrivacyLedger
+from ._privacy._ledger_store import FileBook
+from ._privacy._ledger_terms import COMPOSITIONS, LedgerCharge
+from ._privacy._neighbours import RELATIONS, UNITS, in_words
 
 __all__ = ["LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
 
 _NUMBERS = ("epsilon", "delta", "rho", "delta_failure")
-_HEADINGS = ("time", "label", *_NUMBERS, "gaussian")
+_HEADINGS = ("time", "label", *_NUMBERS, "gaussian", "relation")
 
 
 def main(argv=None):
@@ -59,20 +63,35 @@ def _parser():
     create.add_argument("--delta", type=float, required=True, help="total delta of all fits")
     create.add_argument("--unit", choices=UNITS, default="row", help="what is protected")
     create.add_argument("--composition", choices=COMPOSITIONS, help="how charges add up")
+    create.add_argument("--relation", choices=RELATIONS, default=RELATIONS[0],
+                        help="what neighbouring data sets do with a unit")
 
     show = commands.add_parser("show", help="print total, charges and what is left")
     show.set_defaults(run=_show)
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="for programs")
+
+    convert = commands.add_parser(
+        "convert", help="write down the relation of a ledger file of format 1, which knew none")
+    convert.set_defaults(run=_convert)
+    convert.add_argument("file")
+    convert.add_argument("--relation", choices=RELATIONS, required=True,
+                         help="what the neighbours of all its fits do with a unit")
     return parser
 
 
 def _create(arguments):
     budget = PrivacyBudget(epsilon=arguments.epsilon, delta=arguments.delta, rho=arguments.rho)
     PrivacyLedger(
-        budget, arguments.file, unit=arguments.unit, composition=arguments.composition
+        budget, arguments.file, unit=arguments.unit, composition=arguments.composition,
+        relation=arguments.relation,
     )
     return f"{arguments.file}: {budget}"
+
+
+def _convert(arguments):
+    FileBook(arguments.file).convert(arguments.relation)
+    return f"{arguments.file}: neighbours {arguments.relation}"
 
 
 def _show(arguments):
@@ -89,6 +108,7 @@ def _as_json(ledger):
         "total": {name: getattr(budget, name) for name in ("epsilon", "delta", "rho")},
         "unit": state.terms.unit,
         "composition": state.terms.composition,
+        "relation": state.terms.relation,
         "spent": state.spent,
         "remaining": state.remaining,
         "charges": charges,
@@ -107,6 +127,7 @@ def _as_text(ledger):
         f"Privacy ledger {ledger.path}",
         f"  total      {terms.budget}; each {terms.unit} protected, "
         f"{terms.composition} composition",
+        f"  neighbours {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
         f"  remaining  {_amounts(state.remaining)}",
         "",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+from ._neighbours import in_words
 from ._parts import dearest
 
 __all__ = ["PrivacyReport"]
@@ -58,7 +59,7 @@ class PrivacyReport:
     @property
     def neighbours(self):
         """The neighbouring relation in words."""
-        return f"{self.relation} one {self.unit}"
+        return in_words(self.relation, self.unit)
 
     @property
     def warnings(self):

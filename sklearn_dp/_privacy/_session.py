@@ -15,7 +15,9 @@ from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from . import _proportional as proportional
 from ._budget import PrivacyBudget
-from ._ledger import LedgerCharge, open_ledger
+from ._ledger import open_ledger
+from ._ledger_terms import LedgerCharge
+from ._neighbours import check_relation, check_unit
 from ._noise import SIMULATION_TV, NoiseSource, gaussian_tail
 from ._process import process_mark
 from ._random_words import fresh_bytes
@@ -105,7 +107,7 @@ class PrivacyPlan:
         "row" or "group".
     notes : tuple of str
     relation : str
-        What neighbouring data sets do with a unit, in words.
+        What neighbouring data sets do with a unit: one of `RELATIONS`.
 
     Notes
     -----
@@ -119,6 +121,8 @@ class PrivacyPlan:
     relation: str = "add or remove"
 
     def __post_init__(self):
+        check_unit(self.unit)
+        check_relation(self.relation)
         names = [entry.name for entry in self.entries]
         if len(set(names)) != len(names):
             raise PlanError("two plan entries have the same name")
@@ -300,7 +304,7 @@ class PrivacySession:
             book.charge(LedgerCharge(
                 epsilon=plan.epsilon,
                 delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
-                gaussian=plan.gaussian, unit=plan.unit, label=label))
+                gaussian=plan.gaussian, unit=plan.unit, relation=plan.relation, label=label))
 
     def _open_accounts(self):
         """Nothing is spent yet; totals are kept, so that a release need not add all accounts."""

@@ -120,8 +120,11 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        epsilon, delta, rho, ledger, random_state : as for the estimator
+        epsilon, delta, rho, random_state : as for the estimator
             The cost of this one number.
+        ledger : None, False, str, path or PrivacyLedger, optional
+            What it is charged to. None: the ledger of the estimator, if it has one; False: none,
+            which is for rows that no ledger keeps account of.
         max_distance : float, optional
             Public: longer distances count as this one. `radius_` by default.
         groups : array-like of shape (n_samples,), optional
@@ -135,14 +138,17 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Notes
         -----
         One Gaussian release: (epsilon, delta)-differentially private for adding or removing one
-        row (with `groups`: one group), by exact Gaussian-DP accounting.
+        row (with `groups`: one group), by exact Gaussian-DP accounting. It holds for replacing one
+        as well: each unit adds between 0 and the square of `max_distance`.
         """
         check_is_fitted(self)
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
         unit = unit_of(groups)
         plan = PrivacyPlan(budget, (PlanEntry("score", GAUSSIAN, budget.to_rho(),
-                                              sensitivity="squared largest distance"),), unit)
+                                              sensitivity="squared largest distance"),), unit,
+                           relation=self._relation(unit))
+        ledger = self.ledger if ledger is None else None if ledger is False else ledger
         session = PrivacySession(plan, random_state=random_state, ledger=ledger,
                                  label=f"{type(self).__name__}.private_score")
         X = self._validate_predict(X)

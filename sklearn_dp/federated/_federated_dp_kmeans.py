@@ -391,6 +391,11 @@ class FederatedDPKMeans(BaseDPCenters):
 
     # -- plan -----------------------------------------------------------------------------------
 
+    def _relation(self, unit):
+        relation = "replace" if self.neighbours == "replace" else "add or remove"
+        # A client that adds noise takes part whether it has rows or not.
+        return relation + " the rows of" * (self.noise == "clients" and unit == "group")
+
     def _make_plan(self, n_features, unit):
         target = self._check_shared()
         self._domain(n_features)
@@ -399,10 +404,7 @@ class FederatedDPKMeans(BaseDPCenters):
         shared = self.noise == "clients"
         entries = entries_of(rounds, target, unit, paper=self.method == "paper",
                              laplace=self.count_noise == "laplace", shared=shared)
-        # A client that adds noise takes part whether it has rows or not.
-        relation = "replace" if self.neighbours == "replace" else "add or remove"
-        relation += " the rows of" if shared and unit == "group" else ""
-        plan = PrivacyPlan(target, entries, unit, self._notes(unit), relation)
+        plan = PrivacyPlan(target, entries, unit, self._notes(unit), self._relation(unit))
         if shared and plan.epsilon > 700:
             raise ValueError("epsilon or rho is too large for noise='clients'.")
         return plan

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -214,6 +214,25 @@ def test_private_score_is_near_the_score_and_is_charged(blobs):
     # Two groups weigh two units, not 8,000; the noise has a standard deviation of 4e-4.
     grouped = fitted.private_score(X, epsilon=1e6, groups=np.arange(8000) % 2)
     assert grouped == pytest.approx(2 * fitted.score(X) / 8000, rel=0.5)
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_private_score_charges_the_ledger_of_the_estimator_unless_told_otherwise(tmp_path, as_file):
+    budget, path = PrivacyBudget(epsilon=1.0, delta=1e-5), str(tmp_path / "ledger")
+    own = PrivacyLedger(budget, path if as_file else None)
+    X = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    fitted = DPKMeans(2, epsilon=0.5, bounds=1.5, ledger=path if as_file else own).fit(X)
+    fitted.private_score(X, epsilon=0.25)
+    assert [charge.label for charge in own.entries] == ["DPKMeans", "DPKMeans.private_score"]
+    other = PrivacyLedger(budget)
+    fitted.private_score(X, epsilon=0.5, ledger=other)
+    fitted.private_score(X, epsilon=0.5, ledger=False)
+    assert own.spent["epsilon"] == pytest.approx(0.75) == other.spent["epsilon"] + 0.25
+    with pytest.raises(BudgetExceededError):
+        fitted.private_score(X, epsilon=0.5)
+    with pytest.raises(LedgerError, match="unit='group'"):
+        fitted.private_score(X, epsilon=0.1, groups=np.arange(300))
+    assert len(own.entries) == 2
 
 
 def test_private_score_is_exact_but_for_noise():

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
 from sklearn_dp.cluster import aggregate_k_tuples
-from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -66,7 +66,8 @@ def test_null_tuples_and_boxes():
 
 
 def test_the_ledger_is_asked_first():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group")
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group",
+                           relation="replace")
     aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
     assert len(ledger.entries) == 1
     with pytest.raises(BudgetExceededError):
@@ -85,3 +86,18 @@ def test_bad_parameters_are_named(change, match):
     options = {"tuples": database(300, 0.01), "bounds": 1.0, **change}
     with pytest.raises(ValueError, match=match):
         aggregate_k_tuples(options.pop("tuples"), **options)
+
+
+@pytest.mark.parametrize("neighbours, relation",
+                         [("replace", "replace"), ("add_remove", "add or remove")])
+def test_the_ledger_is_told_the_relation(neighbours, relation):
+    tuples = np.zeros((400, 2, 1)) + [[0.5], [-0.5]]
+    options = {"bounds": 1.0, "epsilon": 4.0, "neighbours": neighbours}
+    budget = PrivacyBudget(epsilon=10.0, delta=1e-5)
+    ledger = PrivacyLedger(budget, unit="group", relation=relation)
+    aggregate_k_tuples(tuples, ledger=ledger, **options)
+    assert [charge.relation for charge in ledger.entries] == [relation]
+    other = "replace" if relation == "add or remove" else "add or remove"
+    with pytest.raises(LedgerError, match=f"relation='{relation}'"):
+        aggregate_k_tuples(tuples, ledger=PrivacyLedger(budget, unit="group", relation=other),
+                           **options)

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from sklearn_dp import FederatedDPKMeans
+from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
+from sklearn_dp._privacy._neighbours import RELATIONS
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._player import Replay
+from sklearn_dp.exceptions import LedgerError
 from sklearn_dp.federated import _server
 
 pytestmark = pytest.mark.filterwarnings(
@@ -120,3 +122,24 @@ def test_the_report_tells_the_relation_and_the_scales():
     assert ratio["lift sums"] == ratio["lloyd sums"] == pytest.approx(2, rel=1e-9)
     by_client = model(noise="clients", n_honest=2).fit(X, groups=np.arange(24) // 4, **far)
     assert by_client.privacy_report_.neighbours == "replace the rows of one group"
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("options", [{}, {"noise": "clients", "n_honest": 2},
+                                     {"neighbours": "add_remove"}])
+def test_the_ledger_is_told_the_relation_of_the_plan(told, options):
+    """Also by `private_score`, which holds for all relations alike; other ledgers refuse."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))
+    groups = {"groups": np.arange(60) // 3} if told else {}
+    unit = "group" if told else "row"
+    fit = model(bounds=3.0, **options)
+    relation = fit.privacy_plan(2, unit=unit).relation
+    budget = PrivacyBudget(epsilon=20.0, delta=1e-4)
+    ledger = PrivacyLedger(budget, unit=unit, relation=relation)
+    fit.set_params(ledger=ledger).fit(X, **groups).private_score(X, epsilon=1.0, **groups)
+    assert [charge.relation for charge in ledger.entries] == [relation] * 2
+    for other in set(RELATIONS) - {relation}:
+        wrong = PrivacyLedger(budget, unit=unit, relation=other)
+        with pytest.raises(LedgerError, match=f"relation='{relation}'"):
+            fit.set_params(ledger=wrong).fit(X, **groups)
+        assert not wrong.entries

@@ -1,0 +1,288 @@
+r"""The privacy ledger: what all fits on one data set may spend together, and what they have spent.
+
+A ledger is a *privacy filter*: it holds a total fixed at its creation and admits a charge only if
+everything charged so far, this charge included, stays within the total. Whoever charges may choose
+each budget, and whether to go on, after seeing the results of all earlier fits, so the rule must be
+sound under fully adaptive composition. Three rules are, each with two costs that simply add up and
+one cap for each cost:
+
+==============  ====================  ===============================================
+composition     costs that add up     caps, for a total of (E, D)
+==============  ====================  ===============================================
+``"basic"``     epsilon, delta        E, D
+``"zcdp"``      rho, delta_failure    zcdp_rho(E, D - F), F with F = D / 2
+``"gaussian"``  rho, delta_failure    gaussian_rho(E, D - F), F with F = D / 1000
+==============  ====================  ===============================================
+
+A total of (rho, delta) is kept by ``"zcdp"``, with rho and delta themselves as the caps; and
+``"gaussian"`` admits Gaussian fits only.
+
+**Proofs.** P and Q are the laws of everything released on two neighbouring data sets, S an event.
+
+*Basic* [1]_. Claim: with (e, d) left after a history h, P(S|h) <= exp(e) Q(S|h) + d. It holds when
+nothing more is released. Let the next fit, whose budget (e1, d1) is a function of h, satisfy
+e1 <= e and d1 <= d, and let o be its output. By induction
+g(o) = P(S|h,o) - (d - d1) <= min(1, exp(e - e1) Q(S|h,o)) =: u(o), and 0 <= u <= 1, so that
+P(S|h) - (d - d1) = E_P[g] <= E_P[u] <= exp(e1) E_Q[u] + d1 <= exp(e) Q(S|h) + d1.
+With h empty: (E, D)-DP. In particular N fits of (E/N, D/N) always fit, of whatever kind.
+
+*zCDP* [2]_. Let each fit be (rho_i, f_i)-zCDP: its two laws are mixtures, with weight 1 - f_i, of
+laws whose Renyi divergence of each order a > 1 is at most a rho_i. Let P*, Q* be the laws of the
+transcript when all fits draw from these components. The weights along any transcript multiply to
+at least 1 - sum f_i >= 1 - F, so P = (1 - F) P* + F P' for some law P', and Q likewise. For P*
+and Q*, by induction as above, with r left after h:
+E_Q*[(P*/Q*)^a | h] = E_o[(p/q)^a E_Q*[(P*/Q*)^a | h, o]] <= exp((a - 1) a rho_1)
+exp((a - 1) a (r - rho_1)). So the whole is (R, F)-zCDP, and (E, D)-DP when zcdp_epsilon(R, D - F)
+<= E, as P(S) <= (1 - F) P*(S) + F <= (1 - F) (exp(E) Q*(S) + D - F) + F <= exp(E) Q(S) + D.
+
+*Gaussian* [3]_. Let each fit consist of Gaussian releases whose costs m_j^2 / 2 add up to at most
+rho_i, but for failures of probability f_i, treated as above. Given the history, the means of
+release j under the two data sets lie m <= m_j standard deviations apart. Draw the noise in this
+direction as 1/m times the increment of a Brownian motion W over a time of m^2, all other noise
+independently: the two means then differ by a drift of W of exactly one, and the transcript is a
+(randomised) function of W on [0, 2 R]. Telling W from W with drift one is telling N(0, 1) from
+N(sqrt(2 R), 1), however the m_j were chosen on the way: sqrt(2 R)-GDP, and so (E, D - F)-DP for
+R = gaussian_rho(E, D - F).
+
+**Why the rule is fixed at creation.** Each rule alone is sound; admitting whatever *one* of them
+admits is not, when budgets depend on results. After a first result of small privacy loss it pays to
+spend all of the remaining delta on failures, after a large one to spend it on more Gaussian noise;
+the two together exceed D (by up to a factor of two). For the same reason D - F is no function of
+the failures that happened to be charged. With (E, D) chosen, ``"basic"`` admits any mixture that
+adds up; ``"gaussian"`` admits about N fits of (E / sqrt(N), D / N), but never one of all of (E, D).
+
+**Mechanisms without rho.** (epsilon, delta)-DP implies (epsilon tanh(epsilon / 2), delta)-zCDP,
+which is at most the (epsilon^2 / 2, delta)-zCDP of [2]_.
+
+**Arithmetic.** Costs are compared with caps exactly, with no rounding at all: the sign of a
+correctly rounded sum is the sign of the exact sum. Totals and charges are numbers that people type
+in decimals or compute as E / N, and a double is off by up to 2^-53 of them. Therefore caps that
+were typed are read as ``cap (1 + 2^-51)``: ten charges of 0.1 fit in 1.0, and this total, larger
+by 4.5e-16 of it, is what is guaranteed. Derived caps are used as they are, rounded down.
+
+References
+----------
+.. [1] Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters: pay-as-you-go composition",
+   NeurIPS 2016.
+.. [2] Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential privacy",
+   ICML 2023; Bun and Steinke, "Concentrated differential privacy", TCC 2016.
+.. [3] Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy", 2022.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from ..exceptions import BudgetExceededError, LedgerError
+from . import _accounting as accounting
+from ._budget import PrivacyBudget
+from ._neighbours import RELATIONS, check_choice, check_relation, check_unit, in_words
+
+__all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "LedgerTerms"]
+
+COMPOSITIONS = ("basic", "zcdp", "gaussian")
+
+UNTOLD = "untold"
+"""The relation of a charge of which no record says what neighbours do; no ledger admits it."""
+
+_FAILURE_SHARE = {"zcdp": 0.5, "gaussian": 1e-3}
+_TYPED_SLACK = 2.0**-51  # of a cap that a person typed; a power of two, so products are exact
+
+
+@dataclass(frozen=True)
+class LedgerCharge:
+    """What one fit costs, in every currency that a ledger may count in.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The fit is (epsilon, delta)-DP. An infinite epsilon says that no such bound is known.
+    rho : float, optional
+        The fit is (rho, delta_failure)-zCDP; by default what holds for every
+        (epsilon, delta)-DP mechanism: epsilon tanh(epsilon / 2) and delta.
+    delta_failure : float, default=0.0
+        Used with `rho` only.
+    gaussian : bool, default=False
+        Whether all releases are plain Gaussian, with costs that add up to `rho`.
+    unit : {"row", "group"}, default="row"
+        What neighbouring data sets differ in.
+    relation : str, default="add or remove"
+        What they do with it; see :class:`PrivacyLedger`.
+    label : str, default=""
+        Name of the estimator; never anything that depends on the data.
+    time : str, default=""
+        Set by the ledger.
+    """
+
+    epsilon: float
+    delta: float
+    rho: float | None = None
+    delta_failure: float = 0.0
+    gaussian: bool = False
+    unit: str = "row"
+    relation: str = "add or remove"
+    label: str = ""
+    time: str = ""
+
+    def __post_init__(self) -> None:
+        check_unit(self.unit)
+        check_relation(self.relation, (*RELATIONS, UNTOLD))
+        if self.epsilon != math.inf:
+            self._set("epsilon", accounting.check_non_negative("epsilon", self.epsilon))
+        self._set("delta", accounting.check_delta("delta", self.delta, zero=True))
+        if self.rho is None:
+            rho, failure = accounting.approx_dp_zcdp(self.epsilon, self.delta)
+            self._set("rho", rho)
+            self._set("delta_failure", failure)
+        self._set("rho", accounting.check_non_negative("rho", self.rho))
+        failure = accounting.check_delta("delta_failure", self.delta_failure, zero=True)
+        self._set("delta_failure", failure)
+
+    def _set(self, name: str, value: float) -> None:
+        object.__setattr__(self, name, value)
+
+
+FIELDS = tuple(field.name for field in fields(LedgerCharge))
+
+
+@dataclass(frozen=True)
+class LedgerTerms:
+    """What a ledger allows; fixed when it is made. The rules are proved at the top of the module.
+
+    Parameters
+    ----------
+    budget : PrivacyBudget
+    unit : {"row", "group"}
+    composition : {"basic", "zcdp", "gaussian"}
+        A budget in rho knows "zcdp" only.
+    relation : str, default="add or remove"
+        What neighbouring data sets do with a unit.
+    """
+
+    budget: PrivacyBudget
+    unit: str
+    composition: str
+    relation: str = "add or remove"
+
+    def __post_init__(self) -> None:
+        in_rho = self.budget.rho is not None
+        check_unit(self.unit)
+        check_relation(self.relation)
+        check_choice("composition", self.composition, ("zcdp",) if in_rho else COMPOSITIONS)
+        if self._derived and not self.budget.delta:
+            raise ValueError(f"composition={self.composition!r} needs a delta above 0")
+
+    @classmethod
+    def of(
+        cls,
+        budget: object,
+        unit: str = "row",
+        composition: str | None = None,
+        relation: str = "add or remove",
+    ) -> LedgerTerms:
+        """Terms with the default composition filled in."""
+        if not isinstance(budget, PrivacyBudget):
+            kind = type(budget).__name__
+            raise TypeError(f"budget of a ledger must be a PrivacyBudget, got {kind}")
+        default = "basic" if budget.rho is None else "zcdp"
+        return cls(budget, unit, default if composition is None else composition, relation)
+
+    @property
+    def _derived(self) -> bool:
+        """Whether the caps are computed from the budget rather than typed."""
+        return self.budget.rho is None and self.composition != "basic"
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The two costs of a charge that add up."""
+        basic = self.composition == "basic"
+        return ("epsilon", "delta") if basic else ("rho", "delta_failure")
+
+    @cached_property
+    def caps(self) -> tuple[float, float]:
+        """Most that each of the two costs may add up to."""
+        budget = self.budget
+        if budget.rho is not None:
+            return budget.rho, budget.delta
+        assert budget.epsilon is not None
+        if self.composition == "basic":
+            return budget.epsilon, budget.delta
+        failure = budget.delta * _FAILURE_SHARE[self.composition]
+        largest = accounting.zcdp_rho if self.composition == "zcdp" else accounting.gaussian_rho
+        return largest(budget.epsilon, accounting.sum_down([budget.delta, -failure])), failure
+
+    def costs(self, charge: LedgerCharge) -> tuple[float, float]:
+        """The two costs of a charge."""
+        first, second = self.columns
+        return getattr(charge, first), getattr(charge, second)
+
+    def admit(self, charge: LedgerCharge, spent: Sequence[tuple[float, float]]) -> None:
+        """Raise unless the charge fits beside what was spent."""
+        self._check_kind(charge)
+        costs = self.costs(charge)
+        for name, cap, cost, column in zip(
+            self.columns, self.caps, costs, _columns(spent), strict=True
+        ):
+            if self._exceeds([*column, cost], cap):
+                left = _left(cap, column)
+                raise BudgetExceededError(
+                    f"ledger: this needs {name} {cost:.6g} but only {left:.6g} of {cap:.6g} is "
+                    f"left ({self.composition} composition). Nothing was spent, no data were read."
+                )
+
+    def _check_kind(self, charge: LedgerCharge) -> None:
+        if charge.unit != self.unit:
+            raise LedgerError(
+                f"ledger protects each {self.unit}, this fit protects each {charge.unit}: "
+                f"the two guarantees do not add up. Use a ledger made with unit={charge.unit!r}."
+            )
+        if charge.relation != self.relation:
+            raise LedgerError(
+                f"ledger is for neighbours that {in_words(self.relation, self.unit)}, the "
+                f"guarantee of this fit for those that {in_words(charge.relation, self.unit)}: the "
+                f"two do not add up. Use a ledger made with relation={charge.relation!r}."
+            )
+        if self.composition == "gaussian" and not charge.gaussian:
+            raise LedgerError(
+                "ledger has composition='gaussian' and this fit makes other releases than Gaussian "
+                "ones; use a ledger with composition='basic' or 'zcdp'."
+            )
+
+    def _exceeds(self, costs: Sequence[float], cap: float) -> bool:
+        """Decide sum(costs) > cap exactly (fsum rounds once, so its sign is the true sign)."""
+        slack = 0.0 if self._derived else cap * _TYPED_SLACK
+        return math.fsum([*costs, -cap, -slack]) > 0
+
+
+@dataclass(frozen=True)
+class LedgerState:
+    """What a ledger held at one moment."""
+
+    terms: LedgerTerms
+    charges: tuple[LedgerCharge, ...]
+
+    @cached_property
+    def _columns(self) -> tuple[list[float], list[float]]:
+        return _columns([self.terms.costs(charge) for charge in self.charges])
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Sum of each cost that the ledger counts, rounded up."""
+        return dict(zip(self.terms.columns, map(accounting.sum_up, self._columns), strict=True))
+
+    @property
+    def remaining(self) -> dict[str, float]:
+        """What is left of each cost that the ledger counts, rounded down."""
+        left = map(_left, self.terms.caps, self._columns)
+        return dict(zip(self.terms.columns, left, strict=True))
+
+
+def _columns(spent: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [pair[0] for pair in spent], [pair[1] for pair in spent]
+
+
+def _left(cap: float, costs: Sequence[float]) -> float:
+    return max(0.0, accounting.sum_down([cap, *(-cost for cost in costs)]))

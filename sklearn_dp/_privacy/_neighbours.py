@@ -1,0 +1,38 @@
+"""What neighbouring data sets differ in: the unit, and what they do with it.
+
+A guarantee is about one unit and one relation; guarantees about others do not add up with it. Of
+"add or remove" and "replace" neither implies the other at the same cost: two neighbours of the
+second kind are two steps of the first apart, and of the first they have different sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["RELATIONS", "UNITS", "check_choice", "check_relation", "check_unit", "in_words"]
+
+UNITS = ("row", "group")
+
+# The last two: the units are clients that take part, and add noise, whatever rows they hold.
+RELATIONS = ("add or remove", "replace", "add or remove the rows of", "replace the rows of")
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise unless a parameter is one of some strings."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_unit(unit: object) -> None:
+    """Raise unless this is a unit."""
+    check_choice("unit", unit, UNITS)
+
+
+def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None:
+    """Raise unless this is a relation."""
+    check_choice("relation", relation, choices)
+
+
+def in_words(relation: str, unit: str) -> str:
+    """What neighbours do, such as "add or remove one row"."""
+    return f"{relation} one {unit}"

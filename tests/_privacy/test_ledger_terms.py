@@ -1,0 +1,239 @@
+"""What a ledger admits: its arithmetic and its composition rules."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_tools import (
+    BUDGET,
+    QUARTER,
+    admitted,
+    fill,
+    gaussian_fit,
+)
+from scipy.special import ndtr
+
+from sklearn_dp._privacy import _accounting as accounting
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._ledger import PrivacyLedger
+from sklearn_dp._privacy._ledger_terms import UNTOLD, LedgerCharge, LedgerTerms
+from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+
+sizes = st.floats(1e-6, 100.0)
+
+deltas = st.floats(1e-12, 0.1)
+
+
+def terms(budget, composition=None, unit="row"):
+    return LedgerTerms.of(budget, unit, composition)
+
+
+def admits(terms, charge, spent):
+    try:
+        terms.admit(charge, spent)
+    except BudgetExceededError:
+        return False
+    return True
+
+
+@given(st.integers(1, 1000), sizes, deltas)
+def test_n_equal_parts_of_the_budget_fit_and_no_more(n, epsilon, delta):
+    basic = terms(PrivacyBudget(epsilon=epsilon, delta=delta))
+    part = LedgerCharge(epsilon / n, delta / n)
+    assert admits(basic, part, [basic.costs(part)] * (n - 1))
+    assert not admits(basic, part, [basic.costs(part)] * n)
+
+
+@given(st.lists(st.decimals("0.001", "1", places=3), min_size=1, max_size=30))
+def test_decimals_that_add_up_to_the_budget_fit(parts):
+    basic = terms(PrivacyBudget(epsilon=float(sum(parts)), delta=0.0))
+    *spent, last = [LedgerCharge(float(part), 0.0) for part in parts]
+    assert admits(basic, last, [basic.costs(charge) for charge in spent])
+
+
+@given(st.lists(sizes, min_size=1, max_size=30), st.integers(-6, 6))
+def test_the_decision_is_that_of_exact_arithmetic(parts, ulps):
+    """Budgets a few units in the last place around the sum: any rounding would be seen."""
+    cap = math.fsum(parts)
+    cap += ulps * math.ulp(cap)
+    basic = terms(PrivacyBudget(epsilon=cap, delta=0.0))
+    *spent, last = [LedgerCharge(part, 0.0) for part in parts]
+    fits = sum(map(Fraction, parts)) <= Fraction(cap) * (1 + Fraction(1, 2**51))
+    assert admits(basic, last, [basic.costs(charge) for charge in spent]) == fits
+
+
+def test_a_relative_excess_of_1e_15_is_refused():
+    basic = terms(BUDGET)
+    assert not admits(basic, LedgerCharge(1 + 1e-15, 0.0), [])
+    assert not admits(basic, LedgerCharge(0.1, 1e-5 * (1 + 1e-15)), [])
+    assert not admits(basic, LedgerCharge(1e-14, 0.0), [(1.0, 0.0)])
+    assert not admits(basic, LedgerCharge(math.inf, 0.0, rho=0.1), [])
+
+
+@given(st.lists(st.floats(0.001, 0.3), max_size=20))
+def test_spent_and_remaining_are_rounded_to_the_safe_side(parts):
+    ledger = PrivacyLedger(BUDGET)
+    fitted = [part for part in parts if admitted(ledger, LedgerCharge(part, 0.0))]
+    exact = sum(map(Fraction, fitted), Fraction(0))
+    assert 0 <= Fraction(ledger.spent["epsilon"]) - exact <= Fraction(1, 2**50)
+    assert Fraction(ledger.remaining["epsilon"]) <= max(0, 1 - exact)
+    assert ledger.remaining["epsilon"] >= float(1 - exact) - 2**-50
+
+
+def test_what_remains_can_be_spent(ledger):
+    ledger.charge(LedgerCharge(0.1, 3e-6))
+    ledger.charge(LedgerCharge(**ledger.remaining))
+    assert ledger.remaining["epsilon"] <= 2**-52
+    assert not admitted(ledger, LedgerCharge(1e-12, 0.0))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-5])
+def test_derived_caps_are_within_the_total(epsilon, delta):
+    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    rho, failure = terms(budget, "zcdp").caps
+    assert accounting.zcdp_epsilon(rho, delta - failure) <= epsilon
+    assert accounting.zcdp_epsilon(rho * (1 + 1e-9), delta - failure) > epsilon
+    rho, failure = terms(budget, "gaussian").caps
+    assert accounting.gaussian_epsilon(math.sqrt(2 * rho), delta - failure) <= epsilon
+    assert accounting.gaussian_epsilon(math.sqrt(2 * rho) * (1 + 1e-9), delta - failure) > epsilon
+
+
+def test_gaussian_composition_admits_about_n_fits_of_budget_over_root_n():
+    ledger = PrivacyLedger(BUDGET, composition="gaussian")
+    assert 100 <= fill(ledger, gaussian_fit(0.1, 1e-7), 1000) <= 130
+    assert ledger.entries[0].epsilon * len(ledger.entries) > 10
+    assert not admitted(PrivacyLedger(BUDGET, composition="gaussian"), gaussian_fit(1.0, 1e-5))
+
+
+def test_gaussian_composition_bounds_failures_and_refuses_other_mechanisms():
+    ledger = PrivacyLedger(BUDGET, composition="gaussian")
+    ledger.charge(gaussian_fit(0.1, 1e-7, failure=1e-8))
+    with pytest.raises(BudgetExceededError, match="delta_failure"):
+        ledger.charge(gaussian_fit(0.1, 1e-7, failure=1e-12))
+    with pytest.raises(LedgerError, match="composition='gaussian'"):
+        ledger.charge(LedgerCharge(1e-3, 0.0, rho=1e-9))
+    assert len(ledger.entries) == 1
+
+
+def test_zcdp_ledger_adds_rho_and_failures():
+    ledger = PrivacyLedger(PrivacyBudget(rho=0.5, delta=1e-6))
+    ledger.charge(LedgerCharge(3.0, 2e-6, rho=0.3, delta_failure=1e-6))
+    assert ledger.spent == {"rho": 0.3, "delta_failure": 1e-6}
+    with pytest.raises(BudgetExceededError, match="delta_failure"):
+        ledger.charge(LedgerCharge(1.0, 1e-6, rho=0.1, delta_failure=1e-7))
+    with pytest.raises(BudgetExceededError, match="rho"):
+        ledger.charge(LedgerCharge(1.0, 1e-6, rho=0.3))
+    ledger.charge(LedgerCharge(math.inf, 0.0, rho=0.2))
+    assert not admitted(ledger, LedgerCharge(math.inf, 0.0, rho=1e-12))
+
+
+def test_a_charge_without_rho_is_converted():
+    charge = LedgerCharge(0.5, 1e-7)
+    assert charge.delta_failure == 1e-7
+    assert charge.rho == pytest.approx(0.5 * math.tanh(0.25), rel=1e-12)
+
+
+def test_basic_counts_mixed_fits_by_epsilon_and_delta(ledger):
+    ledger.charge(gaussian_fit(0.5, 4e-6))
+    ledger.charge(LedgerCharge(0.5, 6e-6, rho=0.001, delta_failure=3e-6))
+    assert ledger.spent == {"epsilon": 1.0, "delta": 1e-5}
+    assert not admitted(ledger, LedgerCharge(1e-9, 0.0))
+
+
+def test_the_better_of_two_rules_would_break_the_guarantee():
+    """Why the rule is fixed at creation: choose the second fit by the first one's privacy loss.
+
+    Either continuation alone stays within delta; choosing between them nearly doubles it.
+    """
+    epsilon, delta = 1.0, 1e-5
+    mu = accounting.gaussian_mu(epsilon, delta)
+    first = mu * math.sqrt(0.7)
+    x = np.linspace(first - 12, first + 12, 100_001)
+    law = np.exp(-((x - first) ** 2) / 2)
+    law /= law.sum()
+    left = epsilon - (first * x - first**2 / 2)
+    rest = mu * math.sqrt(0.3)
+    more_noise = ndtr(rest / 2 - left / rest) - np.exp(left) * ndtr(-rest / 2 - left / rest)
+    failure = delta - accounting.gaussian_delta(first, epsilon)
+    failing = failure + (1 - failure) * np.maximum(0, 1 - np.exp(left))
+    assert law @ more_noise <= delta
+    assert law @ failing <= delta
+    assert law @ np.maximum(more_noise, failing) > 1.9 * delta
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epsilon", -1.0), ("epsilon", math.nan), ("epsilon", True), ("epsilon", "1"),
+     ("delta", 1.0), ("delta", -1e-9), ("delta", math.nan), ("rho", -1.0), ("rho", math.inf),
+     ("rho", math.nan), ("delta_failure", 1.0), ("delta_failure", math.nan), ("unit", "user"),
+     ("relation", "swap")],
+)  # fmt: skip
+def test_invalid_charges_are_refused_by_name(name, value):
+    good = {"epsilon": 0.5, "delta": 1e-6, "rho": 0.1, "delta_failure": 1e-7}
+    with pytest.raises((TypeError, ValueError), match=name):
+        LedgerCharge(**{**good, name: value})
+
+
+def test_a_charge_of_unknown_epsilon_needs_rho():
+    with pytest.raises(ValueError, match="epsilon"):
+        LedgerCharge(math.inf, 1e-6)
+
+
+def test_units_are_not_mixed(tmp_path):
+    users = PrivacyLedger(BUDGET, tmp_path / "users", unit="group")
+    users.charge(LedgerCharge(0.1, 0.0, unit="group"))
+    with pytest.raises(LedgerError, match="group.*row.*unit='row'"):
+        users.charge(QUARTER)
+    with pytest.raises(LedgerError, match="row.*group.*unit='group'"):
+        PrivacyLedger(BUDGET).charge(LedgerCharge(0.1, 0.0, unit="group"))
+    assert len(users.entries) == 1
+
+
+@pytest.mark.parametrize("own", RELATIONS)
+@pytest.mark.parametrize("other", [*RELATIONS, UNTOLD])
+def test_relations_are_not_mixed(own, other, tmp_path):
+    """Fits of 0.5 for replacing and for adding or removing a row add up to no claim of either."""
+    for ledger in (PrivacyLedger(BUDGET, relation=own),
+                   PrivacyLedger(BUDGET, tmp_path / "a", relation=own)):
+        charge = LedgerCharge(0.5, 1e-6, relation=other)
+        if own == other:
+            ledger.charge(charge)
+            assert ledger.entries[0].relation == own
+            continue
+        with pytest.raises(LedgerError, match=f"{own} one row.*{other} one.*relation='{other}'"):
+            ledger.charge(charge)
+        assert ledger.entries == () and ledger.state().terms.relation == own
+
+
+def test_what_mixed_relations_would_have_claimed():
+    """0.55 for replacing, then 0.55 for adding: of neighbours by one row more, the first says
+    nothing, and of neighbours by replacing, the second says twice 0.55; no sum is within 1.1."""
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.1), relation="replace")
+    ledger.charge(LedgerCharge(0.55, 0.0, relation="replace"))
+    with pytest.raises(LedgerError, match="relation='add or remove'"):
+        ledger.charge(LedgerCharge(0.55, 0.0))
+    assert ledger.spent["epsilon"] == 0.55
+
+
+@pytest.mark.parametrize(
+    ("budget", "options", "error", "match"),
+    [(None, {}, TypeError, "budget"), (1.0, {}, TypeError, "PrivacyBudget"),
+     (BUDGET, {"unit": "user"}, ValueError, "unit"),
+     (BUDGET, {"relation": "swap"}, ValueError, "relation"),
+     (BUDGET, {"relation": UNTOLD}, ValueError, "relation"),
+     (BUDGET, {"composition": "best"}, ValueError, "composition"),
+     (PrivacyBudget(rho=1.0), {"composition": "basic"}, ValueError, "composition"),
+     (PrivacyBudget(epsilon=1.0), {"composition": "zcdp"}, ValueError, "delta")],
+)  # fmt: skip
+def test_invalid_terms_are_refused(tmp_path, budget, options, error, match):
+    with pytest.raises(error, match=match):
+        PrivacyLedger(budget, **options)
+    if budget is not None:
+        with pytest.raises(error, match=match):
+            PrivacyLedger(budget, tmp_path / "new", **options)
+        assert not (tmp_path / "new").exists()
