@@ -1,7 +1,6 @@
 """Any estimator, made private: fits on random blocks, and a private aggregate of the results."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +15,7 @@ from .._aggregate.one_cluster.balls import ball_mean, ball_radius
 from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, unit_copies
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
 from .._aggregate.tuples.stage import before_sampling
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
@@ -261,14 +261,14 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         rows = rows.reshape(_PROBE_ROWS, n_columns)
         if is_classifier(self._inner()):
             rows[:, -1] = np.arange(_PROBE_ROWS) % len(self.classes)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                fitted = clone(self._trainable()).fit(rows)
-                fitted = getattr(fitted, "fitted_", fitted)
-                values = [np.asarray(getattr(fitted, name), dtype=float) for name in self.output]
-            except Exception:
-                values = None
+
+        def values_of_a_fit():
+            fitted = clone(self._trainable()).fit(rows)
+            fitted = getattr(fitted, "fitted_", fitted)
+            return [np.asarray(getattr(fitted, name), dtype=float) for name in self.output]
+
+        with silent():
+            values = attempt_silently(values_of_a_fit)[0]
         if values is None:
             raise ValueError("output or estimator: no fit to dummy data has these attributes "
                              "as numbers.")

@@ -8,16 +8,17 @@ So adding or removing one unit replaces one result and leaves the others, and th
 import itertools
 import math
 import tempfile
-import warnings
 from functools import cache
 from threading import Thread
 
 import numpy as np
 import sklearn
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 from scipy.special import pdtr
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
+
+from .silence import attempt, attempt_silently, relayed_signals, silent
 
 __all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "uniforms",
            "unit_copies"]
@@ -171,7 +172,8 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
     X = np.asarray(X)  # of a memmap, a view: faster to index
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
     parts = np.array_split(np.arange(len(seeds)), min(len(seeds), _TASKS))
-    with _thread_pools().limit(limits=1):
+    # This thread is silent too: what joblib says of its workers may be what the rows did to them.
+    with silent(), _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=n_jobs)(
             delayed(_fit_some)(estimator, [_read(X, members[block], prepare) for block in part],
                                [int(seeds[block]) for block in part], extract, shape, min_rows)
@@ -188,27 +190,22 @@ def _fit_some(estimator, blocks, seeds, extract, shape, min_rows):
     """The results of some blocks, each a function of its rows and its seed alone."""
     names = [name for name in estimator.get_params(deep=True)
              if name.rpartition("__")[2] in ("random_state", "verbose")]
-    # Whatever an inner fit warns about or dies of is a fact about private rows: it must not
-    # show. A worker process does not inherit the thread limit.
-    with warnings.catch_warnings(), _thread_pools().limit(limits=1), sklearn.config_context(
-        assume_finite=True, skip_parameter_validation=True
-    ):
-        warnings.simplefilter("ignore")
+    # A worker process inherits neither the silence nor the thread limit. Tasks that a fit hands out
+    # by joblib stay in its thread: in another process they would be heard.
+    with (silent(), _thread_pools().limit(limits=1), parallel_config(backend="sequential"),
+          sklearn.config_context(assume_finite=True, skip_parameter_validation=True)):
         return np.stack([_fit_block(estimator, names, rows, seed, extract, shape, min_rows)
                          for rows, seed in zip(blocks, seeds, strict=True)])
 
 
 def _fit_block(estimator, names, rows, seed, extract, shape, min_rows):
-    failed = np.full(shape, np.nan)
-    if len(rows) < min_rows:
-        return failed
-    try:
+    def result():
         fitted = _seeded_clone(estimator, names, seed).fit(rows)
-        result = np.asarray(extract(fitted), dtype=np.float64)
-    except Exception:
-        return failed
-    usable = result.shape == shape and np.isfinite(result).all()
-    return result if usable else failed
+        found = np.array(extract(fitted), dtype=np.float64)
+        return found if found.shape == shape and np.isfinite(found).all() else None
+
+    found = attempt_silently(result)[0] if len(rows) >= min_rows else None
+    return np.full(shape, np.nan) if found is None else found
 
 
 def _seeded_clone(estimator, names, seed):
@@ -237,24 +234,17 @@ def ask_all(function, clients, *, n_jobs=None, seconds=None):
     -------
     results : list of (result, error), in the order of the clients
     """
-    with _thread_pools().limit(limits=1):
+    with relayed_signals(), _thread_pools().limit(limits=1):
         return Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(_ask_one)(function, client, seconds) for client in clients)
 
 
 def _ask_one(function, client, seconds):
     if seconds is None:
-        return _attempt(function, client)
+        return attempt(function, client)
     found = []
     # A thread cannot be killed: as a daemon it at least does not outlive the process.
-    worker = Thread(target=lambda: found.append(_attempt(function, client)), daemon=True)
+    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
     worker.start()
     worker.join(seconds)
     return found[0] if found else (None, TimeoutError("no answer in time"))
-
-
-def _attempt(function, client):
-    try:
-        return function(client), None
-    except Exception as error:
-        return None, error
