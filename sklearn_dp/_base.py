@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._aggregate.shared.single_rows import row_guard, saturated
 from ._privacy._budget import PrivacyBudget
 from ._privacy._domain import Domain
 from ._privacy._session import PrivacyPlan, PrivacySession
@@ -50,10 +51,11 @@ _REWORDED = {
 }
 
 
+@row_guard
 def validate_quietly(estimator, X, **options):
     """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
 
-    Only messages known to be harmless pass as they are.
+    Only messages known to be harmless pass as they are. Its test of finiteness sums all entries.
     """
     try:
         return validate_data(estimator, X, **options)
@@ -165,6 +167,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     # -- fit ------------------------------------------------------------------------------------
 
+    @row_guard
     def _fit_validated(self, X, groups):
         """Charge, validate, fit. The body of every public `fit`."""
         session = self._open_session(X, unit_of(groups))
@@ -186,14 +189,13 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
                               label=type(self).__name__)
 
+    @row_guard
     def _fit_session(self, X, units, session):
         progress = Progress(self)
-        # Whatever numpy has been told to raise: that a row underflows must not show.
-        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-            self._fit(X, units, session, progress)
+        self._fit(None if X is None else saturated(X), units, session, progress)
         self.privacy_report_ = session.report()
         if self.status_ != "ok":
-            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=5)
+            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
         progress.finish()
         return self
 
@@ -204,9 +206,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     def _fit(self, X, units, session, progress):
         raise TypeError("a subclass must fit")
 
+    @row_guard
     def _validate_predict(self, X):
+        """Finite rows for a method of the fitted estimator, which must be under the guard too."""
         check_is_fitted(self)
-        return validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False)
+        return saturated(validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False))
 
     # -- leaving memory ---------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _GRAM_LIMIT = 2**15  # norm of a row in a second moment
+_LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 
 
@@ -270,7 +271,8 @@ def safe_norms(X):
     total = np.zeros(len(X))
     for column in X.T:
         total += np.square(column / safe)
-    return largest * np.sqrt(total)
+    # The root is between 1 and that of the number of columns: no product overflows.
+    return np.minimum(largest, _LONGEST / math.sqrt(X.shape[1])) * np.sqrt(total)
 
 
 def radius_from_bins(noisy, edges, noise_sd, fraction):

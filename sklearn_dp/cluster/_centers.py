@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.rows import Rows, nearest, square_sums
+from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._base import BaseDPEstimator, budget_of, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
@@ -60,13 +60,14 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _nearest(self, X):
         if not len(X):  # scikit-learn's function refuses what a private fit must not
             return np.empty(0, dtype=np.int32)
-        labels = pairwise_distances_argmin(X, self.cluster_centers_.astype(X.dtype, copy=False))
+        labels = pairwise_distances_argmin(X, narrowed(self.cluster_centers_, X.dtype))
         return labels.astype(np.int32)
 
     @property
     def _n_features_out(self):
         return self.cluster_centers_.shape[0]
 
+    @row_guard
     def predict(self, X):
         """Index of the nearest released centre for each row.
 
@@ -80,6 +81,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         return self._nearest(self._validate_predict(X))
 
+    @row_guard
     def transform(self, X):
         """Distances to the released centres.
 
@@ -91,9 +93,10 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
-        X = self._validate_predict(X)
-        return euclidean_distances(X, self.cluster_centers_.astype(X.dtype, copy=False))
+        return for_rows(lambda rows: distances(rows, self.cluster_centers_),
+                        self._validate_predict(X), self._n_features_out)
 
+    @row_guard
     def score(self, X, y=None):
         """Minus the sum of squared distances to the nearest centre.
 
@@ -109,10 +112,10 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         score : float
         """
         X = self._validate_predict(X)
-        centers = self.cluster_centers_.astype(X.dtype, copy=False)
-        _, distances = pairwise_distances_argmin_min(X, centers)
-        return -float(np.square(distances, dtype=np.float64).sum())
+        _, nearest_ones = pairwise_distances_argmin_min(X, narrowed(self.cluster_centers_, X.dtype))
+        return -float(narrowed(np.square(nearest_ones, dtype=np.float64).sum(), np.float64))
 
+    @row_guard
     def private_score(self, X, *, epsilon=None, delta=1e-6, rho=None, max_distance=None,
                       groups=None, ledger=None, random_state=None):
         """:meth:`score` with noise, for private rows; it costs what it is given.

@@ -14,6 +14,7 @@ from .._aggregate.kmeans.lloyd import lloyd, lloyd_entries
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, gather, unit_copies
 from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._accounting import sum_down
@@ -143,6 +144,7 @@ class DPKTupleKMeans(BaseDPCenters):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @row_guard
     def fit_blocks(self, pieces):
         """Compute private cluster centres of rows that come in pieces.
 

@@ -16,6 +16,7 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
 )
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.single_rows import distances, row_guard
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._mechanisms import private_radius
@@ -277,6 +278,7 @@ default="auto"
         self.status_ = status if status != "ok" else ball.status
         self.found_ = self.status_ == "ok"
 
+    @row_guard
     def decision_function(self, X):
         """Signed distance to the border of the ball: positive inside.
 
@@ -289,8 +291,9 @@ default="auto"
         distances : ndarray of shape (n_samples,)
         """
         X = self._validate_predict(X)
-        return self.radius_ - np.linalg.norm(X - self.center_, axis=1)
+        return self.radius_ - distances(X, self.center_[None])[:, 0]
 
+    @row_guard
     def predict(self, X):
         """1 for rows inside the ball, 0 for those outside.
 
@@ -306,6 +309,7 @@ default="auto"
         """
         return (self.decision_function(X) >= 0).astype(np.int32)
 
+    @row_guard
     def score(self, X, y=None):
         """Fraction of the rows that are inside the ball; not private.
 

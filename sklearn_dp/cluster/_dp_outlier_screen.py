@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
+from .._aggregate.shared.single_rows import for_rows, row_guard
+from .._privacy._mechanisms import safe_norms
 from ._dp_one_cluster import DPOneCluster
 
 __all__ = ["DPOutlierScreen"]
@@ -61,6 +63,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
             min_radius=min_radius, sample_size=sample_size, n_init=n_init, ledger=ledger,
             n_jobs=n_jobs, random_state=random_state)
 
+    @row_guard
     def transform(self, X):
         """Rows about the centre, in radii, those outside moved to the border.
 
@@ -72,14 +75,13 @@ sample_size, n_init, ledger, n_jobs, random_state :
         -------
         X_scaled : ndarray of shape (n_samples, n_features), of norm at most 1
         """
-        X = self._validate_predict(X)
-        offsets = (X.astype(np.float64) - self.center_) / self._scale()
-        # In units of the largest entry of a far row, so that nothing overflows.
-        largest = np.maximum(np.abs(offsets).max(axis=1, keepdims=True), 1.0)
-        lengths = np.linalg.norm(offsets / largest, axis=1, keepdims=True)
-        shrink = np.minimum(1.0, 1.0 / largest / np.maximum(lengths, 1e-300))
-        return (offsets * shrink).astype(X.dtype)
+        return for_rows(self._scaled, self._validate_predict(X), self.n_features_in_)
 
+    def _scaled(self, rows):
+        offsets = rows - self.center_
+        return offsets / np.maximum(safe_norms(offsets), self._scale())[:, None]
+
+    @row_guard
     def inverse_transform(self, X):
         """Back from the unit ball, for instance the centres that were found there.
 
@@ -91,8 +93,8 @@ sample_size, n_init, ledger, n_jobs, random_state :
         -------
         X_original : ndarray of shape (n_samples, n_features)
         """
-        X = self._validate_predict(X)
-        return (X * self._scale() + self.center_).astype(X.dtype)
+        return for_rows(lambda rows: rows * self._scale() + self.center_,
+                        self._validate_predict(X), self.n_features_in_)
 
     def _scale(self):
         return self.radius_ if self.radius_ > 0 else 1.0

@@ -7,6 +7,7 @@ import numpy as np
 from .._aggregate.one_cluster import int_point as _int_point
 from .._aggregate.one_cluster.search import MOST_POINTS, Search
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import budget_of, check_integer
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
@@ -30,6 +31,7 @@ class IntPointResult:
     privacy_report: object
 
 
+@row_guard
 def int_point(values, *, bounds, n_points, epsilon=None, delta=1e-6, rho=None, ledger=None,
               random_state=None):
     """A number between the smallest and the largest of some numbers, near their median.
@@ -102,4 +104,4 @@ def _checked(values):
         values = None
     if values is None or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be a vector of finite numbers.")
-    return values
+    return saturated(values)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import budget_of
 from .._privacy._domain import Domain
@@ -35,6 +36,7 @@ class KTupleResult:
     privacy_report: object
 
 
+@row_guard
 def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, aggregator="auto",
                        neighbours="replace", separation=None, gamma=0.2, ledger=None,
                        random_state=None):
@@ -96,11 +98,12 @@ def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, ag
         raise ValueError("bounds must be given.")
     session = PrivacySession(plan, random_state=random_state, ledger=ledger,
                              label="aggregate_k_tuples")
-    usable = np.where(np.isfinite(tuples).all(axis=(1, 2), keepdims=True), tuples, np.nan)
+    usable = np.where(np.isfinite(tuples).all(axis=(1, 2), keepdims=True), saturated(tuples),
+                      np.nan)
     centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
     status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
-        warnings.warn(f"aggregate_k_tuples: {status}", UtilityWarning, stacklevel=2)
+        warnings.warn(f"aggregate_k_tuples: {status}", UtilityWarning, stacklevel=3)
     else:
         centers = domain.clip_points(centers + domain.center)
     return KTupleResult(centers, status, session.report())
@@ -109,7 +112,7 @@ def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, ag
 def _checked(tuples):
     """An array of three axes; its shape is public but for the number of tuples of "add_remove"."""
     try:
-        tuples = np.asarray(tuples, dtype=np.float64)
+        tuples = np.ascontiguousarray(tuples, dtype=np.float64)
     except (TypeError, ValueError):
         tuples = None
     if tuples is None or tuples.ndim != 3 or 0 in tuples.shape[1:]:

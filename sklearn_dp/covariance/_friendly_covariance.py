@@ -16,6 +16,7 @@ from .._aggregate.moments.ellipsoid import (
 )
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.single_rows import narrowed, row_guard
 from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._domain import Domain
@@ -237,6 +238,7 @@ class FriendlyCovariance(BaseDPEstimator):
         check_is_fitted(self)
         return self.precision_
 
+    @row_guard
     def mahalanobis(self, X):
         """Squared Mahalanobis distances to the released location.
 
@@ -251,8 +253,13 @@ class FriendlyCovariance(BaseDPEstimator):
             Of private rows they are not private, but no part of the release.
         """
         X = self._validate_predict(X) - self.location_
-        return np.einsum("ij,jk,ik->i", X, self.precision_, X, optimize=True)
+        # Scaled by powers of two, which changes no bits of what does not overflow.
+        exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
+        X = np.ldexp(X, -exponents[:, None])
+        squared = np.einsum("ij,jk,ik->i", X, self.precision_, X, optimize=True)
+        return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)
 
+    @row_guard
     def score(self, X, y=None):
         """Mean log-likelihood of rows under the normal law with the released parameters.
 
@@ -272,7 +279,8 @@ class FriendlyCovariance(BaseDPEstimator):
         """
         distances = self.mahalanobis(X)
         volume = np.linalg.slogdet(self.precision_)[1]
-        return float(volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_) / 2
+        found = volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_
+        return float(narrowed(found / 2, np.float64))
 
 
 def _bounded_rows(X, domain, centered):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.axes import second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
+from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
 from .._privacy._session import PlanEntry
@@ -169,6 +170,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
     def _n_features_out(self):
         return self.components_.shape[0]
 
+    @row_guard
     def transform(self, X):
         """Project rows on the components.
 
@@ -182,9 +184,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates along the components.
         """
-        X = self._validate_predict(X)
-        return (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
+        return for_rows(lambda rows: products(rows - self.mean_, self.components_.T),
+                        self._validate_predict(X), self.n_components_)
 
+    @row_guard
     def inverse_transform(self, X):
         """Map coordinates back to the original space.
 
@@ -202,7 +205,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         X = check_array(X, dtype=[np.float64, np.float32])
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
-        return X @ self.components_.astype(X.dtype) + self.mean_.astype(X.dtype)
+        return for_rows(lambda rows: products(rows, self.components_) + self.mean_,
+                        saturated(X), self.n_features_in_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

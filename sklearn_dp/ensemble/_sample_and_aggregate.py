@@ -16,6 +16,7 @@ from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, unit_copies
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.silence import attempt_silently, silent
+from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
 from .._aggregate.tuples.stage import before_sampling
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
@@ -35,6 +36,7 @@ _BLOCKS = {"one_cluster": 50.0, "mean": 16.0}  # times 1 / sqrt(rho)
 _BLOCKS_UNBOUNDED = 50.0  # to find bounds
 _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
 _LARGEST = 1e100
+_FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 _PROBE_ROWS = 128
 SAMPLINGS = ("disjoint", "with_replacement")
@@ -338,6 +340,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
     # -- fit ------------------------------------------------------------------------------------
 
     @with_callbacks
+    @row_guard
     def fit(self, X, y=None, *, groups=None):
         """Fit to blocks and release the aggregate.
 
@@ -467,7 +470,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
 
     # -- what the inner estimator does ------------------------------------------------------------
 
+    def _near_enough(self, X):
+        """Rows that scikit-learn's estimators take, those that work in single precision too."""
+        return saturated(self._validate_predict(X), _FARTHEST)
+
     @_delegates("predict")
+    @row_guard
     def predict(self, X):
         """What the released estimator predicts.
 
@@ -479,9 +487,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         y : ndarray
         """
-        return self.estimator_.predict(self._validate_predict(X))
+        return finite(self.estimator_.predict(self._near_enough(X)))
 
     @_delegates("predict_proba")
+    @row_guard
     def predict_proba(self, X):
         """Class probabilities of the released estimator.
 
@@ -493,9 +502,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return self.estimator_.predict_proba(self._validate_predict(X))
+        return finite(self.estimator_.predict_proba(self._near_enough(X)))
 
     @_delegates("transform")
+    @row_guard
     def transform(self, X):
         """What the released estimator makes of rows.
 
@@ -507,7 +517,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         X_transformed : ndarray
         """
-        return self.estimator_.transform(self._validate_predict(X))
+        return finite(self.estimator_.transform(self._near_enough(X)))
 
     @_delegates("transform")
     def fit_transform(self, X, y=None, *, groups=None):
@@ -536,6 +546,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         return tags
 
     @_delegates("score")
+    @row_guard
     def score(self, X, y=None):
         """The score of the released estimator; of private rows it is not private.
 
@@ -548,7 +559,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         score : float
         """
-        return self.estimator_.score(self._validate_predict(X), y)
+        return float(finite(self.estimator_.score(self._near_enough(X), y)))
 
 
 def _clip(domain, n_features, rows):

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from .._aggregate.shared.blocks import block_rows
+from .._aggregate.shared.single_rows import row_guard
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
@@ -165,6 +166,7 @@ class FederatedDPKMeans(BaseDPCenters):
     # -- fit ------------------------------------------------------------------------------------
 
     @with_callbacks
+    @row_guard
     def fit(self, X, y=None, *, groups=None, X_server=None):
         """Simulate a federation over the rows of one array.
 
@@ -197,6 +199,7 @@ class FederatedDPKMeans(BaseDPCenters):
             return self._fit_session(X, self._units(X, groups), session)
 
     @with_callbacks
+    @row_guard
     def fit_clients(self, clients, *, n_features=None, X_server=None):
         """Fit to clients of which nothing but sums comes back.
 

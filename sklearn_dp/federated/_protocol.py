@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 
 from .._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
+from .._aggregate.shared.single_rows import row_guard, saturated
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
@@ -61,7 +62,7 @@ class AnswerError(ValueError):
 
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
-@np.errstate(all="ignore")
+@row_guard
 def client_update(kind, message, rows, shares=None):
     """Answer a message of the server. A pure function, but for the noise that is asked for.
 
@@ -145,7 +146,7 @@ def _finite_rows(message, rows):
         raise AnswerError("a client's rows must be a matrix with the public number of columns.")
     # Which rows are finite is a fact of each row; how many a client may have, of each client.
     X = X[np.isfinite(X).all(axis=1)]
-    return X[:int(message["most_rows"][0])] if message["most_rows"].size else X
+    return saturated(X[:int(message["most_rows"][0])] if message["most_rows"].size else X)
 
 
 def message_domain(message):

@@ -5,6 +5,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import LOCATORS, RADII, fit_friendly_mean, friendly_mean_entries
+from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._base import BaseDPEstimator, check_real
 from .._sklearn_compat import with_callbacks
 
@@ -169,6 +170,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         self.diameter_, self.size_ = result.diameter, result.size
         self.status_ = result.status
 
+    @row_guard
     def predict(self, X):
         """The mean, once for each row.
 
@@ -183,8 +185,9 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
             The same row, as often as asked for.
         """
         X = self._validate_predict(X)
-        return np.tile(self.mean_.astype(X.dtype), (len(X), 1))
+        return np.tile(narrowed(self.mean_, X.dtype), (len(X), 1))
 
+    @row_guard
     def transform(self, X):
         """Subtract the mean from rows.
 
@@ -198,9 +201,10 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         X_centred : ndarray of shape (n_samples, n_features)
             The rows minus the released mean.
         """
-        X = self._validate_predict(X)
-        return X - self.mean_.astype(X.dtype)
+        return for_rows(lambda rows: rows - self.mean_, self._validate_predict(X),
+                        self.n_features_in_)
 
+    @row_guard
     def score(self, X, y=None):
         """Negative mean squared distance to the mean: larger is better.
 
@@ -219,7 +223,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
             Not private where the rows are.
         """
         X = self._validate_predict(X)
-        return -float(np.mean(np.sum(np.square(X - self.mean_), axis=1)))
+        return -float(narrowed(np.mean(np.sum(np.square(X - self.mean_), axis=1)), np.float64))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

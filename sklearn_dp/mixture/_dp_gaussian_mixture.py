@@ -10,11 +10,14 @@ from .._aggregate.mixture.fit import failure_delta, fit_mixture, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.mixture.terrific import BALLS
 from .._aggregate.moments.ellipsoid import FORMS
+from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["DPGaussianMixture"]
+
+_FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
 
 
 class DPGaussianMixture(DensityMixin, BaseDPEstimator):
@@ -265,6 +268,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         mixture.converged_, mixture.n_iter_ = True, 0
         return mixture
 
+    def _near_enough(self, X):
+        """Rows so near that scikit-learn's squares of whitened lengths are finite, as doubles."""
+        steepest = max(1.0, float(np.abs(self.precisions_cholesky_).max()))
+        return saturated(self._validate_predict(X).astype(np.float64), _FARTHEST / steepest)
+
+    @row_guard
     def predict(self, X):
         """Index of the most likely component of each row.
 
@@ -278,9 +287,10 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         labels : ndarray of int of shape (n_samples,)
             Index of a component for each row.
         """
-        X = self._validate_predict(X)
+        X = self._near_enough(X)
         return self.to_sklearn().predict(X)
 
+    @row_guard
     def predict_proba(self, X):
         """Probability of each component given each row.
 
@@ -294,9 +304,10 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         probabilities : ndarray of shape (n_samples, n_components)
             Each row sums to one.
         """
-        X = self._validate_predict(X)
+        X = self._near_enough(X)
         return self.to_sklearn().predict_proba(X)
 
+    @row_guard
     def score_samples(self, X):
         """Log-density of the released mixture at each row.
 
@@ -310,9 +321,10 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         log_density : ndarray of shape (n_samples,)
             Natural logarithms of the density.
         """
-        X = self._validate_predict(X)
+        X = self._near_enough(X)
         return self.to_sklearn().score_samples(X)
 
+    @row_guard
     def score(self, X, y=None):
         """Mean log-density of rows: of private rows it is not private.
 
@@ -330,6 +342,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @row_guard
     def bic(self, X):
         """Bayesian information criterion on `X`: of private rows it is not private.
 
@@ -343,9 +356,10 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         bic : float
             Lower is better.
         """
-        X = self._validate_predict(X)
+        X = self._near_enough(X)
         return float(self.to_sklearn().bic(X))
 
+    @row_guard
     def aic(self, X):
         """Akaike information criterion on `X`: of private rows it is not private.
 
@@ -359,7 +373,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         aic : float
             Lower is better.
         """
-        X = self._validate_predict(X)
+        X = self._near_enough(X)
         return float(self.to_sklearn().aic(X))
 
     def sample(self, n_samples=1, *, random_state=None):

@@ -41,7 +41,6 @@ LOCATORS = ("zcdp", "basic", "cells")
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 
-_LARGEST = 1e150  # larger entries are cut to this, so that no square overflows
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
 _CHUNK_ENTRIES = 2**22
@@ -154,7 +153,7 @@ def _refine_entries(rho, delta, core):
 
 def unit_points(X, units):
     """One point for each unit: the mean of its rows, a function of these rows alone."""
-    X = np.clip(np.asarray(X, dtype=np.float64), -_LARGEST, _LARGEST)
+    X = np.asarray(X, dtype=np.float64)
     if units.index is None:
         return X
     order = np.argsort(units.index, kind="stable")

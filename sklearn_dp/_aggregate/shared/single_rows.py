@@ -1,0 +1,77 @@
+"""Floating-point functions of single rows: finite for every finite row, whatever the others are.
+
+What happens to a row must not show in anything but its own result: no warning, no error, no bit of
+the result of another row. So everything that touches rows runs under :data:`row_guard`, entries
+beyond :data:`LARGEST` count as that, and where rows may go on to another private estimator each
+result is made elementwise in a fixed order. A matrix product is not: its bits depend on the number
+of rows.
+"""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+__all__ = ["LARGEST", "distances", "finite", "for_rows", "narrowed", "products", "row_guard",
+           "saturated"]
+
+LARGEST = 1e150
+"""Public: larger entries are moved to it, so that no sum of squares overflows."""
+
+_CHUNK = 2**12  # rows at a time
+
+row_guard = np.errstate(all="ignore")
+"""Decorator, and context, of all that touches rows: that one of them overflows must not show."""
+
+
+def saturated(X, largest=LARGEST):
+    """Rows with entries of at most `largest`; the same array if they are."""
+    if not X.size or (X.max() <= largest and X.min() >= -largest):
+        return X
+    return np.clip(X, -largest, largest)
+
+
+def narrowed(values, dtype):
+    """Finite numbers, or infinite ones, as the nearest finite numbers of a type."""
+    limit = np.finfo(dtype).max
+    # One less for the rounding of the limit of float32 in float64: there is none.
+    return np.clip(values, -float(limit), float(limit)).astype(dtype)
+
+
+def finite(values):
+    """What another library makes of rows, with finite numbers only."""
+    values = np.asarray(values)
+    return np.nan_to_num(values, copy=False) if values.dtype.kind == "f" else values
+
+
+def for_rows(function, X, width):
+    """A function of rows, chunk by chunk, in the type of the rows.
+
+    Parameters
+    ----------
+    function : callable
+        From float64 rows to an array of as many rows of `width` entries, each on its own.
+    X : ndarray of float of shape (n, d), finite
+    width : int
+
+    Returns
+    -------
+    values : ndarray of shape (n, width), finite
+    """
+    values = np.empty((len(X), width), dtype=X.dtype)
+    for start in range(0, len(X), _CHUNK):
+        part = np.array(X[start:start + _CHUNK], dtype=np.float64, order="C")
+        values[start:start + _CHUNK] = narrowed(function(saturated(part)), X.dtype)
+    return values
+
+
+def distances(X, points):
+    """Euclidean distances of rows to points, of shape (n, k)."""
+    # One fixed loop over the coordinates for each pair.
+    return cdist(X, saturated(points))
+
+
+def products(X, matrix):
+    """X @ matrix, one column of `X` after the other."""
+    total = np.zeros((len(X), matrix.shape[1]))
+    for column, line in zip(X.T, matrix, strict=True):
+        total += column[:, None] * line
+    return total
