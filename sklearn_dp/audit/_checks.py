@@ -240,11 +240,11 @@ def check_small_data(estimator):
 def check_numpy_error_state_has_no_effect(estimator):
     """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row."""
     signs = np.sign(check_data(2))
-    X = np.concatenate([check_data(30), 5e-324 * signs, 1e300 * signs])
+    X = np.concatenate([check_data(30), 5e-324 * signs, 1.7e308 * signs])
     faces = []
     for treatment in ("raise", "warn"):
         with np.errstate(all=treatment):
-            outcome = run_fit(prepared(estimator), X)
+            outcome = run_fit(prepared(estimator), X, strict=False)
         _succeed(outcome, f"numpy errors set to {treatment!r}: ")
         faces.append(outcome.face())
     assert faces[0] == faces[1], "numpy's error state changes the result"

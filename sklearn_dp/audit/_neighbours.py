@@ -15,6 +15,8 @@ KINDS = (
 )  # fmt: skip
 """What a neighbour may have more or less than the data set; see `neighbouring_pairs`."""
 
+_FARTHEST = 1.7e308  # sums of two overflow, and of both signs are no number
+_LARGEST_SCALE = 1e300  # of the data, for rows that must stay finite at a multiple of it
 _MOST_ROWS = 5  # of an added group
 
 
@@ -50,9 +52,9 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
     rng : int or Generator, optional
     kinds : sequence of str, default=KINDS
         Added unit: ``"random"`` (near the others), ``"duplicate"`` (of an existing row), ``"far"``
-        (1e6 times the scale of the data), ``"farthest"`` (1e300), ``"zero"``, ``"tiny"``
-        (subnormal numbers), ``"released"`` (equal to one of `points`), ``"first"`` and ``"last"``
-        (at that end, where the others are anywhere). Removed unit: ``"remove"``,
+        (1e6 times the scale of the data), ``"farthest"`` (1.7e308, of mixed signs), ``"zero"``,
+        ``"tiny"`` (subnormal numbers), ``"released"`` (equal to one of `points`), ``"first"`` and
+        ``"last"`` (at that end, where the others are anywhere). Removed unit: ``"remove"``,
         ``"remove_first"``, ``"remove_last"``.
     groups : array-like of shape (n_samples,), optional
         The unit of each row. An added group has up to five rows, at any places, and a new id: one
@@ -125,11 +127,13 @@ def _row(kind, X, rng, points):
     """One row of an added unit."""
     d = X.shape[1]
     direction = ndtri(rng.random(d))
-    scale = float(np.abs(X).max(initial=1.0))
+    scale = min(float(np.abs(X).max(initial=1.0)), _LARGEST_SCALE)
     near = X[rng.integers(len(X))] if len(X) else np.zeros(d)
     if kind == "released" and points is not None and len(points):
         return np.asarray(points[rng.integers(len(points))], dtype=np.float64)
     signs = np.where(direction > 0, 1.0, -1.0)
-    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": 1e300 * signs,
+    # The halves of a row: a sum of its entries is infinite before it is no number.
+    mixed = np.where(np.arange(d) < (d + 1) // 2, _FARTHEST, -_FARTHEST) * rng.choice([-1, 1])
+    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": mixed,
              "zero": np.zeros(d), "tiny": 5e-324 * signs}
     return fixed.get(kind, near + scale * 10.0 ** rng.integers(-3, 1) * direction)

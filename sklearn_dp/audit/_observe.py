@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import clone
 
 from .._privacy._tape import tape
 from .._sklearn_compat import with_callbacks
+from ..exceptions import PrivacyWarning, UtilityWarning
 
 __all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "run_fit"]
 
@@ -73,7 +75,7 @@ def _html(estimator):
     return re.sub(r"sk-[a-z-]*id-\d+", "", text)
 
 
-def run_fit(estimator, X, groups=None, *, internal=False, recorder=None):
+def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=True):
     """Fit `estimator` in place and note what happens.
 
     Parameters
@@ -85,14 +87,21 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None):
         Leave out scikit-learn's validation, which refuses an empty `X`: the guarantee covers the
         empty data set too.
     recorder : Tape or Replay, optional
+    strict : bool, default=True
+        Fit as the strictest user would: all warnings are errors but the package's own, which
+        depend on releases only, and numpy raises whatever it can. What overflows on one of two
+        neighbours then is an error on one of them.
 
     Returns
     -------
     outcome : Outcome
     """
     error = None
-    with warnings.catch_warnings(record=True) as caught, tape(recorder):
-        warnings.simplefilter("always")
+    numeric = np.errstate(all="raise") if strict else nullcontext()
+    with warnings.catch_warnings(record=True) as caught, tape(recorder), numeric:
+        warnings.simplefilter("error" if strict else "always")
+        for kind in (PrivacyWarning, UtilityWarning):
+            warnings.simplefilter("always", kind)
         try:
             (_fit_internal if internal else _fit_public)(estimator, X, groups)
         except Exception as raised:  # whatever a fit raises is a finding, for the caller to judge

@@ -1,7 +1,8 @@
 """The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?"""
 
+import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ._groups import ids
 from ._neighbours import neighbouring_pairs, unrelated
 from ._observe import n_features_of, prepared, run_fit
 from ._player import Replay
+from ._storage import stored
 from .laws import law_of
 
 __all__ = ["Recording", "ReplayResult", "record", "replay_audit"]
@@ -126,7 +128,7 @@ def _largest(a, b):
 
 
 def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, recordings=1,
-                 repeats=1, html=False):
+                 repeats=1, html=False, storages=("C",)):
     """Fit, then fit neighbours with the recorded outputs, and compare everything.
 
     Parameters
@@ -146,6 +148,9 @@ def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, 
         How often to go through the default kinds.
     html : bool, default=False
         Compare HTML displays too (slow).
+    storages : sequence of str, default=("C",)
+        How the rows of both neighbours are stored, for one recording after the other: ``"C"``,
+        ``"F"``, ``"float32"``, ``"memmap"`` or ``"read-only"``.
 
     Returns
     -------
@@ -165,14 +170,16 @@ def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, 
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed = random_state + number
-        result += _audit_recording(estimator, X, groups, given, seed, repeats, html)
+        result += _audit_recording(estimator, X, groups, given, seed, repeats, html,
+                                   storages[number % len(storages)])
     return result
 
 
-def _audit_recording(estimator, X, groups, given, seed, repeats, html):
+def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage):
     # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
     internal = len(X if groups is None else set(ids(groups))) <= 1
-    original = record(estimator, X, groups=groups, random_state=seed, internal=internal)
+    original = record(estimator, stored(X, storage), groups=groups, random_state=seed,
+                      internal=internal)
     result = ReplayResult(type(estimator).__name__, rho=original.plan.rho)
     result.cap = {entry.name: entry.cap for entry in original.plan.entries}
     result.violations += original.problems
@@ -180,10 +187,10 @@ def _audit_recording(estimator, X, groups, given, seed, repeats, html):
         X, seed, groups=groups, points=_released_points(original.outcome, X.shape[1]),
         repeats=repeats)
     face = original.outcome.face(html)
-    for pair in pairs:
+    others = unrelated(X, np.random.default_rng(seed), groups=groups)
+    for pair in itertools.chain(pairs, others):
+        pair = replace(pair, X=stored(pair.X, storage))
         _compare(estimator, original, face, pair, seed, internal, html, result)
-    for other in unrelated(X, np.random.default_rng(seed), groups=groups):
-        _compare(estimator, original, face, other, seed, internal, html, result)
     return result
 
 

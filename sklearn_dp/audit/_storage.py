@@ -1,0 +1,49 @@
+"""The same rows as users hand them over: other orders, types and kinds of memory."""
+
+import tempfile
+
+import numpy as np
+
+__all__ = ["STORAGES", "stored"]
+
+STORAGES = ("C", "F", "float32", "memmap", "read-only")
+"""How rows may be stored; see `stored`."""
+
+
+def stored(X, storage):
+    """Rows in a storage.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), finite
+    storage : str
+        ``"C"`` and ``"F"``: order of a float64 array. ``"float32"``: numbers beyond the type are
+        moved to the largest of it. ``"memmap"``: a temporary file, mapped for reading.
+        ``"read-only"``: a view of every other row and column that cannot be written to.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    if storage not in STORAGES:
+        raise ValueError(f"storage must be one of {STORAGES}.")
+    if storage == "float32":
+        limit = float(np.finfo(np.float32).max)
+        return np.clip(X, -limit, limit).astype(np.float32)
+    X = np.array(X, dtype=np.float64, order="F" if storage == "F" else "C")
+    if storage == "memmap" and X.size:  # nothing cannot be mapped
+        return _mapped(X)
+    if storage == "read-only":
+        wide = np.full((2 * X.shape[0], 2 * X.shape[1]), 0.5)
+        wide[::2, ::2] = X
+        X = wide[::2, ::2]
+        X.flags.writeable = False
+    return X
+
+
+def _mapped(X):
+    with tempfile.TemporaryFile() as file:
+        file.write(X.tobytes())
+        file.flush()
+        # The mapping outlives the file object.
+        return np.memmap(file, dtype=np.float64, mode="r", shape=X.shape)
