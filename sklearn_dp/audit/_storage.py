@@ -10,6 +10,7 @@ STORAGES = ("C", "F", "float32", "memmap", "read-only")
 """How rows may be stored; see `stored`."""
 
 
+@np.errstate(all="ignore")
 def stored(X, storage):
     """Rows in a storage.
 

@@ -1,0 +1,246 @@
+"""Rows of all finite sizes: every method of every estimator has a finite answer to each, quietly.
+
+The user here is the strictest: warnings are errors, and numpy raises whatever it can.
+"""
+
+import inspect
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAndAggregate, _base
+from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp.audit import all_estimators, neighbouring_pairs, replay_audit
+from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._storage import STORAGES, stored
+from sklearn_dp.cluster import aggregate_k_tuples, int_point
+from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
+
+M, TINY = 1.7e308, 5e-324
+ROWS = np.array([
+    [M, M, -M], [-M, -M, M], [M, -M, M], [M, M, M], [TINY, -TINY, TINY], [1e-310, 0.0, -1e-200],
+    [1e160, -1e150, 1.0], [-1e39, 3e38, 1e-39], [0.0, 0.0, 0.0], [0.25, -0.5, 0.125]])
+OPTIONS = {
+    "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-150}],
+    "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],
+    "DPOneCluster": [{"n_points": 20}], "DPOutlierScreen": [{}, {"bounds": 1e-140}],
+    "DPOneClusterKMeans": [{"n_clusters": 2}], "DPPCA": [{"n_components": 2}, {"bounds": 1e140}],
+    "DPGaussianMixture": [{"n_components": 2, "covariance_type": form}
+                          for form in ("full", "tied", "diag", "spherical")],
+    "FriendlyMean": [{}, {"bounds": (-4e139, 4e139)}],
+    "FriendlyCovariance": [{}, {"bounds": 1e-100}],
+    "FederatedDPKMeans": [{"n_clusters": 2}],
+    "SampleAndAggregate": [
+        {"n_blocks": 8}, {"n_blocks": 8, "estimator": Ridge(), "output": ("coef_", "intercept_")},
+        {"n_blocks": 8, "estimator": LogisticRegression(), "output": ("coef_", "intercept_"),
+         "classes": (0, 1)}],
+}
+SETTINGS = [pytest.param(cls, options, id=f"{name}-{number}") for name, cls in all_estimators()
+            for number, options in enumerate(OPTIONS[name])]
+
+
+@contextmanager
+def strict():
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        for kind in (PrivacyWarning, UtilityWarning):
+            warnings.simplefilter("ignore", kind)
+        yield
+
+
+def ordinary(n=120):
+    return np.random.default_rng(0).uniform(-1, 1, size=(n, 3))
+
+
+def arguments_of(estimator, X):
+    needs = hasattr(estimator, "_needs_target") and estimator._needs_target()
+    return (X, (np.arange(len(X)) % 2).astype(float)) if needs else (X,)
+
+
+def methods_of(estimator):
+    """Public methods that take rows, but for fits."""
+    for name in dir(estimator):
+        method = None if name.startswith(("_", "fit")) else getattr(estimator, name, None)
+        if inspect.ismethod(method) and "X" in inspect.signature(method).parameters:
+            yield name, method
+
+
+def answers(estimator, X):
+    """What each method says about rows, by its name."""
+    for name, method in methods_of(estimator):
+        if name == "inverse_transform":
+            X_in = np.resize(X, (len(X), estimator.transform(X).shape[1]))
+            yield name, method(X_in)
+        elif name == "private_score":
+            yield name, method(X, epsilon=1.0, random_state=0)
+        elif name == "score":
+            yield name, method(*arguments_of(estimator, X))
+        else:
+            yield name, method(X)
+
+
+@pytest.mark.parametrize("trained_on_them", [False, True])
+@pytest.mark.parametrize(("cls", "options"), SETTINGS)
+def test_every_method_has_a_finite_answer_to_every_row(cls, options, trained_on_them):
+    X = np.concatenate([ordinary(), ROWS, 0.5 * ROWS]) if trained_on_them else ordinary()
+    with strict():
+        fitted = cls(**{"epsilon": 5.0, **options}, random_state=0)
+        fitted.fit(*arguments_of(fitted, X))
+        for storage in ("C", "float32"):
+            for name, answer in answers(fitted, stored(ROWS, storage)):
+                assert np.isfinite(np.asarray(answer, dtype=np.float64)).all(), (name, storage)
+    values = [value for name, value in vars(fitted).items() if isinstance(value, np.ndarray)]
+    assert all(np.isfinite(value).all() for value in values)
+
+
+@pytest.mark.parametrize(("cls", "options"), SETTINGS)
+def test_transforms_are_functions_of_single_rows(cls, options):
+    """Bit for bit: the next private step may rely on it. (BLAS would do the same for some n.)"""
+    fitted = cls(**{"epsilon": 5.0, **options}, random_state=0)
+    fitted.fit(*arguments_of(fitted, ordinary()))
+    if not hasattr(fitted, "transform"):
+        pytest.skip("transforms nothing")
+    X = np.concatenate([ROWS, np.random.default_rng(1).normal(size=(90, 3))])
+    together = fitted.transform(X)
+    for places in ([i] for i in range(len(X))):
+        assert np.array_equal(fitted.transform(X[places]), together[places])
+    for size in (2, 3, 17, 50):
+        assert np.array_equal(fitted.transform(np.asfortranarray(X[-size:])), together[-size:])
+
+
+def test_far_rows_keep_their_place():
+    """Saturating, not zero: the far side of a transform is that of the row."""
+    X = ordinary()
+    screen = DPOutlierScreen(epsilon=50.0, bounds=2.0, random_state=0).fit(X)
+    ball = screen.transform(ROWS[:4])
+    assert np.allclose(ball * np.sqrt(3), np.sign(ROWS[:4]), atol=1e-9)
+    mean = FriendlyMean(epsilon=50.0, random_state=0).fit(X)
+    assert np.array_equal(np.sign(mean.transform(ROWS[:4])), np.sign(ROWS[:4]))
+    kmeans = DPKMeans(2, epsilon=50.0, random_state=0).fit(X)
+    assert kmeans.transform(ROWS[:4]).min() > 1e149
+    assert kmeans.transform(stored(ROWS[:4], "float32")).min() > 3e38
+
+
+def test_functions_of_rows_are_quiet_too():
+    tuples = np.random.default_rng(0).uniform(-1, 1, size=(60, 2, 3))
+    tuples[:4] = ROWS[:4, None]
+    with strict():
+        for neighbours in ("replace", "add_remove"):
+            found = aggregate_k_tuples(tuples, bounds=1.0, neighbours=neighbours, random_state=0)
+            assert found.centers is None or np.isfinite(found.centers).all()
+        point = int_point([*ROWS.ravel(), 1.0], bounds=1.0, n_points=5, random_state=0).point
+    assert np.isfinite(point)
+
+
+# -- replay ----------------------------------------------------------------------------------------
+
+
+@np.errstate(under="ignore")
+def to_unit(X):
+    return X / 16
+
+
+PIPELINES = {
+    "screen, k-means": make_pipeline(
+        DPOutlierScreen(epsilon=0.5, bounds=1e6), DPKMeans(8, epsilon=0.5, bounds=1.0)),
+    "small screen, k-means": make_pipeline(
+        DPOutlierScreen(epsilon=5.0, bounds=0.01), DPKMeans(2, epsilon=5.0, bounds=1.0)),
+    "scale, k-means": make_pipeline(
+        FunctionTransformer(to_unit), DPKMeans(2, epsilon=5.0, bounds=(0, 1))),
+    "components, k-means": make_pipeline(DPPCA(epsilon=5.0), DPKMeans(2, epsilon=5.0)),
+    "mean, components": make_pipeline(FriendlyMean(epsilon=5.0), DPPCA(epsilon=5.0)),
+    "distances, components": make_pipeline(DPKMeans(4, epsilon=5.0), DPPCA(epsilon=5.0)),
+    "scaler of blocks, k-means": make_pipeline(
+        SampleAndAggregate(n_blocks=8, epsilon=5.0), DPKMeans(2, epsilon=5.0)),
+}
+
+
+def seeded(pipeline):
+    return clone(pipeline).set_params(**{
+        name: 0 for name in pipeline.get_params() if name.endswith("__random_state")})
+
+
+def fitted_under(recorder, pipeline, X):
+    with strict(), tape(recorder):
+        try:
+            seeded(pipeline).fit(X)
+        except Exception as error:
+            return repr(error)
+    return ""
+
+
+def violations_of(pipeline, X, storage="C", kinds=("farthest", "tiny", "random", "remove")):
+    recorder = Tape()
+    found = [fitted_under(recorder, pipeline, stored(X, storage))]
+    for pair in neighbouring_pairs(X, 0, kinds=kinds, repeats=2):
+        replay = Replay(recorder.events, pair.units)
+        found.append(fitted_under(replay, pipeline, stored(pair.X, storage)))
+        found += [] if replay.voided else replay.finish()
+    return [text for text in found if text]
+
+
+def wide(n=40, d=12):
+    return np.random.default_rng(3).uniform(-1, 1, size=(n, d))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("name", PIPELINES)
+def test_two_steps_are_private_one_by_one(name, storage):
+    assert violations_of(PIPELINES[name], wide(), storage) == []
+
+
+def old_screen(self, X):
+    offsets = (X.astype(np.float64) - self.center_) / self._scale()
+    largest = np.maximum(np.abs(offsets).max(axis=1, keepdims=True), 1.0)
+    lengths = np.linalg.norm(offsets / largest, axis=1, keepdims=True)
+    return offsets * np.minimum(1.0, 1.0 / largest / np.maximum(lengths, 1e-300))
+
+
+MUTANTS = {
+    "screen that overflows": (
+        "small screen, k-means", DPOutlierScreen, "transform", lambda original: old_screen),
+    "components by a matrix product": (
+        "components, k-means", DPPCA, "transform", lambda original: (
+            lambda self, X: (X - self.mean_) @ self.components_.T)),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_replay_kills_careless_transforms(mutant, monkeypatch):
+    name, owner, attribute, change = MUTANTS[mutant]
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
+    assert violations_of(PIPELINES[name], wide()) != []
+
+
+UNGUARDED = {
+    "fits": [(BaseDPEstimator, "_fit_validated"), (BaseDPEstimator, "_fit_session")],
+    "validation": [(BaseDPEstimator, "_fit_validated"), (_base, "validate_quietly")],
+}
+
+
+@pytest.mark.parametrize("what", UNGUARDED)
+def test_replay_sees_where_the_guard_is_missing(what, monkeypatch):
+    estimator, X = DPKMeans(2, epsilon=5.0), wide(24)
+    for owner, attribute in UNGUARDED[what]:
+        monkeypatch.setattr(owner, attribute, getattr(owner, attribute).__wrapped__)
+    found = replay_audit(estimator, X).violations
+    assert {text.split(":")[0] for text in found} & {"farthest", "tiny"}
+    assert any("error differs" in text for text in found)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in all_estimators()])
+def test_rows_in_all_storages_are_private(name):
+    """A replay audit for each; a budget that leads through all steps of a fit."""
+    options = {"epsilon": 50.0, **OPTIONS[name][0]}
+    estimator = dict(all_estimators())[name](**options)
+    X = np.concatenate([ordinary(24), ROWS[:4]])
+    result = replay_audit(estimator, X, recordings=len(STORAGES), storages=STORAGES)
+    assert result.violations == [] and result.n_pairs >= 10 * len(STORAGES)
+    assert all(ratio <= 1 + 1e-12 for ratio in result.ratios.values())
