@@ -1,7 +1,6 @@
 """What every private estimator has: parameters -> plan -> session -> report."""
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -9,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._aggregate.shared.single_rows import row_guard, saturated
 from ._privacy._budget import PrivacyBudget
+from ._privacy._checks import check_choice, is_integer, is_real
 from ._privacy._domain import Domain
 from ._privacy._session import PrivacyPlan, PrivacySession
 from ._privacy._units import Units, unit_of
@@ -18,11 +18,12 @@ from .exceptions import UtilityWarning
 __all__ = ["BaseDPEstimator", "budget_of", "check_integer", "check_real"]
 
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
+_MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
 
 
 def check_integer(value, name, *, low=None, high=None):
     """An integer parameter within public limits, or an error that names it."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+    if not is_integer(value):
         raise TypeError(f"{name} must be an integer.")
     if (low is not None and value < low) or (high is not None and value > high):
         limits = " and ".join(
@@ -34,7 +35,7 @@ def check_integer(value, name, *, low=None, high=None):
 
 def check_real(value, name, *, low=0.0, high=np.inf):
     """A finite number in the open interval (low, high), or an error that names it."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if not is_real(value):
         raise TypeError(f"{name} must be a number.")
     if not low < value < high:
         raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
@@ -85,8 +86,10 @@ def budget_of(epsilon, delta, rho):
         budget = PrivacyBudget(rho=rho, delta=delta)
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+    name = "epsilon" if rho is None else "rho"
+    if getattr(budget, name) > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST:g}.")
     if budget.to_rho() < _LEAST_RHO:
-        name = "epsilon" if rho is None else "rho"
         raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
     return budget
 
@@ -161,8 +164,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         plan : PrivacyPlan
             Prints as a table; ``plan.to_frame()`` gives a DataFrame.
         """
-        if unit not in ("row", "group"):
-            raise ValueError("unit must be 'row' or 'group'.")
+        check_choice("unit", unit, ("row", "group"))
         return self._make_plan(check_integer(n_features, "n_features", low=1), unit)
 
     # -- fit ------------------------------------------------------------------------------------

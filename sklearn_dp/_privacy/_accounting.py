@@ -31,7 +31,6 @@ References
 from __future__ import annotations
 
 import math
-import numbers
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -41,6 +40,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri_exp
+
+from ._checks import is_real
 
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
@@ -61,7 +62,7 @@ _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest 
 
 def check_number(name: str, value: object) -> float:
     """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+    if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
         result = float(value)

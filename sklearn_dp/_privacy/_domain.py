@@ -1,9 +1,10 @@
 """Public bounds of the data: a ball about the origin, or a box."""
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
+
+from ._checks import is_real
 
 __all__ = ["Domain"]
 
@@ -51,7 +52,7 @@ class Domain:
         """
         if bounds is None:
             return None
-        if isinstance(bounds, Real) and not isinstance(bounds, (bool, np.bool_)):
+        if is_real(bounds):
             return cls._ball(float(bounds), n_features)
         if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
             raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")

@@ -79,7 +79,8 @@ from functools import cached_property
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
-from ._neighbours import RELATIONS, check_choice, check_relation, check_unit, in_words
+from ._checks import check_choice
+from ._neighbours import RELATIONS, check_relation, check_unit, in_words
 
 __all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "LedgerTerms"]
 

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["RELATIONS", "UNITS", "check_choice", "check_relation", "check_unit", "in_words"]
+from ._checks import check_choice
+
+__all__ = ["RELATIONS", "UNITS", "check_relation", "check_unit", "in_words"]
 
 UNITS = ("row", "group")
 
 # The last two: the units are clients that take part, and add noise, whatever rows they hold.
 RELATIONS = ("add or remove", "replace", "add or remove the rows of", "replace the rows of")
-
-
-def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Raise unless a parameter is one of some strings."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def check_unit(unit: object) -> None:

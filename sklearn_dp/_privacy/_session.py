@@ -15,6 +15,7 @@ from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
 from . import _proportional as proportional
 from ._budget import PrivacyBudget
+from ._checks import is_integer
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._neighbours import check_relation, check_unit
@@ -820,7 +821,7 @@ def _seed_of(random_state):
     """None for real noise, otherwise a non-negative integer seed."""
     if random_state is None:
         return None
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+    if is_integer(random_state):
         if random_state < 0:
             raise ValueError("random_state must be non-negative.")
         return int(random_state)

@@ -18,11 +18,13 @@ from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._accounting import sum_down
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import count, private_radius
 from .._privacy._session import PlanEntry
 from ._centers import BaseDPCenters
+from ._k_tuples import check_gamma
 
 __all__ = ["DPKTupleKMeans"]
 
@@ -176,9 +178,9 @@ class DPKTupleKMeans(BaseDPCenters):
 
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
-        _check_choice(self.aggregator, "aggregator", ("auto", *AGGREGATORS))
-        _check_choice(self.fallback, "fallback", ("coreset", "public"))
-        _check_choice(self.sampling, "sampling", ("disjoint", "with_replacement"))
+        check_choice("aggregator", self.aggregator, ("auto", *AGGREGATORS))
+        check_choice("fallback", self.fallback, ("coreset", "public"))
+        check_choice("sampling", self.sampling, ("disjoint", "with_replacement"))
         if isinstance(self.n_tuples, str):
             if self.n_tuples != "auto":
                 raise ValueError("n_tuples must be 'auto' or an integer.")
@@ -186,8 +188,7 @@ class DPKTupleKMeans(BaseDPCenters):
             check_integer(self.n_tuples, "n_tuples", low=2)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
-        if not 0 < self.gamma <= 0.2:
-            raise ValueError("gamma must be positive and at most 1/5.")
+        check_gamma(self.gamma)
         if self.separation is not None:
             check_real(self.separation, "separation", low=6.0, high=1e6)
         self._stage(self._target(), n_features)[0].check()
@@ -198,7 +199,7 @@ class DPKTupleKMeans(BaseDPCenters):
         rho = target.to_rho(gaussian=False, delta_failure=failure)
         return TupleStage(
             _TUPLE_SHARE * rho, failure, self.n_clusters, n_features, self.aggregator,
-            self.n_tuples, self.sampling, self.separation, self.gamma), rho
+            self.n_tuples, self.sampling, self.separation, check_gamma(self.gamma)), rho
 
     def _plan_entries(self, target, n_features):
         bounded = self.bounds is not None
@@ -287,11 +288,6 @@ class DPKTupleKMeans(BaseDPCenters):
         draws = session.unit_draws(units.size)
         session.copies(unit_copies(draws, COPY_RATE))
         return copied_rows(draws, self.n_tuples_, COPY_RATE, units.spread)
-
-
-def _check_choice(value, name, choices):
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}.")
 
 
 def _on_path(entries, *paths):

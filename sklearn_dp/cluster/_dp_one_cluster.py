@@ -1,7 +1,6 @@
 """A small ball that holds many of the points, with differential privacy."""
 
 import math
-from numbers import Integral, Real
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._base import BaseDPEstimator, check_integer, check_real
+from .._privacy._checks import check_choice, is_integer, is_real
 from .._privacy._domain import Domain
 from .._privacy._mechanisms import private_radius
 from .._privacy._session import PlanEntry
@@ -33,9 +33,9 @@ _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all 
 
 def check_n_points(value, name="n_points"):
     """A count of at least one below the public cap, or a fraction."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+    if not is_real(value):
         raise TypeError(f"{name} must be an integer or a fraction.")
-    if isinstance(value, Integral):
+    if is_integer(value):
         return check_integer(value, name, low=1, high=MOST_POINTS)
     if not 0 < value < 1:
         raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
@@ -86,11 +86,8 @@ class BaseDPBall(BaseDPEstimator):
     def _check_search(self, n_features):
         self._wanted()
         for name, known in (("radius_method", RADIUS_METHODS), ("center_method", CENTER_METHODS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in ("auto", *known):
-                raise ValueError(f"{name} must be one of {('auto', *known)}.")
-        if self.radius_grid not in ("log", "linear"):
-            raise ValueError("radius_grid must be 'log' or 'linear'.")
+            check_choice(name, getattr(self, name), ("auto", *known))
+        check_choice("radius_grid", self.radius_grid, ("log", "linear"))
         check_integer(self.sample_size, "sample_size", low=1, high=2**20)
         check_integer(self.n_init, "n_init", low=1, high=64)
         if self.min_radius is not None:

@@ -100,7 +100,7 @@ def _checked(values):
     try:
         values = np.asarray(values)
         values = None if values.dtype.kind not in "bifu" else values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         values = None
     if values is None or values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("values must be a vector of finite numbers.")

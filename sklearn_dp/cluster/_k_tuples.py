@@ -8,12 +8,13 @@ import numpy as np
 
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
-from .._base import budget_of
+from .._base import budget_of, check_real
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
 from ..exceptions import UtilityWarning
 
-__all__ = ["KTupleResult", "aggregate_k_tuples"]
+__all__ = ["KTupleResult", "aggregate_k_tuples", "check_gamma"]
 
 _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the conversion
 
@@ -113,21 +114,26 @@ def _checked(tuples):
     """An array of three axes; its shape is public but for the number of tuples of "add_remove"."""
     try:
         tuples = np.ascontiguousarray(tuples, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         tuples = None
     if tuples is None or tuples.ndim != 3 or 0 in tuples.shape[1:]:
         raise ValueError("tuples must be a numeric array of shape (t, k, d).")
     return tuples
 
 
+def check_gamma(gamma):
+    """The ratio at which tuples match, or an error that names it."""
+    gamma = check_real(gamma, "gamma")
+    if gamma > 0.2:
+        raise ValueError("gamma must be positive and at most 1/5.")
+    return gamma
+
+
 def _plan(shape, target, aggregator, neighbours, separation, gamma):
     t, k, d = shape
-    if aggregator not in ("auto", *AGGREGATORS):
-        raise ValueError("aggregator must be 'auto' or one of " + ", ".join(map(repr, AGGREGATORS)))
-    if neighbours not in ("replace", "add_remove"):
-        raise ValueError("neighbours must be 'replace' or 'add_remove'.")
-    if not 0 < gamma <= 0.2:
-        raise ValueError("gamma must be positive and at most 1/5.")
+    check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
+    check_choice("neighbours", neighbours, ("replace", "add_remove"))
+    gamma = check_gamma(gamma)
     fixed = neighbours == "replace"
     if not fixed and aggregator not in ("auto", "friendly_core"):
         raise ValueError("neighbours='add_remove' needs aggregator='friendly_core'.")

@@ -19,6 +19,7 @@ from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import narrowed, row_guard
 from .._base import BaseDPEstimator, check_integer
 from .._privacy._accounting import sum_down
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._sklearn_compat import with_callbacks
 
@@ -138,8 +139,7 @@ class FriendlyCovariance(BaseDPEstimator):
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
-        if not isinstance(self.method, str) or self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}.")
+        check_choice("method", self.method, METHODS)
         if not isinstance(self.assume_centered, (bool, np.bool_)):
             raise TypeError("assume_centered must be a bool.")
         if self.method == "gram" and self.bounds is None:

@@ -22,6 +22,7 @@ from .._aggregate.tuples.stage import before_sampling
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon, sum_down
 from .._privacy._budget import PrivacyBudget
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._session import APPROXIMATE, GAUSSIAN, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
@@ -233,10 +234,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
     def _check_parameters(self, n_features):
         if not hasattr(self._inner(), "fit"):
             raise TypeError("estimator must have a fit method.")
-        if self.aggregator not in AGGREGATORS:
-            raise ValueError(f"aggregator must be one of {AGGREGATORS}.")
-        if self.sampling not in SAMPLINGS:
-            raise ValueError(f"sampling must be one of {SAMPLINGS}.")
+        check_choice("aggregator", self.aggregator, AGGREGATORS)
+        check_choice("sampling", self.sampling, SAMPLINGS)
         for name in ("output", "fix_signs"):
             value = getattr(self, name)
             if not isinstance(value, (tuple, list)) or not all(

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array
 from .._aggregate.shared.blocks import block_rows
 from .._aggregate.shared.single_rows import row_guard
 from .._base import check_integer, check_real, validate_quietly
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacyPlan, PrivacySession
 from .._privacy._shares import MOST_SHARES
@@ -26,6 +27,7 @@ __all__ = ["FederatedDPKMeans"]
 _STARTS = ("feddp", "kmeans++", "lloyd", "sphere_packing")
 _FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
+_MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
 
 
@@ -323,24 +325,31 @@ class FederatedDPKMeans(BaseDPCenters):
                             ("count_noise", ("gaussian", "laplace")),
                             ("noise", ("server", "clients")),
                             ("engine", ("local", "flower"))):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}.")
+            check_choice(name, getattr(self, name), known)
         self._check_rounds()
         self._check_noise()
         if self.max_rows_per_client is not None:
             check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
         if self.client_timeout is not None:
             check_real(self.client_timeout, "client_timeout")
-        for name, value in dict(self.client_bounds or {}).items():
-            check_real(value, f"client_bounds[{name!r}]", high=1 + 1e-12)
+        self._check_client_bounds()
         self._check_server(n_features)
+
+    def _check_client_bounds(self):
+        if self.client_bounds is None:
+            return
+        if not isinstance(self.client_bounds, Mapping):
+            raise TypeError("client_bounds must be a dict of numbers.")
+        for name, value in self.client_bounds.items():
+            check_real(value, f"client_bounds[{name!r}]", high=1 + 1e-12)
 
     def _check_rounds(self):
         if isinstance(self.n_lloyd, str):
             if self.n_lloyd != "auto":
                 raise ValueError("n_lloyd must be an integer or 'auto'.")
             return
-        check_integer(self.n_lloyd, "n_lloyd", low=0 if self.server_init == "feddp" else 1)
+        check_integer(self.n_lloyd, "n_lloyd", low=0 if self.server_init == "feddp" else 1,
+                      high=_MOST_ROUNDS)
 
     def _check_noise(self):
         if self.noise == "server":

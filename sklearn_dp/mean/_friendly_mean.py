@@ -7,6 +7,7 @@ from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import LOCATORS, RADII, fit_friendly_mean, friendly_mean_entries
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._base import BaseDPEstimator, check_real
+from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["FriendlyMean"]
@@ -120,8 +121,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         self._radii()
         if not isinstance(self.refine, (bool, np.bool_)):
             raise TypeError("refine must be a bool.")
-        if not isinstance(self.locate, str) or self.locate not in ("auto", *LOCATORS):
-            raise ValueError(f"locate must be one of {('auto', *LOCATORS)}.")
+        check_choice("locate", self.locate, ("auto", *LOCATORS))
 
     def _radii(self):
         """The public grid of diameters."""

@@ -13,6 +13,7 @@ from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS
 from .._base import BaseDPEstimator, check_integer, check_real
+from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["DPGaussianMixture"]
@@ -180,9 +181,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         check_integer(self.n_components, "n_components", low=1)
         for name, known in (("covariance_type", FORMS), ("method", ("auto", *METHODS)),
                             ("aggregator", ("auto", *AGGREGATORS)), ("terrific_ball", BALLS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name} must be one of {known}.")
+            check_choice(name, getattr(self, name), known)
         if not isinstance(self.n_tuples, str):
             check_integer(self.n_tuples, "n_tuples", low=2)
         elif self.n_tuples != "auto":
