@@ -1,16 +1,97 @@
 """Who carries messages to the clients and sums their answers."""
 
+import builtins
 import warnings
 from functools import partial
+from types import MethodType
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from .._aggregate.shared.blocks import ask_all
+from .._aggregate.shared.silence import attempt
 from .._privacy._shares import NoiseShares
 from ..exceptions import UtilityWarning
-from ._protocol import ANSWERS, AnswerError, check_answer, client_update, read_rows
+from ._protocol import (
+    ANSWERS,
+    LARGEST_ENTRY,
+    WRONG_COLUMNS,
+    AnswerError,
+    Sealed,
+    check_answer,
+    client_update,
+    read_rows,
+)
 
-__all__ = ["LocalEngine", "run_rounds", "total_of"]
+__all__ = ["LocalEngine", "check_distinct", "run_rounds", "total_of"]
+
+_MOST_WORK = 1000  # of numpy's search for a common element of two arrays; strides of rows need one
+_MOST_PAIRS = 2**16  # of arrays that are dealt out of one another's gaps: a tenth of a second
+
+
+def check_distinct(clients):
+    """Refuse clients that are there twice.
+
+    Parameters
+    ----------
+    clients : sequence
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a ``client_id`` or an object that occurs twice, or arrays that share memory.
+
+    Notes
+    -----
+    A claim is for one client more or less. One that is there twice moves every sum by twice that.
+    What is compared is where things are; no value is looked at.
+    """
+    ids = [client.client_id for client in clients if hasattr(client, "client_id")]
+    try:
+        distinct = len(set(ids))
+    except TypeError:
+        raise TypeError("clients: every client_id must be hashable.") from None
+    if distinct < len(ids):
+        raise ValueError("clients: every client_id must occur once.")
+    if len({_place(client) for client in clients}) < len(clients):
+        raise ValueError("clients: the same object is there twice.")
+    if _overlap([client for client in clients if isinstance(client, np.ndarray) and client.size]):
+        raise ValueError("clients: two arrays share memory; rows must belong to one client.")
+
+
+def _place(client):
+    """What tells an object from others; a method is made anew whenever it is asked for."""
+    if isinstance(client, MethodType):
+        return id(client.__self__), id(client.__func__)
+    return id(client)
+
+
+def _overlap(arrays):
+    """Whether two arrays have memory in common.
+
+    Told from their ends where there are no gaps in between, and for others, such as
+    ``X[0::2]`` and ``X[1::2]``, by a search for an element of both. It is cut short: it misses
+    strides that nobody uses to deal out rows, and the far ones of hundreds of such arrays.
+    """
+    spans = sorted((*byte_bounds(array), number) for number, array in enumerate(arrays))
+    before, pairs = [], 0  # spans that may reach as far as this one
+    for span in spans:
+        low, _, number = span
+        before = [other for other in before if other[1] > low]
+        for other in reversed(before):
+            pairs += 1
+            if low == other[0] or (pairs < _MOST_PAIRS
+                                   and _share(arrays[number], arrays[other[2]])):
+                return True
+        before.append(span)
+    return False
+
+
+def _share(one, other):
+    try:
+        return np.shares_memory(one, other, max_work=_MOST_WORK)
+    except np.exceptions.TooHardError:
+        return False
 
 
 class LocalEngine:
@@ -35,16 +116,22 @@ class LocalEngine:
         self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
     def ask(self, kind, message):
-        """Pairs (answer, error) of all clients, in their order."""
-        return ask_all(partial(_answer, kind, message),
+        """Pairs (answer, error) of all clients, in their order.
+
+        Each client gets a copy of the message. All have gone when this returns, or have been given
+        up; an answer that a client keeps and changes later is copied in time.
+        """
+        return ask_all(partial(_answer, kind, Sealed(message)),
                        list(zip(self.clients, self.shares, strict=True)), n_jobs=self.n_jobs,
                        seconds=self.seconds)
 
 
-def _answer(kind, message, client_and_shares):
-    client, shares = client_and_shares
+def _answer(kind, sealed, client_and_shares):
+    (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
-        return client.update(kind, message)
+        # Checked by the server's own copy of the message, and in the time of the client: whatever
+        # it answers with may have methods.
+        return check_answer(kind, sealed.open(), client.update(kind, message))
     rows = read_rows(message, client) if callable(client) else client
     return client_update(kind, message, rows, shares)
 
@@ -73,19 +160,43 @@ def total_of(kind, message, answers):
     """
     total, failed = None, []
     for number, (answer, error) in enumerate(answers):
-        try:
-            if error is not None:
-                raise error
-            answer = check_answer(kind, message, answer)
-        except AnswerError as wrong:
-            failed.append((number, str(wrong)))
-            continue
-        except Exception as broken:  # whatever a client dies of is no reason to stop a fit
-            # Its name alone: its words may quote rows.
-            failed.append((number, type(broken).__name__))
-            continue
-        total = answer if total is None else {name: total[name] + answer[name] for name in total}
+        if error is None:
+            answer, error = attempt(check_answer, kind, message, answer)
+        if error is not None:  # whatever a client dies of is no reason to stop a fit
+            failed.append((number, _reason(error)))
+        elif total is None:
+            total = answer
+        else:
+            total = {name: _saturated_sum(total[name], answer[name]) for name in total}
     return total, failed
+
+
+def _saturated_sum(total, answer):
+    """The sum of two arrays of integers up to 2**61, clamped to as much.
+
+    Adding the same integer and clamping move no two totals farther apart in any entry, so a
+    sum of answers moves no more than the answer that changes; a sum that wraps would jump.
+    """
+    return np.clip(total + answer, -LARGEST_ENTRY, LARGEST_ENTRY)
+
+
+def _reason(error):
+    """What operators are told of an error: words of this package, or the name of its kind alone.
+
+    The words of others may quote rows, and a client may make up names.
+    """
+    if type(error) is AnswerError and str(error) in _KNOWN_REASONS:
+        return str(error)
+    name = type(error).__name__
+    return name if getattr(builtins, name, None) is type(error) else "an exception of its own"
+
+
+_KNOWN_REASONS = {WRONG_COLUMNS}
+for _vectors in ANSWERS.values():
+    _KNOWN_REASONS.add(f"an answer must hold exactly: {', '.join(_vectors)}.")
+    for _name in _vectors:
+        _KNOWN_REASONS |= {f"{_name}: {_words}" for _words in (
+            "an answer must be integers.", "wrong shape.", "out of the public range.")}
 
 
 def run_rounds(state, update, session, engine, progress=None):
@@ -112,7 +223,8 @@ def run_rounds(state, update, session, engine, progress=None):
     communication = []
     while state.message is not None:
         kind, message = state.kind, state.message
-        answers = list(engine.ask(kind, message))
+        # What is claimed has been settled with the message; a copy of it is all that others get.
+        answers = list(engine.ask(kind, state.message))
         total, failed = total_of(kind, message, answers)
         if failed:
             _warn_of(kind, failed)

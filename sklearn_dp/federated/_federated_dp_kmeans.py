@@ -17,7 +17,7 @@ from .._privacy._shares import MOST_SHARES
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
-from ._engines import LocalEngine, run_rounds
+from ._engines import LocalEngine, check_distinct, run_rounds
 from ._plan import entries_of
 from ._server import Setup, first_message, server_update
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
@@ -211,7 +211,10 @@ class FederatedDPKMeans(BaseDPCenters):
             Each client is an array of rows, a function without arguments that returns one (it is
             called in every round), or an object with a method ``update(kind, message)`` that
             returns what :func:`client_update` does. Objects may have a ``client_id``; ids must
-            be distinct. With ``engine="flower"``, the ``Grid`` of a ServerApp.
+            be distinct. Nobody may be there twice: the same object, or arrays that share memory,
+            are refused, because the guarantee is for what *one* client holds. Equal rows in
+            different places are not looked for: that they are somebody else's is for you to know.
+            With ``engine="flower"``, the ``Grid`` of a ServerApp, with at least one node.
         n_features : int, optional
             Public number of columns; needed without `X_server`.
         X_server : array-like of shape (m, n_features), optional
@@ -227,8 +230,11 @@ class FederatedDPKMeans(BaseDPCenters):
 
         Raises
         ------
+        ValueError
+            For clients that are there twice; nothing is charged.
         RuntimeError
-            With ``noise="clients"``, when no more than `n_honest` clients answer in a round.
+            With ``noise="clients"``, when no more than `n_honest` clients answer in a round; for a
+            Flower grid without nodes, before anything is charged.
         """
         with self._serving(X_server):
             if n_features is None and self._server is None:
@@ -248,11 +254,11 @@ class FederatedDPKMeans(BaseDPCenters):
         if self.engine == "flower":
             from ._flower import FlowerEngine
 
-            return FlowerEngine(clients, seconds=self.client_timeout)
+            engine = FlowerEngine(clients, seconds=self.client_timeout)
+            engine.check()
+            return engine
         clients = list(clients.values() if isinstance(clients, Mapping) else clients)
-        ids = [getattr(client, "client_id", number) for number, client in enumerate(clients)]
-        if len(set(ids)) < len(ids):
-            raise ValueError("clients: every client_id must occur once.")
+        check_distinct(clients)
         return LocalEngine(clients, self.n_jobs, self.client_timeout)
 
     def _fit(self, X, units, session, progress):
@@ -279,7 +285,8 @@ class FederatedDPKMeans(BaseDPCenters):
     def _serving(self, X_server):
         """Have the server's points at hand for the time of a fit."""
         if X_server is not None:
-            self._server = check_array(X_server, dtype=np.float64, input_name="X_server")
+            self._server = check_array(X_server, dtype=np.float64, copy=True,
+                                       input_name="X_server")
         try:
             yield
         finally:

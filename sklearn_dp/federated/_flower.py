@@ -23,6 +23,16 @@ class FlowerEngine:
     def __init__(self, grid, seconds=None):
         self.grid, self.seconds = grid, seconds
 
+    def check(self):
+        """Refuse a grid without nodes: which are there is known to everybody who runs it.
+
+        Raises
+        ------
+        RuntimeError
+        """
+        if not list(self.grid.get_node_ids()):
+            raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
+
     def ask(self, kind, message):
         """Pairs (answer, error), one for each node, in the order of their ids."""
         nodes = sorted(self.grid.get_node_ids())

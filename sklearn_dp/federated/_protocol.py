@@ -27,9 +27,10 @@ from .._privacy._mechanisms import safe_norms
 from .._privacy._shares import NoiseShares
 from .._privacy._units import Units
 
-__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "NORM_EDGES", "AnswerError", "check_answer",
-           "client_rounding", "client_update", "coarse_step", "is_count", "message_domain",
-           "norm_of", "project", "read_rows", "row_bounds", "upper_triangle"]
+__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS",
+           "AnswerError", "Sealed", "check_answer", "client_rounding", "client_update",
+           "coarse_step", "is_count", "message_domain", "norm_of", "project", "read_rows",
+           "row_bounds", "upper_triangle"]
 
 BASIS_BITS = 20
 CLIENT_STEPS = 2**20
@@ -39,7 +40,10 @@ NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
 """Public bins for the norms of rows, where no bound is known."""
 
 _MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
-_LARGEST_ENTRY = 2**61
+LARGEST_ENTRY = 2**61
+"""Entries of answers, and of their sums, saturate here: int64 holds the sum of two of them."""
+
+WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 _BLOCK = 2**16  # rows at a time
 _FINE_STEPS = 2.0**26
 _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what it is made of
@@ -59,6 +63,24 @@ ANSWERS = {
 
 class AnswerError(ValueError):
     """What is wrong with an answer, in words that never hold data; they are shown to operators."""
+
+
+class Sealed:
+    """A message that nobody can change: what is handed out are copies in memory of their own.
+
+    Parameters
+    ----------
+    message : dict of str to ndarray
+    """
+
+    def __init__(self, message):
+        self._parts = {name: (value.tobytes(), value.dtype, value.shape)
+                       for name, value in message.items()}
+
+    def open(self):
+        """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
+        return {name: np.ndarray(shape, dtype, data)
+                for name, (data, dtype, shape) in self._parts.items()}
 
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
@@ -116,7 +138,9 @@ def _with_share(name, value, message, shares, sigma, off_diagonal, bits):
         diagonal = np.equal(*upper_triangle(len(message["center"])))
         scale = np.where(diagonal, sigma, off_diagonal)
     noise = shares.draw(name, int(message["round"][0]), scale, value.shape)
-    return (value << int(bits)) + noise
+    # A clamp changes no distance for the worse, and leaves room for the noise.
+    largest = LARGEST_ENTRY >> int(bits)
+    return (np.clip(value, -largest, largest) << int(bits)) + noise
 
 
 def _exact_update(kind, message, X):
@@ -143,7 +167,7 @@ def _exact(statistic, message, X):
 def _finite_rows(message, rows):
     X = np.asarray(rows, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != len(message["center"]):
-        raise AnswerError("a client's rows must be a matrix with the public number of columns.")
+        raise AnswerError(WRONG_COLUMNS)
     # Which rows are finite is a fact of each row; how many a client may have, of each client.
     X = X[np.isfinite(X).all(axis=1)]
     return saturated(X[:int(message["most_rows"][0])] if message["most_rows"].size else X)
@@ -367,28 +391,41 @@ def check_answer(kind, message, answer):
     Raises
     ------
     AnswerError
-        Another set of vectors, a wrong shape, numbers that are not integers, or out of the
-        public range. Where clients are the unit that range is the norm that bounds them, unless
-        they add noise themselves: then nobody sees what it was before.
+        Another set of vectors, a wrong shape, numbers that are not integers; where clients are the
+        unit, also a norm above the one that bounds them, unless they add noise themselves: then
+        nobody sees what it was before.
+
+    Notes
+    -----
+    The answer is copied before it is looked at: who sent it may hold on to it and change it. At
+    row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
+    data, and moves no two answers farther apart. To refuse the client instead would take all its
+    rows away for the sake of one.
     """
-    if not isinstance(answer, dict) or set(answer) != set(ANSWERS[kind]):
+    if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
     found = {}
     for name, shape in _shapes(kind, message).items():
-        value = np.asarray(answer[name])
-        if value.dtype.kind not in "iu":
-            raise AnswerError(f"{name}: an answer must be integers.")
-        if value.shape != shape:
-            raise AnswerError(f"{name}: wrong shape.")
-        if value.dtype.kind == "u" and (value > _LARGEST_ENTRY).any() or (
-            np.abs(value.astype(np.float64)) > _LARGEST_ENTRY
-        ).any():
-            raise AnswerError(f"{name}: out of the public range.")
-        found[name] = value.astype(np.int64)
+        value = found[name] = _received(name, answer[name], shape)
         bounded = message["shares"].size and not message["noise"].size
-        if bounded and norm_of(name, found[name], message) > CLIENT_STEPS:
+        if bounded and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
     return found
+
+
+def _received(name, value, shape):
+    """A copy of a vector of an answer, as int64."""
+    value = np.asarray(value)
+    if value.dtype.kind not in "iu":
+        raise AnswerError(f"{name}: an answer must be integers.")
+    if value.shape != shape:
+        raise AnswerError(f"{name}: wrong shape.")
+    value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
+    if value.shape != shape:
+        raise AnswerError(f"{name}: wrong shape.")
+    if value.dtype == np.uint64:
+        return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
+    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY)
 
 
 def _shapes(kind, message):

@@ -23,6 +23,7 @@ from ._protocol import (
     BASIS_BITS,
     CLIENT_STEPS,
     NORM_EDGES,
+    Sealed,
     client_rounding,
     client_update,
     coarse_step,
@@ -119,8 +120,10 @@ class State:
     ----------
     round : int
         Number of the present round.
-    message : dict or None
+    sealed : Sealed or None
         What the clients are to answer; None when all is done.
+    claims : dict
+        What is claimed of the sums of the present round, settled before anybody is asked.
     shares : dict
         Bounds of a client's answers over those of a row.
     domain : Domain or None
@@ -143,7 +146,8 @@ class State:
 
     setup: Setup
     round: int = 0
-    message: dict | None = None
+    sealed: Sealed | None = None
+    claims: dict = field(default_factory=dict)
     shares: dict = field(default_factory=dict)
     domain: Domain | None = None
     origin: np.ndarray | None = None
@@ -155,6 +159,11 @@ class State:
     anchors: np.ndarray | None = None
     counts: np.ndarray | None = None
     status: str = "ok"
+
+    @property
+    def message(self):
+        """What the clients are to answer, in memory of its own; None when all is done."""
+        return None if self.sealed is None else self.sealed.open()
 
     @property
     def kind(self):
@@ -229,7 +238,7 @@ def server_update(state, total, session, n_answers=None):
     """
     released, noise = {}, {}
     given = n_answers if state.setup.clients_add else None
-    for name, claim in _claims(state).items():
+    for name, claim in state.claims.items():
         released[name], noise[name] = _release(session, name, total[name], *claim,
                                                _length(name, state), state.setup.n_honest, given)
     state = _LEARN[state.kind](state, session, released, noise)
@@ -239,24 +248,26 @@ def server_update(state, total, session, n_answers=None):
 def ask(state, session):
     """The state with the message of its present round."""
     if state.kind is None:
-        return replace(state, message=None, shares={})
+        return replace(state, sealed=None, claims={}, shares={})
     message = _message(state)
     shares = {}
     if state.setup.per_client:
         shares = _client_shares(state, message, session)
         message = message | {"shares": np.array(list(shares.values()))}
-    state = replace(state, shares=shares, message=message)
+    state = replace(state, shares=shares, sealed=Sealed(message))
+    state = replace(state, claims=_claims(state))
     return _ask_for_noise(state, session) if state.setup.clients_add else state
 
 
 def _ask_for_noise(state, session):
     """Tell clients the scale of their shares, on the diagonal of a matrix and off it, and bits."""
     lines = []
-    for name, (bound, pattern, _) in _claims(state).items():
+    for name, (bound, pattern, _) in state.claims.items():
         scale = share_scale(_sensitivity(bound, pattern), _rho_of(session.plan[name]),
                             state.setup.n_honest)
         lines.append([np.max(scale.sigma), np.min(scale.sigma), scale.bits])
-    return replace(state, message=state.message | {"noise": np.array(lines, dtype=np.float64)})
+    return replace(state, sealed=Sealed(
+        state.message | {"noise": np.array(lines, dtype=np.float64)}))
 
 
 _NOTHING = np.empty(0)

@@ -19,7 +19,7 @@ from .._privacy._mechanisms import count, vector_sum
 from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
 from .._privacy._units import Units
 from ._engines import LocalEngine, run_rounds, total_of
-from ._protocol import row_bounds
+from ._protocol import Sealed, row_bounds
 from ._server import Setup, ask, first_message, server_update
 
 __all__ = ["Translation", "cluster", "counts_near", "diameter_reduction", "private_average",
@@ -34,6 +34,7 @@ def private_average(X, radius, *, epsilon, delta=1e-6, random_state=None, ledger
     Parameters
     ----------
     X : ndarray of shape (n, d)
+        Rows with NaN or infinite entries are left out, each on its own account.
     radius : float
         Public; rows outside are clipped.
     epsilon, delta, random_state, ledger : as for the estimators
@@ -55,6 +56,7 @@ def private_average(X, radius, *, epsilon, delta=1e-6, random_state=None, ledger
     session = PrivacySession(plan, random_state=random_state, ledger=ledger,
                              label="private_average")
     X = np.asarray(X, dtype=np.float64)
+    X = X[np.isfinite(X).all(axis=1)]
     grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, X.shape[1])
     rows, units = grid.quantise(X, radius), Units(len(X))
     total = vector_sum(session, "sum", rows, grid.steps(radius), units, unit=grid.unit)[0]
@@ -87,14 +89,14 @@ def counts_near(session, entry, engine, domain, points, rho, basis=None):
     message = {"center": domain.center, "radius": np.array([domain.radius]),
                "low": domain.low if box else nothing, "high": domain.high if box else nothing,
                "origin": nothing, "most_rows": nothing, "shares": nothing, "l1": nothing,
-               "noise": nothing, "limit": nothing, "points": points,
+               "noise": nothing, "limit": nothing, "points": np.array(points),
                "basis": np.empty((0, 0)) if basis is None else basis,
                "anchors": np.empty((0, 0))}
-    total, _ = total_of("weights", message, engine.ask("weights", message))
+    # A row is next to one point, the first among equals. Settled before anybody is asked.
+    sealed, bound = Sealed(message), row_bounds("weights", message)["weights"]
+    total, _ = total_of("weights", message, engine.ask("weights", sealed.open()))
     counts = np.zeros(len(points), dtype=np.int64) if total is None else total["weights"]
-    # A row is next to one point, the first among equals.
-    return session.gaussian(entry, counts, sensitivity=row_bounds("weights", message)["weights"],
-                            rho=rho)
+    return session.gaussian(entry, counts, sensitivity=bound, rho=rho)
 
 
 def simplify_rounds(n_server, epsilon, w_min):

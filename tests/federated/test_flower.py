@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dp import FederatedDPKMeans
+from sklearn_dp import FederatedDPKMeans, PrivacyLedger
+from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.federated._flower import FlowerEngine
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
@@ -63,6 +64,15 @@ def test_answers_that_come_twice_late_or_not_at_all(monkeypatch):
     assert first[0]["weights"].tolist() == [10] and first[1] is None
     assert isinstance(second[1], TimeoutError) and isinstance(third[1], RuntimeError)
     assert [type(error) for _, error in others] == [KeyError, AttributeError]
+
+
+def test_a_grid_without_nodes_is_refused_before_anything_is_charged():
+    grid = Grid()
+    grid.get_node_ids = list
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), unit="group")
+    with pytest.raises(RuntimeError, match="no node"):
+        FederatedDPKMeans(2, engine="flower", ledger=ledger).fit_clients(grid, n_features=3)
+    assert ledger.entries == ()
 
 
 def test_flower_is_no_dependency_of_the_package():

@@ -76,6 +76,20 @@ def test_the_average_is_near_the_mean_and_inside_the_ball():
         assert np.linalg.norm(private_average(X[:n], 0.5, epsilon=0.1, random_state=0)) <= 0.5
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_are_left_out_of_the_average(bad):
+    """Each on its own account: with them or without them, sum and count are the same integers."""
+    X = np.random.default_rng(1).normal(size=(50, 3))
+    worse = np.insert(X, [0, 20, 50], [bad, 1.0, 1.0], axis=0)
+    seen = []
+    for rows in (X, worse):
+        recorder = Tape()
+        with tape(recorder):
+            private_average(rows, 4.0, epsilon=1.0, random_state=0)
+        seen.append([np.asarray(event.value).tolist() for event in recorder.events])
+    assert seen[0] == seen[1] and seen[0][1] == 50
+
+
 # -- server data -----------------------------------------------------------------------------------
 
 

@@ -54,7 +54,7 @@ def say_in_every_way(where):
     np.float64(1e308) * np.float64(10) + np.array([1.0]) / 0
     logging.warning(SECRET)
     logging.getLogger("inner").error("%s", SECRET)
-    logging.getLogger("inner").handle(logging.makeLogRecord({"msg": SECRET, "levelno": 50}))
+    logging.getLogger("inner").handle(logging.LogRecord("", 50, "", 1, SECRET, (), None))
     print(SECRET)
     print(SECRET, file=sys.stderr)
     print(SECRET, file=sys.__stderr__)
@@ -63,6 +63,7 @@ def say_in_every_way(where):
     sys.stdout.flush()
     with contextlib.redirect_stdout(sys.stderr):
         print(SECRET)
+    warnings.resetwarnings()
 
 
 class Unravels:
@@ -114,6 +115,10 @@ class Ears(logging.Handler):
         self.heard.append(record.getMessage())
         return True
 
+    def make(self, *arguments, **options):
+        self.heard.append(arguments)
+        return logging.LogRecord(*arguments, **options)
+
     def note(self, *arguments):
         self.heard.append(arguments)
 
@@ -127,6 +132,8 @@ def listening(monkeypatch):
     for place, name in ((sys, "unraisablehook"), (threading, "excepthook")):
         monkeypatch.setattr(place, name, ears.note)
     monkeypatch.setattr(sys, "__stderr__", err)
+    factory = logging.getLogRecordFactory()
+    logging.setLogRecordFactory(ears.make)
     root.addHandler(ears)
     logging.getLogger("inner").addFilter(ears)
     try:
@@ -137,6 +144,7 @@ def listening(monkeypatch):
             yield ears.heard
             gc.collect()
     finally:
+        logging.setLogRecordFactory(factory)
         root.removeHandler(ears)
         logging.getLogger("inner").removeFilter(ears)
         added = [handler for handler in root.handlers if handler not in before]
@@ -452,6 +460,40 @@ def test_estimators_with_inner_fits_are_silent(backend, monkeypatch):
             model.fit(same)
         own = type(model).__name__ + ":"  # what it says of releases
         assert [item for item in heard if not str(item).startswith(own)] == []
+
+
+def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
+    """Step by step: a thread that may be heard redirects, then a silent one prints."""
+    speak, spoken, out, own = threading.Event(), threading.Event(), io.StringIO(), io.StringIO()
+
+    def hold():
+        with silence.silent():
+            speak.wait()
+            print(SECRET)
+            with contextlib.redirect_stdout(own):
+                print("its own")
+            print(SECRET)
+            spoken.set()
+
+    holder = threading.Thread(target=hold)
+    before = sys.stdout
+    holder.start()
+    while not silence._doors._inside:
+        time.sleep(0.01)
+    with contextlib.redirect_stdout(out):
+        speak.set()
+        spoken.wait()
+        print("mine")
+        holder.join()
+    assert (out.getvalue(), own.getvalue()) == ("mine\n", "its own\n") and sys.stdout is before
+
+
+def test_a_silent_thread_sets_up_no_logging(monkeypatch):
+    """``logging.warning`` adds a handler where there is none: a trace for all to see."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with silence.silent():
+        logging.warning(SECRET)
+    assert logging.getLogger().handlers == []
 
 
 def test_every_way_out_that_is_guarded_exists():
