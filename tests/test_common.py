@@ -1,66 +1,19 @@
-"""What every public estimator has to pass; the estimators are found, not listed."""
+"""What every public estimator has to pass, at the settings of `configurations`."""
 
 from itertools import count
 
 import numpy as np
 import pytest
+from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
-from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import sklearn_dp
-from sklearn_dp.audit import all_estimators, check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit import check_dp_estimator, killer, replay_audit
+from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._replay import ReplayResult
 
-ESTIMATORS = dict(all_estimators())
-GENEROUS = {"epsilon": 1000.0}
-
-# Settings that lead an audit down every path of a fit. Estimators that are not here are audited
-# with their defaults and with a generous budget.
-TUPLES = {"n_clusters": 3, "n_tuples": 4, "epsilon": 1000.0}
-AUDITED = {
-    "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0},
-                 {"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}],
-    "DPKTupleKMeans": [{"n_clusters": 3}, TUPLES, {**TUPLES, "bounds": 6.0, "delta": 1e-2},
-                       {**TUPLES, "n_tuples": 2, "fallback": "public"}],
-    "DPOneCluster": [{}, {"epsilon": 100.0, "n_points": 3, "bounds": 9.0},
-                     {"epsilon": 1000.0, "n_points": 5, "sample_size": 8},
-                     {"epsilon": 1.0, "n_points": 5, "sample_size": 8},
-                     {"epsilon": 100.0, "center_method": "pca", "n_points": 3},
-                     {"epsilon": 100.0, "n_points": 0.6},
-                     {"epsilon": 300.0, "n_init": 2, "n_points": 3}],
-    "DPOneClusterKMeans": [{"n_clusters": 2}, {"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}],
-    "DPOutlierScreen": [{}, {"epsilon": 100.0, "bounds": 9.0}],
-    "SampleAndAggregate": [{"n_blocks": 6, "epsilon": 50.0, "aggregator": name, **bounds}
-                           for name in ("one_cluster", "friendly_core", "mean")
-                           for bounds in ({}, {"output_bounds": 3.0})],
-    "DPGaussianMixture": [
-        {}, {"n_components": 3, "epsilon": 100.0},
-        {"n_components": 3, "method": "partition", "epsilon": 300.0},
-        {"n_components": 2, "method": "partition", "terrific_ball": "points", "epsilon": 1000.0},
-        {"n_components": 2, "method": "partition", "covariance_type": "spherical",
-         "epsilon": 300.0, "bounds": 9.0},
-        {"n_components": 2, "method": "k_tuples", "n_tuples": 3, "epsilon": 1000.0}],
-    "FriendlyCovariance": [
-        {}, {"epsilon": 100.0}, {"epsilon": 20.0, "method": "gram", "bounds": 9.0},
-        {"epsilon": 300.0, "method": "friendly_core", "n_blocks": 30, "assume_centered": True}],
-    "FriendlyMean": [{}, {"rho": 8.0, "locate": "zcdp"}, {"rho": 8.0, "locate": "basic"},
-                     {"rho": 8.0, "refine": False}, {"epsilon": 20.0, "bounds": 20.0},
-                     {"epsilon": 30.0, "locate": "cells", "diameter": 10.0}],
-}
-MUTATED = {
-    "DPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
-    "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}],
-    "DPOneCluster": [{"epsilon": 20.0, "n_points": 8}],
-    "DPOneClusterKMeans": [{"n_clusters": 2, "epsilon": 20.0, "n_points": 8}],
-    "DPOutlierScreen": [{"epsilon": 5.0, "n_points": 8}],
-    "SampleAndAggregate": [{"n_blocks": 12, "epsilon": 20.0}],
-    "FriendlyMean": [{"rho": 8.0, "locate": "zcdp"}],
-    "FederatedDPKMeans": [{"n_clusters": 3, "epsilon": 100.0}],
-    "DPPCA": [{"epsilon": 5.0}], "FriendlyCovariance": [{"epsilon": 100.0}],
-    "DPGaussianMixture": [{"n_components": 2, "epsilon": 100.0}],
-}
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
 # Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
 # ball takes what is inside, wherever else points are.
@@ -89,10 +42,6 @@ LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in ESTIMATORS]
 
 
-def instances():
-    return [cls(**options) for cls in ESTIMATORS.values() for options in ({}, GENEROUS)]
-
-
 @pytest.fixture(autouse=True)
 def one_thread():
     """Small arrays: more threads only get into each other's way."""
@@ -103,32 +52,74 @@ def one_thread():
 # -- scikit-learn's contract, and ours -------------------------------------------------------------
 
 
-@parametrize_with_checks(instances())
+@parametrize_with_checks([setting.estimator for setting in configurations("sklearn")])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# Two rounds make the same releases as eight, in the same way: the checks that fit hundreds of
-# times do with them here, and take the defaults in `make audit`.
-FEW_ROUNDS = {"DPOneClusterKMeans": {"n_clusters": 2}}
-DEAR = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data", "check_pickle"}
+# They set a budget of their own: settings that differ in nothing else are checked once.
+ANY_BUDGET = {"check_noise_is_fresh", "check_small_data"}
+BUDGET = {"epsilon", "rho"}
+# Where a room has replay audits of its own.
+SHOWN = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
+         "check_rows_out_of_bounds_are_clipped", "check_plan_and_report_agree"}
+# Hundreds of fits: with fewer rounds in the normal suite.
+COSTLY = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data", "check_pickle"}
 
 
-def our_checks():
-    for estimator in instances():
-        few = FEW_ROUNDS.get(type(estimator).__name__, {})
-        for instance, check in check_dp_estimator(estimator, generate_only=True):
-            dear = few and check.__name__ in DEAR
-            yield pytest.param(instance, check, id=f"{instance}-{check.__name__}",
-                               marks=pytest.mark.slow if dear else ())
-            if dear:
-                small = clone(instance).set_params(**few)
-                yield pytest.param(small, check, id=f"{small}-{check.__name__}")
+def privacy_cases():
+    """Each setting with each check, once; the use of the setting says which of them are slow."""
+    seen = set()
+    for use in ("privacy", "privacy, few rounds", "privacy, shown", "privacy, slow"):
+        for setting in configurations(use):
+            for _, check in check_dp_estimator(setting.estimator, generate_only=True):
+                name = check.__name__
+                case = (name, unlike(setting, BUDGET if name in ANY_BUDGET else ()))
+                slow = use == "privacy, slow" or (use == "privacy, few rounds" and name in COSTLY)
+                if case not in seen and (use != "privacy, shown" or name in SHOWN):
+                    seen.add(case)
+                    yield pytest.param(setting, check, id=f"{setting}-{name}",
+                                       marks=pytest.mark.slow if slow else ())
 
 
-@pytest.mark.parametrize(("estimator", "check"), our_checks())
-def test_privacy_checks(estimator, check):
-    check(estimator)
+def unlike(setting, ignored):
+    """What tells a setting from others, but for some options."""
+    kept = {name: value for name, value in setting.options.items() if name not in ignored}
+    return setting.name, repr(sorted(kept.items()))
+
+
+@pytest.mark.parametrize(("setting", "check"), list(privacy_cases()))
+def test_privacy_checks(setting, check):
+    check(setting.estimator)
+
+
+# -- the registry ----------------------------------------------------------------------------------
+
+
+def test_the_registry_knows_estimators_only_and_each_setting_once():
+    assert set(TABLE) <= set(ESTIMATORS)
+    for name in ESTIMATORS:
+        settings = [repr(options) for options, _ in TABLE.get(name, [])]
+        assert len(settings) == len(set(settings)), name
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_estimator_is_left_out(name):
+    """Of any kind of test: and the contract and the audits are tried at the defaults."""
+    assert {} in [setting.options for setting in configurations("sklearn", name)]
+    assert len([*configurations("privacy", name),
+                *configurations("privacy, few rounds", name)]) >= 2
+    assert configurations("neighbours", name) and len(configurations("mutants", name)) == 1
+
+
+def test_all_checks_run_at_two_budgets_for_every_estimator():
+    """Those that set a budget of their own at one."""
+    for name in ESTIMATORS:
+        run = [case.values for case in privacy_cases() if case.values[0].name == name
+               and not case.marks]
+        for check in CHECKS:
+            times = sum(found is check for _, found in run)
+            assert times >= (1 if check.__name__ in ANY_BUDGET else 2), (name, check)
 
 
 def test_public_estimators_are_exported():
@@ -168,10 +159,10 @@ def audits(estimator, seed):
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_thousand_neighbours(name):
-    settings = AUDITED.get(name, [{}, GENEROUS])
+    settings = configurations("neighbours", name)
     total = ReplayResult(name)
     for number in count():
-        for result in audits(ESTIMATORS[name](**settings[number % len(settings)]), 2 * number):
+        for result in audits(settings[number % len(settings)].estimator, 2 * number):
             total += result
         assert total.violations == [] and total.n_voided <= 0.1 * total.n_pairs
         if number >= len(settings) - 1 and total.n_pairs - total.n_voided >= 1000:
@@ -186,8 +177,8 @@ def test_a_thousand_neighbours(name):
 
 @pytest.mark.parametrize("name", LONG)
 def test_mutants_are_killed(name):
-    (options,) = MUTATED.get(name, [GENEROUS])
-    estimator = ESTIMATORS[name](**options)
+    (setting,) = configurations("mutants", name)
+    estimator = setting.estimator
     bugs = [bug for bug in MUTANTS if bug.name not in HARMLESS.get(name, ())]
     killed = {bug.name: killer(bug, estimator) for bug in bugs}
     assert [bug for bug, check in killed.items() if check is None] == []

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_dp._aggregate.moments import (
     covariance_core as _covariance_core,
@@ -24,7 +23,7 @@ from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance, _friendly_covariance
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -32,21 +31,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
-
-GENEROUS = {"rho": 1e6, "delta": 0.1}
-
-
-@parametrize_with_checks([
-    FriendlyCovariance(), FriendlyCovariance(**GENEROUS),
-    FriendlyCovariance(assume_centered=True), FriendlyCovariance(method="gram", bounds=10.0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("estimator", [
-    FriendlyCovariance(), FriendlyCovariance(method="gram", bounds=10.0)], ids=["whiten", "gram"])
-def test_private_checks(estimator):
-    check_dp_estimator(estimator)
 
 
 def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 from sklearn.decomposition import PCA
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._aggregate.shared.rows import Rows
@@ -15,7 +14,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
 from sklearn_dp.exceptions import UtilityWarning
 
@@ -25,15 +24,6 @@ pytestmark = [
 ]
 
 GENEROUS = {"rho": 1e6, "delta": 0.1}
-
-
-@parametrize_with_checks([DPPCA(), DPPCA(**GENEROUS), DPPCA(bounds=10.0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-def test_private_checks():
-    check_dp_estimator(DPPCA())
 
 
 def table(n=20000, scale=1.0, shift=0.0):

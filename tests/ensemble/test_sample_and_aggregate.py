@@ -9,13 +9,12 @@ from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.utils.estimator_checks import check_estimator
 
 from sklearn_dp._aggregate.one_cluster import balls as _balls
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.exceptions import UtilityWarning
@@ -427,17 +426,3 @@ def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attr
 
 
 # -- contracts --------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
-@pytest.mark.parametrize("options", [*({"aggregator": name} for name in AGGREGATORS),
-                                     {"sampling": "with_replacement"}], ids=str)
-def test_contracts(options):
-    model = SampleAndAggregate(n_blocks=20, **options)
-    for result in check_estimator(model, on_fail=None):
-        assert result["status"] != "failed", result["check_name"]
-    checks = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
-              "check_rows_out_of_bounds_are_clipped", "check_plan_and_report_agree"}
-    for instance, check in check_dp_estimator(model, generate_only=True):
-        if check.__name__ in checks:
-            check(instance)

@@ -9,7 +9,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
@@ -19,15 +18,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
-
-GENEROUS = {"rho": 1e6, "delta": 0.1}
-
-
-@parametrize_with_checks([
-    FriendlyMean(), FriendlyMean(**GENEROUS), FriendlyMean(**GENEROUS, locate="zcdp"),
-    FriendlyMean(refine=False), FriendlyMean(bounds=10.0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from sklearn.datasets import make_spd_matrix
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_dp._aggregate.mixture import (
     fit as _mixture,
@@ -43,7 +42,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import check_dp_estimator, replay_audit
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._observe import prepared, run_fit
 from sklearn_dp.audit._replay import _Forced, record
 from sklearn_dp.exceptions import UtilityWarning
@@ -77,22 +76,6 @@ WAYS = {
 
 def audit_data(seed=0):
     return Mixture(3, 4, 30, 300, seed=seed).X
-
-
-@parametrize_with_checks([
-    DPGaussianMixture(), DPGaussianMixture(3, **GENEROUS),
-    *(DPGaussianMixture(2, covariance_type=form) for form in FORMS),
-    DPGaussianMixture(2, method="partition", **GENEROUS),
-    DPGaussianMixture(2, method="k_tuples", n_tuples=2, **GENEROUS)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("options", [
-    {"covariance_type": "diag"}, pytest.param({"method": "partition"}, marks=pytest.mark.slow),
-    pytest.param({"method": "k_tuples", "n_tuples": 2}, marks=pytest.mark.slow)])
-def test_private_checks(options):
-    check_dp_estimator(DPGaussianMixture(2, **options))
 
 
 class Mixture:

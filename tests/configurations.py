@@ -1,0 +1,185 @@
+"""One registry of settings that lead the public estimators down each of their ways.
+
+The common tests take their cases from here, so that each check runs once for each setting. An
+estimator that is not in the table is tested all the same, with `DEFAULT`: estimators are found, not
+listed. `USES` says what a setting is for.
+"""
+
+from dataclasses import dataclass, field
+
+from sklearn_dp.audit import all_estimators
+
+__all__ = ["ESTIMATORS", "Configuration", "configurations"]
+
+ESTIMATORS = dict(all_estimators())
+GENEROUS = {"epsilon": 1000.0}
+USES = {
+    "sklearn": "scikit-learn's checks",
+    "privacy": "the checks of sklearn_dp.audit, all of them",
+    "privacy, slow": "the same in `make audit`: minutes each",
+    "privacy, few rounds": "the quick ones; those that fit hundreds of times in `make audit`",
+    "privacy, shown": "those of what a fit shows and costs; replays are tests of their own",
+    "neighbours": "replay audits of a thousand pairs of neighbours",
+    "mutants": "seeded bugs that the checks have to catch",
+}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One estimator with its options, and the tests that take them."""
+
+    name: str
+    options: dict = field(default_factory=dict)
+    uses: tuple = ()
+
+    def __post_init__(self):
+        unknown = set(self.uses) - set(USES)
+        if unknown:
+            raise ValueError(f"{self}: no such use: {unknown}")
+
+    @property
+    def estimator(self):
+        return ESTIMATORS[self.name](**self.options)
+
+    def __str__(self):
+        return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+
+
+BOTH = ("sklearn", "privacy")
+PATH = ("neighbours",)
+DEFAULT = [({}, (*BOTH, *PATH)), (GENEROUS, ("privacy", *PATH, "mutants"))]
+COMMON = [({}, BOTH), (GENEROUS, ("privacy",))]
+TUPLES = {"n_clusters": 3, "n_tuples": 4, "epsilon": 1000.0}
+EIGHT_POINTS = {"epsilon": 20.0, "n_points": 8}
+BLOCKS = {"n_blocks": 6, "epsilon": 50.0}
+
+TABLE = {
+    "DPKMeans": [
+        *COMMON,
+        ({"n_clusters": 3}, PATH),
+        ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
+        ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
+    ],
+    "DPKTupleKMeans": [
+        *COMMON,
+        ({"n_clusters": 3}, PATH),
+        (TUPLES, ("sklearn", *PATH)),
+        ({**TUPLES, "bounds": 6.0, "delta": 1e-2}, PATH),
+        ({**TUPLES, "n_tuples": 2, "fallback": "public"}, PATH),
+        ({"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}, ("mutants",)),
+    ],
+    "DPOneCluster": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"epsilon": 100.0, "n_points": 3, "bounds": 9.0}, PATH),
+        ({"epsilon": 1000.0, "n_points": 5, "sample_size": 8}, PATH),
+        ({"epsilon": 1.0, "n_points": 5, "sample_size": 8}, PATH),
+        ({"epsilon": 100.0, "center_method": "pca", "n_points": 3}, ("sklearn", *PATH)),
+        ({"epsilon": 100.0, "n_points": 0.6}, PATH),
+        ({"epsilon": 300.0, "n_init": 2, "n_points": 3}, PATH),
+        (EIGHT_POINTS, ("mutants",)),
+    ],
+    # Two rounds make the same releases as eight, in the same way: the checks that fit hundreds of
+    # times do with them in the normal suite, and take the defaults in `make audit`.
+    "DPOneClusterKMeans": [
+        ({}, ("sklearn", "privacy, few rounds")),
+        (GENEROUS, ("privacy, few rounds",)),
+        ({"n_clusters": 2}, ("privacy", *PATH)),
+        ({"n_clusters": 2, **GENEROUS}, ("privacy",)),
+        ({"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}, PATH),
+        ({"n_clusters": 2, **EIGHT_POINTS}, ("mutants",)),
+    ],
+    "DPOutlierScreen": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"epsilon": 100.0, "bounds": 9.0}, PATH),
+        ({"epsilon": 5.0, "n_points": 8}, ("mutants",)),
+    ],
+    "SampleAndAggregate": [
+        *COMMON,
+        ({"n_blocks": 20, "aggregator": "one_cluster"}, ("sklearn", "privacy, shown")),
+        ({"n_blocks": 20, "aggregator": "friendly_core"}, ("sklearn", "privacy, shown")),
+        ({"n_blocks": 20, "aggregator": "mean"}, ("sklearn", "privacy, shown")),
+        ({"n_blocks": 20, "sampling": "with_replacement"}, ("sklearn", "privacy, shown")),
+        *(
+            ({**BLOCKS, "aggregator": name, **bounds}, PATH)
+            for name in ("one_cluster", "friendly_core", "mean")
+            for bounds in ({}, {"output_bounds": 3.0})
+        ),
+        ({"n_blocks": 12, "epsilon": 20.0}, ("mutants",)),
+    ],
+    "DPGaussianMixture": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"n_components": 2, "covariance_type": "full"}, ("sklearn",)),
+        ({"n_components": 2, "covariance_type": "tied"}, ("sklearn",)),
+        ({"n_components": 2, "covariance_type": "diag"}, BOTH),
+        ({"n_components": 2, "covariance_type": "spherical"}, ("sklearn",)),
+        ({"n_components": 2, "method": "partition"}, ("privacy, slow",)),
+        ({"n_components": 2, "method": "partition", **GENEROUS}, ("sklearn",)),
+        ({"n_components": 2, "method": "k_tuples", "n_tuples": 2}, ("privacy, slow",)),
+        ({"n_components": 2, "method": "k_tuples", "n_tuples": 2, **GENEROUS}, ("sklearn",)),
+        ({"n_components": 3, "epsilon": 100.0}, PATH),
+        ({"n_components": 3, "method": "partition", "epsilon": 300.0}, PATH),
+        ({"n_components": 2, "method": "partition", "terrific_ball": "points", **GENEROUS}, PATH),
+        (
+            {
+                "n_components": 2,
+                "method": "partition",
+                "covariance_type": "spherical",
+                "epsilon": 300.0,
+                "bounds": 9.0,
+            },
+            PATH,
+        ),
+        ({"n_components": 2, "method": "k_tuples", "n_tuples": 3, **GENEROUS}, PATH),
+        ({"n_components": 2, "epsilon": 100.0}, ("mutants",)),
+    ],
+    "FriendlyCovariance": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"assume_centered": True}, ("sklearn",)),
+        ({"method": "gram", "bounds": 10.0}, BOTH),
+        ({"epsilon": 100.0}, (*PATH, "mutants")),
+        ({"epsilon": 20.0, "method": "gram", "bounds": 9.0}, PATH),
+        (
+            {"epsilon": 300.0, "method": "friendly_core", "n_blocks": 30, "assume_centered": True},
+            PATH,
+        ),
+    ],
+    "DPPCA": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH)),
+        ({"bounds": 10.0}, ("sklearn",)),
+        ({"epsilon": 5.0}, ("mutants",)),
+    ],
+    "FriendlyMean": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy",)),
+        ({"rho": 1e6, "delta": 0.1, "locate": "zcdp"}, ("sklearn",)),
+        ({"refine": False}, ("sklearn",)),
+        ({"bounds": 10.0}, ("sklearn",)),
+        ({"rho": 8.0, "locate": "zcdp"}, (*PATH, "mutants")),
+        ({"rho": 8.0, "locate": "basic"}, PATH),
+        ({"rho": 8.0, "refine": False}, PATH),
+        ({"epsilon": 20.0, "bounds": 20.0}, PATH),
+        ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, PATH),
+    ],
+    "FederatedDPKMeans": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH)),
+        ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
+    ],
+}
+
+
+def configurations(use, name=None):
+    """The settings for one use, of one estimator or of all."""
+    return [
+        Configuration(estimator, options, uses)
+        for estimator in ESTIMATORS
+        if name in (None, estimator)
+        for options, uses in TABLE.get(estimator, DEFAULT)
+        if use in uses
+    ]
