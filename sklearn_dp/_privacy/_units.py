@@ -200,9 +200,9 @@ def _code_list(values):
         return _code_array(np.array(values))
     if not kinds <= _EXACT:
         values = list(map(_plain, values))
-    codes = {}
-    return np.fromiter((codes.setdefault(value, len(codes)) for value in values), np.int64,
-                       count=len(values))
+    distinct = dict.fromkeys(values)
+    codes = dict(zip(distinct, range(len(distinct)), strict=True))
+    return np.fromiter(map(codes.__getitem__, values), np.int64, count=len(values))
 
 
 def _plain(value):
