@@ -15,7 +15,10 @@ from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from .exceptions import UtilityWarning
 
-__all__ = ["BaseDPEstimator", "budget_of", "check_integer", "check_real"]
+__all__ = ["MOST_CLUSTERS", "BaseDPEstimator", "budget_of", "check_integer", "check_real"]
+
+MOST_CLUSTERS = 2**14
+"""More of anything that a table of centers has a row for is a slip of the pen."""
 
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
 _MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
@@ -37,9 +40,13 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     """A finite number in the open interval (low, high), or an error that names it."""
     if not is_real(value):
         raise TypeError(f"{name} must be a number.")
-    if not low < value < high:
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the floats
+        number = np.inf
+    if not low < number < high:
         raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
-    return float(value)
+    return number
 
 
 _HARMLESS = ("Input X contains", "Sparse data was passed", "Found array with", "float() argument",
@@ -183,7 +190,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """
         try:
             n_features = num_features(X)
-        except (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, LookupError):  # LookupError: a mapping
             n_features = 0
         if n_features < 1:
             validate_quietly(self, X, dtype=[np.float64, np.float32])

@@ -1,8 +1,14 @@
 """Bad input: a typed error that names the parameter and quotes no data."""
 
+import pickle
+from functools import partial
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
@@ -34,6 +40,10 @@ BAD_DATA = {
     "one dimension": (X[:, 0], ValueError, "2D"),
     "three dimensions": (X[None], ValueError, "dim 3"),
     "a number": (SECRET, ValueError, "2D"),
+    "dict": ({SECRET: X}, (TypeError, ValueError), "X|2D|argument"),
+    "columns in a dict": ({"a": X[:, 0]}, (TypeError, ValueError), "X|2D|argument"),
+    "generator": ((row for row in X), (TypeError, ValueError), "X|2D|argument"),
+    "set": (set(X[:, 0]), (TypeError, ValueError), "X|2D|argument"),
     "None": (None, ValueError, "2D"),
     "ragged": ([[SECRET], [SECRET, 1.0]], ValueError, ""),
     "zero features": (X[:, :0], ValueError, "0 feature"),
@@ -64,6 +74,20 @@ BAD_PARAMETERS = {
     "bounds box nan": ({"bounds": (0.0, [1.0, np.nan, 1.0])}, "bounds"),
     "bounds length": ({"bounds": (0.0, [1.0, 1.0])}, "bounds"),
     "bounds triple": ({"bounds": (0.0, 1.0, 2.0)}, "bounds"),
+    "bounds zero box": ({"bounds": (0.0, 0.0)}, "bounds"),
+    "bounds tiny": ({"bounds": 1e-155}, "bounds"),
+    "bounds subnormal": ({"bounds": 5e-324}, "bounds"),
+    "bounds tiny box": ({"bounds": (-1e-170, 1e-170)}, "bounds"),
+    "bounds huge integer": ({"bounds": 10**400}, "bounds"),
+    "bounds box huge integer": ({"bounds": (0, 10**400)}, "bounds"),
+    "epsilon huge integer": ({"epsilon": 10**400}, "epsilon"),
+    "n_clusters many": ({"n_clusters": 10**7}, "n_clusters"),
+    "n_clusters huge": ({"n_clusters": 10**400}, "n_clusters"),
+    "n_components many": ({"n_components": 10**7}, "n_components"),
+    "n_tuples many": ({"n_tuples": 10**7}, "n_tuples"),
+    "n_blocks many": ({"n_blocks": 10**7}, "n_blocks"),
+    "n_lloyd many": ({"n_lloyd": 10**7}, "n_lloyd"),
+    "diameter huge integer": ({"diameter": 10**400}, "diameter"),
     "bounds text": ({"bounds": "1"}, "bounds"),
     "n_jobs zero": ({"n_jobs": 0}, "n_jobs"),
     "n_jobs float": ({"n_jobs": 1.5}, "n_jobs"),
@@ -94,6 +118,13 @@ BAD_GROUPS = {
     "matrix": X,
     "number": SECRET,
     "nan": with_entry(np.nan)[:, 1],
+    "None": [None, *X[1:, 0]],
+    "nan object": with_entry(np.nan, object)[:, 1],
+    "lists": X[:, :1].tolist(),
+}
+NO_ARRAYS = {
+    "generator": lambda: (value for value in X[:, 0]), "set": lambda: set(X[:, 0]),
+    "dict": lambda: dict.fromkeys(X[:, 0]), "text": lambda: str(SECRET),
 }
 
 
@@ -152,7 +183,29 @@ def test_bad_parameters_are_refused_before_the_ledger_is_charged(estimator):
 
 @pytest.mark.parametrize("name", BAD_GROUPS)
 def test_bad_groups(estimator, name):
-    refused(lambda: estimator.fit(X, groups=BAD_GROUPS[name]), ValueError, "groups")
+    refused(lambda: estimator.fit(X, groups=BAD_GROUPS[name]), (TypeError, ValueError), "groups")
+
+
+@pytest.mark.parametrize("name", NO_ARRAYS)
+def test_groups_that_are_no_array_cost_nothing(estimator, name):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=10.0, delta=1e-3), unit="group")
+    estimator.set_params(ledger=ledger)
+    refused(lambda: estimator.fit(X, groups=NO_ARRAYS[name]()), TypeError, "groups must be a list")
+    assert ledger.entries == ()
+
+
+@pytest.mark.parametrize("kind", ["list", "tuple", "objects", "pandas", "categories", "polars"])
+def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
+    names = [f"person {i // 2}" for i in range(len(X))]
+    groups = {"list": list, "tuple": tuple, "objects": lambda v: np.array(v, dtype=object),
+              "pandas": pd.Series, "categories": pd.Categorical, "polars": pl.Series}[kind](names)
+    estimator.set_params(random_state=0)
+    expected = estimator.fit(X, groups=np.repeat(np.arange(len(X) // 2), 2))
+    state = pickle.dumps(expected.__getstate__())
+    assert pickle.dumps(clone(estimator).fit(X, groups=groups).__getstate__()) == state
+    if hasattr(estimator, "private_score"):
+        score = partial(expected.private_score, X, random_state=0, max_distance=1.0)
+        assert score(groups=groups) == score(groups=np.arange(len(X)) // 2)
 
 
 def test_wrong_number_of_features_after_the_fit(estimator):

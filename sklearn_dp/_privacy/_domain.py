@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._checks import is_real
+from ._mechanisms import safe_norms
 
 __all__ = ["Domain"]
 
 _LARGEST = 1e140  # sums of squares of lengths stay finite
+_SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Domain:
         if bounds is None:
             return None
         if is_real(bounds):
-            return cls._ball(float(bounds), n_features)
+            return cls._ball(bounds, n_features)
         if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
             raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
         low, high = bounds
@@ -63,16 +65,17 @@ class Domain:
     def _ball(cls, radius, n_features):
         if not 0 < radius < np.inf:
             raise ValueError("bounds: the radius must be positive and finite.")
-        if radius > _LARGEST:
-            raise ValueError(f"bounds: the radius must be at most {_LARGEST:g}.")
-        return cls(np.zeros(n_features), radius)
+        if not _SMALLEST <= radius <= _LARGEST:
+            raise ValueError("bounds: the radius must be at least "
+                             f"{_SMALLEST:g} and at most {_LARGEST:g}.")
+        return cls(np.zeros(n_features), float(radius))
 
     @classmethod
     def _box(cls, low, high, n_features):
         try:
             low, high = (np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
                          for side in (low, high))
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(
                 f"bounds: low and high must be numbers or arrays of {n_features} numbers."
             ) from error
@@ -86,7 +89,10 @@ class Domain:
         scale = float(np.abs([low, high]).max(initial=0.0))
         if not max(radius, scale) <= _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
-        return cls((low + high) / 2, max(radius, 1e-9 * scale, 1e-300), low, high)
+        radius = max(radius, 1e-9 * scale)
+        if radius < _SMALLEST:
+            raise ValueError(f"bounds: the box must be at least {_SMALLEST:g} wide.")
+        return cls((low + high) / 2, radius, low, high)
 
     def center_rows(self, X):
         """Clip to the box, if there is one, and subtract the centre, row by row.
@@ -98,13 +104,15 @@ class Domain:
         return X - self.center if self.center.any() else X
 
     def clip_points(self, points):
-        """Move points into the region, each on its own up to rounding.
+        """Move points of shape (..., n_features) into the region, each on its own.
 
-        For released values and for inner fits; sums of rows are clipped on the grid.
+        For released values and for inner fits; sums of rows are clipped on the grid. A point goes
+        to the same place whatever other points are there and however they lie in memory.
         """
         if self.low is not None:
             return np.clip(points, self.low, self.high)
         # In units of the largest entry of a far point, so that nothing overflows.
         largest = np.maximum(np.abs(points).max(axis=-1, keepdims=True), self.radius)
-        norms = np.linalg.norm(points / largest, axis=-1, keepdims=True)
+        scaled = (points / largest).reshape(-1, points.shape[-1])
+        norms = safe_norms(scaled).reshape(largest.shape)
         return points * np.minimum(1.0, self.radius / largest / np.maximum(norms, 1e-300))

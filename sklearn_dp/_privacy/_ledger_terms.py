@@ -229,9 +229,11 @@ class LedgerTerms:
         ):
             if self._exceeds([*column, cost], cap):
                 left = _left(cap, column)
+                # Outward rounding leaves a residue of what is used up.
+                rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
                 raise BudgetExceededError(
-                    f"ledger: this needs {name} {cost:.6g} but only {left:.6g} of {cap:.6g} is "
-                    f"left ({self.composition} composition). Nothing was spent, no data were read."
+                    f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left "
+                    f"({self.composition} composition). Nothing was spent, no data were read."
                 )
 
     def _check_kind(self, charge: LedgerCharge) -> None:

@@ -17,7 +17,7 @@ from ._noise_law import noise_audit
 from ._observe import accepts_groups, prepared, run_fit
 from ._replay import replay_audit
 
-__all__ = ["CHECKS", "check_data", "check_dp_estimator", "check_groups"]
+__all__ = ["CHECKS", "check_data", "check_dp_estimator", "check_groups", "hard_groups"]
 
 _EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
 _N_FEATURES = 3
@@ -65,6 +65,24 @@ def check_replay(estimator):
         _assert_none(_replayed(estimator, X, recordings=recordings, html=n == 20))
         if accepts_groups(estimator) and n > 1:
             _assert_none(_replayed(estimator, X, groups=check_groups(n), recordings=recordings))
+
+
+def check_replay_of_hard_groups(estimator):
+    """Units stay what they are with ids that cannot be sorted, converted or printed faithfully."""
+    if accepts_groups(estimator):
+        for groups in hard_groups(20).values():
+            _assert_none(_replayed(estimator, check_data(20, 20), groups=groups))
+
+
+def check_missing_groups_are_refused(estimator):
+    """A row without an id belongs to nobody: no fit may guess to whom."""
+    if not accepts_groups(estimator):
+        return
+    for missing in (None, np.nan, np.datetime64("NaT"), np.ma.masked, (1, np.nan)):
+        groups = [missing, *check_groups(19).tolist()]
+        outcome = run_fit(prepared(estimator), check_data(20), groups)
+        named = isinstance(outcome.error, ValueError) and "groups" in str(outcome.error)
+        assert named, f"{missing!r} among the groups is not refused by name: {outcome.error!r}"
 
 
 def _replayed(estimator, X, **options):
@@ -287,6 +305,8 @@ CHECKS = (
     check_ledger_is_charged_before_data,
     check_exhausted_ledger_refuses,
     check_replay,
+    check_replay_of_hard_groups,
+    check_missing_groups_are_refused,
     check_noise_law,
     check_noise_is_fresh,
     check_seeded_noise_is_told,
@@ -314,6 +334,18 @@ def check_data(n, seed=0, d=_N_FEATURES):
 def check_groups(n):
     """Groups of one to four rows, out of order."""
     return np.random.default_rng(1).permutation(np.arange(n) * 2 // 5)
+
+
+def hard_groups(n):
+    """Groups with ids of which an array or a sort would make something else, by what they are.
+
+    Of about three rows each, so that neither a merged nor a split unit goes unnoticed.
+    """
+    big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
+    sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
+    mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
+    return {name: [kinds[k % len(kinds)] for k in check_groups(n)]
+            for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))}
 
 
 def _ledger():

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from ._checks import CHECKS, check_data, check_groups
+from ._checks import CHECKS, check_data, check_groups, hard_groups
 from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["MUTANTS", "Mutant", "after_fit", "killer", "mutant"]
@@ -90,7 +90,8 @@ def _visit(estimator):
         if outcome.error is None:
             outcome.face(html=True)
     if accepts_groups(estimator):
-        run_fit(prepared(estimator), check_data(20), check_groups(20))
+        for groups in (check_groups(20), hard_groups(20)["mixed"]):
+            run_fit(prepared(estimator), check_data(20), groups)
 
 
 def _fails(check, estimator):

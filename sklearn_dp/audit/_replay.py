@@ -8,7 +8,7 @@ import numpy as np
 
 from .._privacy._tape import Tape
 from ._claims import check_claims, paid
-from ._groups import ids
+from ._groups import ids, unit_numbers
 from ._neighbours import neighbouring_pairs, unrelated
 from ._observe import n_features_of, prepared, run_fit
 from ._player import Replay
@@ -63,7 +63,18 @@ def record(estimator, X, *, groups=None, random_state=0, internal=False):
         problems = [f"the fit raises {type(outcome.error).__name__}: {outcome.error}"]
     else:
         problems = check_claims(recorder.events, plan, copy.privacy_report_)
-    return Recording(outcome, recorder.events, plan, problems)
+    return Recording(outcome, recorder.events, plan, problems + _miscoded(copy, X, groups))
+
+
+def _miscoded(estimator, X, groups):
+    """Whether the estimator takes other rows for one unit than their ids say."""
+    try:
+        units = None if groups is None else estimator._units(X, groups).index
+    except (TypeError, ValueError):  # the fit says so itself
+        units = None
+    if units is None or np.array_equal(units, unit_numbers(groups)):
+        return []
+    return ["the units are not the groups: some are merged, split or out of order"]
 
 
 @dataclass
@@ -216,7 +227,8 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
     outcome = run_fit(prepared(estimator, random_state=seed), pair.X, pair.groups,
                       internal=internal, recorder=replay)
     result.n_pairs += not far
-    found = [*replay.finish(), *_different(face, outcome.face(html))]
+    found = [*replay.finish(), *_miscoded(estimator, pair.X, pair.groups),
+             *_different(face, outcome.face(html))]
     total = _realised(original.events, replay.loss)
     if total > original.plan.rho * (1 + 1e-9):
         found.append(f"realised cost {total:.6g} of rho = {original.plan.rho:.6g}")

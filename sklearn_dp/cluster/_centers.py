@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
-from .._base import BaseDPEstimator, budget_of, check_integer, check_real
+from .._base import MOST_CLUSTERS, BaseDPEstimator, budget_of, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
@@ -48,7 +48,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return self._fit_validated(X, groups)
 
     def _check_parameters(self, n_features):
-        check_integer(self.n_clusters, "n_clusters", low=1)
+        check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
 
     def _set_centers(self, X, centers, weights):
         """Store centres by decreasing released weight, and the labels (which are no release)."""

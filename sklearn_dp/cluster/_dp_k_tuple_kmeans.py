@@ -185,7 +185,7 @@ class DPKTupleKMeans(BaseDPCenters):
             if self.n_tuples != "auto":
                 raise ValueError("n_tuples must be 'auto' or an integer.")
         else:
-            check_integer(self.n_tuples, "n_tuples", low=2)
+            check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
         check_gamma(self.gamma)

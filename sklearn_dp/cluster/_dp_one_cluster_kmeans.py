@@ -6,7 +6,7 @@ import numpy as np
 
 from .._aggregate.one_cluster.balls import squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
-from .._base import check_integer
+from .._base import MOST_CLUSTERS, check_integer
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall, check_n_points
 
@@ -95,7 +95,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
-        check_integer(self.n_clusters, "n_clusters", low=1)
+        check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
         self._check_search(n_features)
 
     def _wanted(self):

@@ -377,7 +377,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
                 order = {label: i for i, label in enumerate(np.asarray(self.classes).tolist())}
                 y = np.array([order.get(label, 0) for label in y.tolist()])
             y = y.astype(np.float64)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             y = None
         if y is None or len(y) != n or not np.isfinite(y).all():
             raise ValueError("y must be a vector of finite numbers (of labels, for a classifier), "

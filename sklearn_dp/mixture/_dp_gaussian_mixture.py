@@ -178,12 +178,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
-        check_integer(self.n_components, "n_components", low=1)
+        check_integer(self.n_components, "n_components", low=1, high=2**10)
         for name, known in (("covariance_type", FORMS), ("method", ("auto", *METHODS)),
                             ("aggregator", ("auto", *AGGREGATORS)), ("terrific_ball", BALLS)):
             check_choice(name, getattr(self, name), known)
         if not isinstance(self.n_tuples, str):
-            check_integer(self.n_tuples, "n_tuples", low=2)
+            check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
         elif self.n_tuples != "auto":
             raise ValueError("n_tuples must be 'auto' or an integer.")
         if self.inner is not None and not hasattr(self.inner, "fit"):

@@ -39,7 +39,7 @@ def test_only_charges_can_be_charged(ledger):
 def test_a_refused_charge_leaves_no_trace(ledger):
     assert fill(ledger) == 4
     before = ledger.entries
-    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.25 but only 0 of 1 is left"):
+    with pytest.raises(BudgetExceededError, match=r"epsilon 0\.25 but nothing of 1 is left"):
         ledger.charge(QUARTER)
     assert ledger.entries == before
     assert [entry.label for entry in before] == ["Quarter"] * 4
@@ -202,3 +202,15 @@ def test_repr_names_the_place(path):
     assert repr(PrivacyLedger(BUDGET)) == "<PrivacyLedger in memory>"
     assert repr(PrivacyLedger(path=path)) == f"<PrivacyLedger path={path!r}>"
     assert "team.ledger" in repr(Fit(path))
+
+
+def test_what_rounding_leaves_is_nothing():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=5.0, delta=1e-3))
+    ledger.charge(LedgerCharge(epsilon=5 * (1 - 1e-11), delta=1e-6))
+    assert 0 < ledger.remaining["epsilon"] < 1e-9
+    with pytest.raises(BudgetExceededError, match=r"but nothing of 5 is left"):
+        ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-6))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=5.0, delta=1e-3))
+    ledger.charge(LedgerCharge(epsilon=4.75, delta=1e-6))
+    with pytest.raises(BudgetExceededError, match=r"but only 0\.25 of 5 is left"):
+        ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-6))
