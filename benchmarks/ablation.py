@@ -24,6 +24,8 @@ import numpy as np
 
 from sklearn_dp._aggregate.kmeans import coreset, engine, lloyd, principal_axes
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.axes import Axes
+from sklearn_dp._privacy._grid import clip_integer_rows
 from sklearn_dp.cluster import DPKMeans, _dp_kmeans
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
@@ -50,7 +52,7 @@ def plain_update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_si
     return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
 
-def no_moves(estimate, excess, gain, direction, tuning, *, most):
+def no_moves(estimate, excess, gain, needed, direction, tuning, *, most):
     return 0
 
 
@@ -70,18 +72,30 @@ def all_axes(values, noise, n_clusters, tuning):
     return min(tuning.most_axes, len(values))
 
 
-def wide(context, squared, rho):
+def wide(context, labels, squared, scales, rho):
     """The radius that nearly all rows are within."""
     context.inside = 0.97
-    return clip_radius(context, squared, rho)
+    return clip_radius(context, labels, squared, scales, rho)
 
 
 clip_radius = lloyd._clip_radius
 
 
-def whole(context, squared, rho):
+def whole(context, labels, squared, scales, rho):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
-    return context.radius, 1.0
+    return np.full(len(scales), context.radius), 1.0
+
+
+def one_width(context, centers):
+    return np.ones(len(centers))
+
+
+def clipped_before(axes, rows, squares):
+    """Far rows are pulled in before they are projected."""
+    return project(axes, clip_integer_rows(rows, axes.limit, squares), squares)
+
+
+project = Axes.project
 
 
 def no_leaf_again(tree, parents):
@@ -113,6 +127,11 @@ VARIANTS = {
     "eight axes, whatever the noise": ((principal_axes, "_n_axes", all_axes),),
     "clip near the largest distance": ((lloyd, "_clip_radius", wide),),
     "clip at the radius of the data": ((lloyd, "_clip_radius", whole),),
+    "one clip radius for all clusters": ((lloyd, "cluster_scales", one_width),),
+    "far rows clipped before they are projected": ((Axes, "project", clipped_before),),
+    "no look at far cells": tuned(far_cells=0.0),
+    "as much evidence whatever a merger costs": tuned(least_evidence=3.0, shared_cluster=0.0),
+    "centers in empty space keep their weight": tuned(unseen_floor=1e9, reduce_unseen=1.0),
     "the start never takes less": tuned(lean_share=1.0),
 }
 

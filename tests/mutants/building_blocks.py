@@ -59,9 +59,10 @@ def _(original):
 
 @mutant("Lloyd: clip radius from the data", "check_replay", _lloyd, "_clip_radius")
 def _(original):
-    def clip_radius(walk, squared, rho):
-        radius, gain = original(walk, squared, rho)
-        return max(1.0, min(radius, math.sqrt(np.median(np.append(squared, 1.0))))), gain
+    def clip_radius(context, labels, squared, scales, rho):
+        radius, gain = original(context, labels, squared, scales, rho)
+        middle = math.sqrt(np.median(np.append(squared, 1.0)))
+        return np.maximum(1.0, np.minimum(radius, middle)), gain
 
     return clip_radius
 
@@ -69,7 +70,8 @@ def _(original):
 @mutant("Lloyd: errors without a cap", "check_replay", _rows, "square_sums")
 def _(original):
     def square_sums(labels, squared, cap, n_labels, units):
-        return np.bincount(labels, squared / cap * 2.0**20,
+        caps = np.broadcast_to(cap, n_labels)
+        return np.bincount(labels, squared / caps[labels] * 2.0**20,
                            minlength=n_labels).astype(np.int64), 2.0**20
 
     return square_sums

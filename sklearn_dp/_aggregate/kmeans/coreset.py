@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from ..._privacy._mechanisms import weighted_bincount
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
+from .far_cells import far_cells
 from .tuning import TUNING
 
 __all__ = ["Coreset", "build_coreset"]
@@ -28,11 +29,22 @@ class Coreset:
     weights : ndarray of shape (m,)
     n_leaves : int
         How many of them, in front, stand for data; the others are public guesses of little weight.
+    inner : ndarray of shape (n_leaves,)
+        About the mean squared distance of a cell's rows from its mean.
+    noise : float
+        Standard deviation of a count.
     """
 
     points: np.ndarray
     weights: np.ndarray
     n_leaves: int
+    inner: np.ndarray
+    noise: float
+
+    @property
+    def leaves(self):
+        """Points and weights of those that stand for data."""
+        return self.points[:self.n_leaves], self.weights[:self.n_leaves]
 
 
 class _Grid:
@@ -82,7 +94,7 @@ class _Leaves:
 
 
 def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho,
-                  tuning=TUNING):
+                  tuning=TUNING, far_rho=0.0):
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
     Parameters
@@ -98,6 +110,8 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     rho : float
         For the cells.
     tuning : Tuning
+    far_rho : float, default=0.0
+        For a last look, with coarse cells, at far rows that are in no leaf; 0: no look.
 
     Returns
     -------
@@ -107,7 +121,15 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     grid = _Grid(axes.half_widths, depths[-1])
     rows = rows.map(axes.project, len(axes.spread))
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
-    leaves = _grow(session, cells, grid, depths, _codes(rows, grid), units, size, rho, tuning)
+    codes, shells = _codes(rows, grid), None
+    if far_rho > 0:
+        shells = far_cells(axes, grid, depths[0], rows.limit, tuning)
+        shell_codes = _codes(rows, shells)
+        codes[shells.beyond(shell_codes)] = -1  # far from the box: for the shells alone
+    leaves = _grow(session, cells, grid, depths, codes, units, size, rho, tuning)
+    if shells is not None:
+        leaves = _with_far_cells(session, cells, leaves, shells, shell_codes, units, size,
+                                 far_rho, tuning)
     points = leaves.centers
     if len(points):
         points = _leaf_means(session, means, rows, units, leaves, tuning)
@@ -116,7 +138,7 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
     weight *= noise_sd(rho) / len(guesses)
     return Coreset(np.concatenate([points, guesses]),
                    np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
-                   len(points))
+                   len(points), np.sum(np.square(leaves.widths), axis=1) / 24, noise_sd(rho))
 
 
 def _guess_weight(leaves, size, measured, tuning):
@@ -164,15 +186,18 @@ def _threshold(n_cells, size, tuning):
 
 
 class _Tree:
-    """Released nodes of a cell tree; node 0 is the whole box, which is never a leaf."""
+    """Released nodes of a cell tree; node 0 is the whole box, which is never a leaf.
 
-    def __init__(self, n_rows, kept):
+    Node 1 is for rows outside of the box: never a parent nor a leaf.
+    """
+
+    def __init__(self, outside, kept):
         self.kept = kept  # standard deviations of its mean that a leaf has to reach
         self.depth = 0  # of the nodes that may be split next
-        self.prefix, self.depths = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        self.weight, self.threshold = np.zeros(1), np.full(1, np.inf)
-        self.precision = np.zeros(1)  # of the weights, one measurement being 1
-        self.of_row = np.zeros(n_rows, dtype=np.int32)
+        self.prefix, self.depths = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        self.weight, self.threshold = np.zeros(2), np.full(2, np.inf)
+        self.precision = np.zeros(2)  # of the weights, one measurement being 1
+        self.of_row = outside.astype(np.int32)
 
     def leaf_nodes(self, parents):
         """Nodes with weight that are not to be split."""
@@ -239,7 +264,7 @@ def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
 
     A level counts the children of large nodes and, in the same release, the leaves so far again.
     """
-    tree, sd = _Tree(len(codes), tuning.kept), noise_sd(rho)
+    tree, sd = _Tree(codes < 0, tuning.kept), noise_sd(rho)
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:
         if len(parents) == 0:
@@ -279,6 +304,27 @@ def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho)
         entry, occupied, counts[occupied], n_candidates=n_new + n_again,
         threshold=threshold * units.scale, sensitivity=units.scale, unit=units.step, rho=rho)
     return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
+
+
+def _with_far_cells(session, entry, leaves, shells, codes, units, size, rho, tuning):
+    """The leaves, and far cells of rows that are in none of them."""
+    # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
+    # it is in one far cell at most: the same claim as for a level of the tree.
+    codes = np.where(leaves.of_row >= 0, -1, codes)
+    threshold = _threshold(shells.n_cells, size, tuning) * noise_sd(rho)
+    cells, counts = _count_cells(session, entry, codes, units, shells.n_cells, 0, threshold, rho)
+    # Beside leaves the rest of a cell is their fringe, and its mean lies anywhere between them.
+    beside = shells.codes(leaves.centers)
+    at = beside >= 0
+    held = np.bincount(beside[at], leaves.counts[at], minlength=shells.n_cells)
+    lone = counts > tuning.lone * held[cells]
+    cells, counts = cells[lone], counts[lone]
+    index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
+    index[cells] = len(leaves.counts) + np.arange(len(cells))
+    centers, widths = shells.boxes(cells)
+    return _Leaves(np.concatenate([leaves.centers, np.rint(centers)]),
+                   np.concatenate([leaves.widths, widths]), np.append(leaves.counts, counts),
+                   np.where(leaves.of_row >= 0, leaves.of_row, index[codes]))
 
 
 def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):

@@ -10,7 +10,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius
 from ..._privacy._session import PlanEntry
 from ..shared.axes import plain_axes
-from ..shared.centering import center_and_count
+from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import build_coreset
@@ -147,22 +147,27 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     fraction = _initial_budget_fraction(size, X.shape[1], n_clusters, tuning)
     axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, fraction,
                  tuning)
-    coreset = build_coreset(
-        session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size, n_clusters,
-        fraction * _share(session, prefix + _CELLS, most=len(axes.spread) <= 3), tuning)
+    cells_rho, far_rho = _cell_shares(session, prefix + _CELLS, axes, size, n_clusters, fraction,
+                                      tuning)
+    coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
+                            n_clusters, cells_rho, tuning, far_rho=far_rho)
     start = _start(session, coreset, axes, n_clusters, tuning)
     final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
                   coreset=coreset, prefix=prefix, callback=callback, tuning=tuning)
     if status == "ok":
-        status = _status(size, coreset, tuning)
+        status = _status(size, coreset, final, tuning)
     return _result(final, rows, radius, domain, status)
 
 
-def _status(size, coreset, tuning):
+def _status(size, coreset, final, tuning):
     """In words, what the releases say about the use of the answer."""
     if size.signal < tuning.useless_signal:
         return "too few rows for this budget: the centres are mostly noise"
-    return "ok" if coreset.n_leaves else "no structure found: no cell stands out of the noise"
+    if not coreset.n_leaves:
+        return "no structure found: no cell stands out of the noise"
+    if final.noise_share > tuning.useless_noise:
+        return "mostly noise: the clusters are narrower than the noise of their centers"
+    return "ok"
 
 
 def _private_domain(session, prefix, X, units):
@@ -192,6 +197,21 @@ def _axes(session, entry, rows, radius, units, size, n_clusters, fraction, tunin
 def _share(session, entry, *, most):
     """What an entry is worth: its share, or the most that it may take from Lloyd's iterations."""
     return session.plan[entry].cap if most else session.plan[entry].rho
+
+
+def _cell_shares(session, entry, axes, size, n_clusters, fraction, tuning):
+    """What the cell tree may spend, and a last look at far rows that are in none of its cells.
+
+    Where the rows have long tails there may be small clusters far away, and they rule the cost.
+    Without measured axes coarse cells mix what is close by: then they pay only where every
+    cluster is large. The look takes its share from Lloyd's iterations.
+    """
+    few = len(axes.spread) <= 3
+    nominal = session.plan[entry].rho
+    rho = nominal * (tuning.flat_cells if few else 1.0) * fraction
+    large = size.n / n_clusters > tuning.dense_rows * noise_sd(rho / 4)
+    look = (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
+    return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
 
 
 def _start(session, coreset, axes, n_clusters, tuning):

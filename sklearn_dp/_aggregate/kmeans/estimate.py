@@ -22,6 +22,9 @@ class Estimate:
     spread_variance: np.ndarray = None
     error: float = math.nan
     moved: bool = False  # whether clusters were ever merged and split
+    unseen: np.ndarray = None  # where neither cells nor counts show a row
+    idle: bool = False  # whether two centers seem to share a cluster
+    noise_share: float = math.nan  # part of a typical cluster's spread that is its center's noise
 
     def __post_init__(self):
         k = len(self.centers)

@@ -10,9 +10,10 @@ from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..._privacy._session import PlanEntry
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
-from ..shared.weighted_kmeans import weighted_kmeans
 from .estimate import Estimate
-from .moves import merge_and_split, split_direction
+from .evidence import cluster_scales, likely_counts
+from .moves import cheapest_cost, merge_and_split, split_direction
+from .reduce import reduce_centers
 from .tuning import TUNING, Tuning
 
 __all__ = ["LloydResult", "lloyd", "lloyd_budget", "lloyd_entries"]
@@ -65,6 +66,7 @@ class LloydResult:
     counts: np.ndarray
     n_iterations: int
     error: float
+    noise_share: float = math.nan
 
 
 @dataclass
@@ -155,7 +157,8 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
             break
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
-    return LloydResult(estimate.centers, estimate.count, iteration, estimate.error)
+    return LloydResult(estimate.centers, estimate.count, iteration, estimate.error,
+                       estimate.noise_share)
 
 
 def _iterate(context, estimate, iteration, last):
@@ -165,7 +168,8 @@ def _iterate(context, estimate, iteration, last):
     estimate.centers = _inside(context.rows, estimate.centers)
     labels, squared = nearest(context.rows, estimate.centers)
     budget = context.left() if last else context.share * context.budget
-    radius, gain = _clip_radius(context, squared, tuning.distance_share * budget)
+    scales = cluster_scales(context, estimate.centers)
+    radius, gain = _clip_radius(context, labels, squared, scales, tuning.distance_share * budget)
     budget -= tuning.distance_share * budget
     errors = None
     if not last and context.asks_for_spread(iteration, len(estimate.centers)):
@@ -185,9 +189,10 @@ def _iterate(context, estimate, iteration, last):
     if errors is not None:
         n_moves = _move(context, estimate, *errors, displacement, _evidence(context, iteration))
     if len(estimate.centers) > context.n_clusters:
-        _reduce(context, estimate)
+        reduce_centers(context, estimate)
         return False
-    return n_moves == 0 and not drift
+    # Two centers that share a cluster are not the end, as long as the spread is still asked for.
+    return n_moves == 0 and not drift and not (estimate.idle and errors is not None)
 
 
 def _evidence(context, iteration):
@@ -204,12 +209,17 @@ def _inside(rows, centers):
     return np.rint(points * np.minimum(1.0, rows.ball / length)) - rows.origin
 
 
-def _clip_radius(context, squared, rho):
-    """Radius that most rows (few, where noise rules) are within, and the mean effect of it."""
+def _clip_radius(context, labels, squared, scales, rho):
+    """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
+
+    One relative radius for all, times the released scale of each.
+    """
     tuning = context.tuning
     n_bins = tuning.small_clip_bins if context.size.small else tuning.clip_bins
     edges = geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
-    counts = histogram(context.session, context.name(_DISTANCES), bins_of(squared, edges), n_bins,
+    # Elementwise: the bin of a row is a function of the row and of released values alone.
+    relative = squared * (1 / np.square(scales))[labels]
+    counts = histogram(context.session, context.name(_DISTANCES), bins_of(relative, edges), n_bins,
                        context.units, rho)
     sd, n = noise_sd(rho), context.size.n
     radius = None
@@ -218,7 +228,8 @@ def _clip_radius(context, squared, rho):
         radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd,
                                          (1 - context.inside) * n)
     radius = tuning.clip_default * context.radius if radius is None else radius
-    return radius, _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
+    gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
+    return radius * scales, gain
 
 
 def _gain(counts, edges, radius, d, least):
@@ -241,13 +252,13 @@ def _errors(context, labels, squared, radius, rho):
 
 def _residual_sums(context, centers, labels, squared, radius, rho):
     """Noisy sums of the clipped residuals, in steps."""
-    limits = np.full(len(centers), radius)
-    sums = clipped_sums(context.rows, centers, labels, squared, limits, context.units)
-    # A row is in one cluster with a residual of at most `radius`, hence a unit moves the stacked
-    # sums by at most that: radius 2**bits in steps of 2**-bits.
+    sums = clipped_sums(context.rows, centers, labels, squared, radius, context.units)
+    # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
+    # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).
+    claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     noisy = context.session.gaussian(context.name(_SUMS), sums, rho=rho,
-                                  sensitivity=math.nextafter(radius * 2.0**WEIGHT_BITS, math.inf),
-                                  unit=2.0**-WEIGHT_BITS * context.rows.unit)
+                                     sensitivity=np.broadcast_to(claim, sums.shape),
+                                     unit=2.0**-WEIGHT_BITS * context.rows.unit)
     return noisy / context.rows.unit
 
 
@@ -279,25 +290,46 @@ def _update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=
 
 def _drift(length, expected, n, radius, d):
     """Mean squared movement beyond the noise, in squared radii; and its standard deviation."""
-    total = n.sum() * radius**2
+    total = float(np.sum(n * np.square(radius)))
     drift = n @ (length - d * expected) / total
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total
 
 
 def _move(context, estimate, errors, errors_sd, displacement, evidence):
     """Merge and split clusters by their spread; returns the number of moves."""
-    tuning = context.tuning
+    tuning, d = context.tuning, context.rows.n_features
     n, sure = estimate.certain_counts(tuning.sure)
     estimate.error = float(np.maximum(errors, 0.0).sum())
     estimate.update_spread(np.maximum(errors / n - displacement, 0.0), errors_sd / n,
                            tuning.spread_memory)
+    noise_share = d * n * estimate.variance / np.maximum(errors, errors_sd)
+    estimate.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
+    estimate.unseen = ~likely_counts(context, estimate)[1]
     excess = estimate.spread - np.median(estimate.spread)
-    gain = np.where(sure, n * (excess - evidence * np.sqrt(estimate.spread_variance)), 0.0)
-    n_moves = merge_and_split(estimate, np.maximum(excess, 0.0), gain,
+    gain = np.where(sure, n * excess, 0.0), n * np.sqrt(estimate.spread_variance)
+    half = _half_a_cluster(estimate, n, d)
+    noisy = estimate.noise_share > tuning.noisy  # then the smallest merger says nothing
+
+    def needed(cost):
+        if noisy or cost >= half:
+            return evidence
+        return max(tuning.least_evidence, evidence * cost / half)
+
+    n_moves = merge_and_split(estimate, np.maximum(excess, 0.0), gain, needed,
                               _Directions(context, estimate.centers), tuning,
                               most=max(1, int(tuning.moves * context.n_clusters)))
     estimate.moved = estimate.moved or n_moves > 0
+    estimate.idle = not noisy and cheapest_cost(estimate, tuning) < tuning.shared_cluster * half
     return n_moves
+
+
+def _half_a_cluster(estimate, n, d):
+    """About what dividing a typical round cluster in two would save.
+
+    A pair that costs less to merge shares a cluster, so that another one is missed; then a wrong
+    split costs next to nothing.
+    """
+    return float(np.median(n * estimate.spread)) * min(1.0, 2.0 / d) / 2
 
 
 class _Directions:
@@ -318,26 +350,3 @@ class _Directions:
             return self._axes.lift(vector)
         guess = self._rng.random(self._centers.shape[1]) - 0.5
         return guess / np.linalg.norm(guess)
-
-
-def _reduce(context, estimate):
-    """From more centers to the number asked for: k-means of the centers, weighted by counts."""
-    floor = context.tuning.reduce_floor * float(np.mean(estimate.count_sd))
-    weight = np.maximum(estimate.count, floor)
-    flat = context.axes.flatten(estimate.centers)
-    groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
-    square = np.einsum("ij,ij->i", groups, groups) - 2 * flat @ groups.T
-    member = np.zeros((context.n_clusters, len(flat)))
-    member[np.argmin(square, axis=1), np.arange(len(flat))] = 1.0
-    share = member * weight
-    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    empty = ~member.any(axis=1)
-    estimate.centers = share @ estimate.centers
-    estimate.centers[empty] = context.axes.lift(groups[empty])
-    estimate.variance = np.square(share) @ estimate.variance
-    old = member @ estimate.old_count, member @ estimate.old_count_variance
-    estimate.count = member @ estimate.count
-    estimate.count_sd = np.sqrt(member @ estimate.count_sd**2)
-    estimate.old_count, estimate.old_count_variance = old[0], np.where(empty, np.inf, old[1])
-    estimate.spread, estimate.spread_variance = (np.zeros(context.n_clusters),
-                                           np.full(context.n_clusters, np.inf))

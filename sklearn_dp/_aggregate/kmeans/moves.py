@@ -4,10 +4,10 @@ import numpy as np
 
 from ..shared.weighted_kmeans import weighted_kmeans
 
-__all__ = ["merge_and_split"]
+__all__ = ["cheapest_cost", "merge_and_split", "split_direction"]
 
 
-def merge_and_split(estimate, excess, gain, direction, tuning, *, most):
+def merge_and_split(estimate, excess, gain, needed, direction, tuning, *, most):
     """Merge the cheapest pair to split the cluster that gains most, while it pays.
 
     Parameters
@@ -16,8 +16,10 @@ def merge_and_split(estimate, excess, gain, direction, tuning, *, most):
         Changed in place.
     excess : ndarray of shape (k,)
         Mean squared spread of each cluster beyond the typical one; positive where to split.
-    gain : ndarray of shape (k,)
-        Lower bounds of the gain of splitting; entries that are not positive do not qualify.
+    gain : tuple of two ndarrays of shape (k,)
+        What splitting each cluster gains, and the standard deviation of that.
+    needed : callable
+        Cost of the cheapest merger to the number of standard deviations that a gain must exceed.
     direction : callable
         Index of a cluster to a unit vector to split it along.
     tuning : Tuning
@@ -28,14 +30,15 @@ def merge_and_split(estimate, excess, gain, direction, tuning, *, most):
     -------
     n_moves : int
     """
-    done = 0
-    frozen = np.zeros(len(gain), dtype=bool)
+    mean, sd = gain
+    done, frozen = 0, np.zeros(len(mean), dtype=bool)
     while done < most:
-        j = int(np.argmax(np.where(frozen, -np.inf, gain)))
-        if frozen[j] or gain[j] <= 0:
+        sure = mean - needed(_cheapest_pair(estimate, frozen, tuning)[1]) * sd
+        j = int(np.argmax(np.where(frozen, -np.inf, sure)))
+        if frozen[j] or sure[j] <= 0:
             break
-        pair, cost = _cheapest_pair(estimate, frozen | (np.arange(len(gain)) == j), tuning)
-        if cost > tuning.merge_gain * gain[j]:
+        pair, cost = _cheapest_pair(estimate, frozen | (np.arange(len(mean)) == j), tuning)
+        if cost > tuning.merge_gain * (mean[j] - needed(cost) * sd[j]):
             break
         offset = np.sqrt(excess[j]) * direction(j)
         _merge(estimate, *pair)
@@ -45,11 +48,18 @@ def merge_and_split(estimate, excess, gain, direction, tuning, *, most):
     return done
 
 
+def cheapest_cost(estimate, tuning):
+    """By how much the cheapest merger of a pair raises the cost."""
+    return _cheapest_pair(estimate, np.zeros(len(estimate.centers), dtype=bool), tuning)[1]
+
+
 def _cheapest_pair(estimate, excluded, tuning):
     """The pair whose merger raises the cost least, with a lower confidence bound of counts."""
     count, sd = estimate.count, estimate.count_sd
     n = np.where(count < tuning.merge_sure * sd, count - sd, count)
     n = np.maximum(n, tuning.merge_floor * sd)
+    if estimate.unseen is not None:  # no count and no cell: next to nothing, however far away
+        n = np.where(estimate.unseen, np.minimum(n, tuning.unseen_floor * sd), n)
     square = np.einsum("ij,ij->i", estimate.centers, estimate.centers)
     distance = square[:, None] + square - 2 * estimate.centers @ estimate.centers.T
     cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
@@ -75,6 +85,8 @@ def _split(estimate, j, free, offset):
     estimate.centers[free] = estimate.centers[j] - offset
     estimate.centers[j] = estimate.centers[j] + offset
     estimate.count[[j, free]] = estimate.count[j] / 2
+    if estimate.unseen is not None:
+        estimate.unseen[free] = False
     estimate.variance[[j, free]] = offset @ offset / len(offset)
     estimate.forget([j, free])
 

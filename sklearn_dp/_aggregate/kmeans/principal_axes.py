@@ -36,12 +36,14 @@ def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho, tu
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
+    rest = 0.0
     if rows.n_features > 10:
         q = _n_axes(values, noise, n_clusters, tuning)
+        rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
     return Axes(np.rint(vectors * 2.0**BASIS_BITS), spread,
-                np.minimum(limit, tuning.box_reach * spread), float(limit))
+                np.minimum(limit, tuning.box_reach * spread), float(limit), rest)
 
 
 def _n_axes(values, noise, n_clusters, tuning):

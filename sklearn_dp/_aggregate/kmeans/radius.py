@@ -1,6 +1,7 @@
 """How far the data reach, and how many rows there are: the second release of the engine."""
 
 import math
+from dataclasses import replace
 
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
@@ -34,6 +35,7 @@ def mean_radius(session, entry, rows, units, count, count_variance, mu, rho, tun
     sd = noise_sd(rho)
     counts = histogram(session, entry, bins_of(rows.squares, edges), n_bins, units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
+    size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
     if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
     target = _outside(rows.n_features, size, tuning) * size.n
@@ -41,6 +43,13 @@ def mean_radius(session, entry, rows, units, count, count_variance, mu, rho, tun
     # are passed before the first one that holds data, and none of them is to stop the search.
     radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
     return radius or rows.ball / 2, size
+
+
+def _tail(counts, edges, sd, n, tuning):
+    """How far out the last rows are, in median distances; 1 where the noise hides it."""
+    far, half = (quantile_from_histogram(counts, edges, sd, part * n)
+                 for part in (tuning.tail_part, 0.5))
+    return far / half if far and half else 1.0
 
 
 def _outside(n_features, size, tuning):

@@ -28,7 +28,9 @@ class Tuning:
     wide_moment_share: float = 0.10  # the same above 10 features, where it chooses a subspace
     wide_moment_cap: float = 0.15
     cells_share: float = 0.20  # for the counts of the cell tree ...
-    cells_cap: float = 0.30  # ... and what it takes where there are at most 3 axes
+    cells_cap: float = 0.34  # ... the most, with a look at far cells
+    flat_cells: float = 1.5  # factor of the share where there are at most 3 axes
+    far_cells: float = 0.15  # part of the cells' share, in addition, for a look at far cells
     means_share: float = 0.10  # for the means of the leaves
     # Where the noise of Lloyd's iterations rules the loss, the releases before them get less.
     lean_noise: float = 0.05  # noise of an iteration, in radii, from which they do
@@ -36,6 +38,7 @@ class Tuning:
 
     # -- where coarser choices pay --------------------------------------------------------------
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
+    useless_noise: float = 0.25  # part of a typical cluster's spread that may be noise
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
@@ -45,6 +48,9 @@ class Tuning:
     outside: float = 0.01  # part of the rows that the radius leaves out
     flat_outside: float = 0.0002  # the same up to 3 features
     small_outside: float = 0.2  # the same in small data
+
+    tail_part: float = 0.002  # part of the rows that is beyond the tail
+    long_tail: float = 3.0  # tail, in median distances, from which far cells are looked at
 
     # -- principal axes -------------------------------------------------------------------------
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
@@ -67,6 +73,11 @@ class Tuning:
     early_threshold: float = 0.6  # factor in the first of several levels: later ones look again
     kept: float = 2.5  # sd of its mean below which a leaf that was measured again is dropped
     split_cells: float = 2.0  # thresholds above which a cell is divided further
+    far_depth: float = 0.6  # part of the first depth that far cells have, up to 3 axes
+    nearest_shell: float = 3.0  # first shell of far cells, in standard deviations of an axis
+    shell_ratio: float = 1.5  # each shell begins this times farther out than the last
+    beyond_shell: int = 1  # from this shell on, rows are in no cell of the tree
+    lone: float = 0.5  # part of what leaves in it hold that a far cell must have besides
     leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
     guesses: int = 20  # public guesses of where rows may be, for each cluster
     least_guesses: int = 200
@@ -96,6 +107,9 @@ class Tuning:
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
+    scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster
+    scale_dead: float = 1.4  # widths of clusters this factor apart count as equal
+    most_scale: float = 8.0  # largest ratio of a cluster's width to the common one
     count_memory: float = 0.1  # part of a count that may have changed since the last iteration
     spread_memory: float = 0.2  # the same of a spread
     sure: float = 2.0  # sd above which a count is sure
@@ -110,9 +124,15 @@ class Tuning:
     first_evidence: float = 3.0  # sd by which a split must gain in the first iteration
     small_evidence: float = 2.5  # the same in small data, later
     evidence: float = 2.0  # the same otherwise, later
+    least_evidence: float = 0.5  # the same, where two centers seem to share a cluster
+    shared_cluster: float = 0.6  # cost of a merger, in halves of a cluster, below which they do
+    noisy: float = 0.2  # noise share above which the cheapest merger says nothing
     merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
     merge_sure: float = 4.0  # sd above which a count needs no lower bound
     merge_floor: float = 0.03  # least weight of a cluster in a merger, in sd
+    unseen_floor: float = 0.0003  # the same, where neither cells nor counts show a row
+    reduce_unseen: float = 0.003  # factor of the least weight there, when centers are reduced
+    reduce_sure: float = 4.0  # sd above which a count is not averaged with the cells'
     moves: float = 0.25  # moves in one iteration, for each cluster
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
 

@@ -26,19 +26,25 @@ class Axes:
     half_widths : ndarray of shape (q,)
         Of the box that is searched.
     limit : float
-        Rows are clipped to this norm before they are projected.
+        Rows are clipped to this norm where there is no basis.
+    rest : float, default=0.0
+        Released mean squared length off these axes.
     """
 
     basis: np.ndarray | None
     spread: np.ndarray
     half_widths: np.ndarray
     limit: float
+    rest: float = 0.0
 
     def project(self, rows, squares):
-        """Integer rows, clipped by their squared norms, to integer coordinates on the axes."""
-        rows = clip_integer_rows(rows, self.limit, squares)
+        """Integer rows to integer coordinates on the axes.
+
+        Far rows stay far where there is a basis: a clip would pull a small cluster far out
+        towards the others.
+        """
         if self.basis is None:
-            return rows
+            return clip_integer_rows(rows, self.limit, squares)
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
         return np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
 

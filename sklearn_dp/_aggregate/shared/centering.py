@@ -29,10 +29,13 @@ class Size:
         Released number of units, positive.
     mu : float
         GDP parameter of the whole fit.
+    tail : float, default=1.0
+        Distance that few units are beyond, over the median distance; 1 where it is not known.
     """
 
     n: float
     mu: float
+    tail: float = 1.0
 
     @property
     def signal(self):

@@ -203,13 +203,19 @@ def clipped_sums(rows, centers, labels, squared, limits, units):
 
 
 def square_sums(labels, squared, cap, n_labels, units):
-    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1."""
+    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1.
+
+    `cap` is a number, or one for each label.
+    """
+    cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
+    scale = _ERROR_STEPS / cap * (1 - 2.0**-50)
     sums = np.zeros(n_labels, dtype=sum_type(len(labels), 26))
     for start in range(0, len(labels), _MOST_ROWS):
         part = slice(start, start + _MOST_ROWS)
-        steps = np.minimum(squared[part], cap) * (_ERROR_STEPS / cap * (1 - 2.0**-50))
+        label = labels[part]
+        steps = np.minimum(squared[part], cap[label]) * scale[label]
         if units.weights is not None:
             steps *= units.weights[part] * units.step
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
-        sums += np.bincount(labels[part], np.floor(steps), minlength=n_labels).astype(np.int64)
+        sums += np.bincount(label, np.floor(steps), minlength=n_labels).astype(np.int64)
     return sums, _ERROR_STEPS

@@ -197,10 +197,10 @@ def _raw_threshold(monkeypatch):
     """A cell counts when it holds a share of the true number of rows."""
     build = _engine.build_coreset
 
-    def mutant(session, cells, means, rows, units, *rest):
+    def mutant(session, cells, means, rows, units, *rest, **options):
         monkeypatch.setattr(_coreset, "_threshold",
                             lambda n_cells, size, tuning: 1.0 * units.n_rows)
-        return build(session, cells, means, rows, units, *rest)
+        return build(session, cells, means, rows, units, *rest, **options)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
 
@@ -209,9 +209,9 @@ def _raw_depth(monkeypatch):
     """The depth of the tree follows the true number of rows."""
     build = _engine.build_coreset
 
-    def mutant(session, cells, means, rows, units, *rest):
+    def mutant(session, cells, means, rows, units, *rest, **options):
         monkeypatch.setattr(_coreset, "_depths", lambda *_: [1 + units.n_rows % 2])
-        return build(session, cells, means, rows, units, *rest)
+        return build(session, cells, means, rows, units, *rest, **options)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
 
@@ -264,7 +264,7 @@ def _uncapped_errors(monkeypatch):
 
     def mutant(labels, squared, cap, n_labels, units):
         _, scale = errors(labels, squared, cap, n_labels, units)
-        steps = np.bincount(labels, np.floor(squared / cap * scale), minlength=n_labels)
+        steps = np.bincount(labels, np.floor(squared / cap[labels] * scale), minlength=n_labels)
         return steps.astype(np.int64), scale
 
     monkeypatch.setattr(_lloyd, "square_sums", mutant)
@@ -285,8 +285,8 @@ def _raw_radius(monkeypatch):
     """The clip radius follows the true number of rows, if only by a hair."""
     radius = _lloyd._clip_radius
 
-    def mutant(context, squared, rho):
-        found, gain = radius(context, squared, rho)
+    def mutant(context, labels, squared, scales, rho):
+        found, gain = radius(context, labels, squared, scales, rho)
         return found * (1 + 1e-9 * context.rows.n_rows), gain
 
     monkeypatch.setattr(_lloyd, "_clip_radius", mutant)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_dp._aggregate.kmeans.estimate import Estimate
-from sklearn_dp._aggregate.kmeans.moves import merge_and_split, split_direction
+from sklearn_dp._aggregate.kmeans.moves import cheapest_cost, merge_and_split, split_direction
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 
@@ -16,8 +16,8 @@ def estimate_of(centers, counts):
 def test_a_split_cluster_gets_the_slot_of_a_merged_one():
     estimate = estimate_of([[0, 0], [10, 0], [10.1, 0], [0, 10]], [1000, 500, 500, 1000])
     excess = np.array([4.0, 0, 0, 0])
-    moves = merge_and_split(estimate, excess, np.array([4000.0, 0, 0, 0]),
-                            lambda j: np.array([0.0, 1.0]), TUNING, most=1)
+    moves = merge_and_split(estimate, excess, (np.array([4000.0, 0, 0, 0]), np.zeros(4)),
+                            lambda cost: 1.0, lambda j: np.array([0.0, 1.0]), TUNING, most=1)
     assert moves == 1
     assert {tuple(np.round(c, 2)) for c in estimate.centers} == {
         (0, 2), (0, -2), (10.05, 0), (0, 10)}
@@ -28,8 +28,8 @@ def test_nothing_moves_where_it_does_not_pay():
     estimate = estimate_of([[0, 0], [10, 0], [0, 10]], [1000, 1000, 1000])
     before = estimate.centers.copy()
     for gain in (np.zeros(3), np.array([100.0, 0, 0])):  # no gain; less than the merger costs
-        assert merge_and_split(estimate, np.ones(3), gain, lambda j: np.array([1.0, 0]),
-                               TUNING, most=1) == 0
+        assert merge_and_split(estimate, np.ones(3), (gain, np.zeros(3)), lambda cost: 1.0,
+                               lambda j: np.array([1.0, 0]), TUNING, most=1) == 0
     assert np.array_equal(estimate.centers, before)
 
 
@@ -40,3 +40,30 @@ def test_directions_come_from_the_points_of_the_cluster():
     assert abs(direction[0]) > 0.99
     assert split_direction(points[:1], np.ones(1), rng) is None
     assert split_direction(np.ones((4, 2)), np.ones(4), rng) is None
+
+
+def test_evidence_is_asked_for_in_proportion_to_the_cheapest_merger():
+    """A gain of 100 with an sd of 60: enough where one sd is asked for, too little where two."""
+    for wanted, moves in ((1.0, 1), (2.0, 0)):
+        estimate = estimate_of([[0, 0], [10, 0], [10.001, 0], [0, 10]], [1000, 500, 500, 1000])
+        costs = []
+
+        def needed(cost, costs=costs, wanted=wanted):
+            costs.append(cost)
+            return wanted
+
+        gain = np.array([100.0, 0, 0, 0]), np.full(4, 60.0)
+        assert merge_and_split(estimate, np.array([4.0, 0, 0, 0]), gain, needed,
+                               lambda j: np.array([0.0, 1.0]), TUNING, most=1) == moves
+        assert np.allclose(costs, 250 * 0.001**2)  # 500 * 500 / 1000 times the squared distance
+
+
+def test_a_center_without_rows_is_merged_at_next_to_no_cost():
+    """A far center whose count is noise weighs 0.03 sd; 0.0003 sd where no cell shows a row."""
+    costs = []
+    for unseen in (False, True):
+        estimate = estimate_of([[0, 0], [0, 0.1], [100, 0]], [1000, 1000, 1])
+        estimate.unseen = np.array([False, False, unseen])
+        costs.append(cheapest_cost(estimate, TUNING))
+    assert np.isclose(costs[0], 500 * 0.1**2)
+    assert np.isclose(costs[1], min(500 * 0.1**2, 0.0015 * 100**2), rtol=1e-3)

@@ -1,0 +1,70 @@
+"""Widths of clusters and likely counts, from a made-up coreset."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from sklearn_dp._aggregate.kmeans.coreset import Coreset
+from sklearn_dp._aggregate.kmeans.estimate import Estimate
+from sklearn_dp._aggregate.kmeans.evidence import cluster_scales, likely_counts
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.axes import plain_axes
+
+CENTERS = np.array([[0.0, 0.0], [1000.0, 0.0]])
+
+
+def context(points, weights, noise=1.0, small=False):
+    core = Coreset(np.array(points, dtype=float), np.array(weights, dtype=float), len(points),
+                   np.zeros(len(points)), noise)
+    return SimpleNamespace(coreset=core, axes=plain_axes(2, 1e4), tuning=TUNING,
+                           size=SimpleNamespace(small=small))
+
+
+def around(center, distance, weight):
+    return [[center + distance, 0], [center - distance, 0]], [weight, weight]
+
+
+def test_clusters_of_one_width_share_a_radius():
+    points, weights = around(0, 10, 500)
+    more, heavier = around(1000, 12, 500)
+    assert (cluster_scales(context(points + more, weights + heavier), CENTERS) == 1.0).all()
+
+
+def test_a_wide_light_cluster_gets_a_wider_radius():
+    """Squared width 100 and 10000, weights 2000 and 200: typical 1000, so 10000 over 1000 or so."""
+    points, weights = around(0, 10, 1000)
+    more, lighter = around(1000, 100, 100)
+    narrow, wide = cluster_scales(context(points + more, weights + lighter), CENTERS)
+    typical = (2000 * 100 + 200 * 10000) / 2200
+    expected = np.sqrt((200 * 10000 + 4 * typical) / (204 * typical)) / TUNING.scale_dead
+    assert np.isclose(wide, expected) and 1 / 3 < narrow < 1
+
+
+def test_noise_of_the_coreset_makes_no_width():
+    points, weights = around(0, 10, 1000)
+    more, lighter = around(1000, 100, 1)
+    scales = cluster_scales(context(points + more, weights + lighter, noise=1000.0), CENTERS)
+    assert (scales == 1.0).all()
+
+
+def test_without_leaves_all_widths_are_equal():
+    empty = context(np.zeros((0, 2)), [])
+    assert (cluster_scales(empty, CENTERS) == 1.0).all()
+
+
+def test_unsure_counts_are_averaged_with_the_leaves():
+    estimate = Estimate.start(CENTERS)
+    estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
+    counts, seen = likely_counts(context([[0, 0], [1000, 5]], [900, 40], noise=10.0), estimate)
+    assert counts[0] == 1000  # sure: a hundred standard deviations
+    assert np.isclose(counts[1], 25)  # the mean of 10 and 40, which have the same noise
+    assert seen.all()
+
+
+def test_what_neither_cells_nor_counts_show_is_unseen():
+    estimate = Estimate.start(CENTERS)
+    estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
+    _, seen = likely_counts(context([[0, 0]], [900], noise=10.0), estimate)
+    assert seen.tolist() == [True, False]
+    _, seen = likely_counts(context([[0, 0]], [900], noise=10.0, small=True), estimate)
+    assert seen.all()
