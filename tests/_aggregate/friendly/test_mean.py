@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly import mean as fm
+from sklearn_dp._aggregate.friendly import mean_routes
+from sklearn_dp._aggregate.friendly.mean_routes import Here
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
@@ -112,9 +114,11 @@ def test_too_few_points_have_a_public_answer(n, options):
 def test_many_points_are_sampled(monkeypatch, locate):
     """Beyond a few thousand points those that are compared are a random sample."""
     asked = []
-    monkeypatch.setattr(fm, "_most_pairs", lambda d: 400 if not asked else 100)
-    count = fm.friend_counts
-    monkeypatch.setattr(fm, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1])
+    count, most = mean_routes.friend_counts, lambda d: 400 if not asked else 100
+    monkeypatch.setattr(mean_routes, "most_pairs", most)
+    monkeypatch.setattr(fm, "most_pairs", most)
+    monkeypatch.setattr(mean_routes, "friend_counts",
+                        lambda X, r: (asked.append(len(X)), count(X, r))[1])
     X = np.random.default_rng(0).normal(size=(6000, 2)) + 1e3
     found = fit(X, PrivacyBudget(rho=4.0, delta=1e-6), locate=locate)
     assert found.status == "ok" and np.linalg.norm(found.mean - 1e3) < 0.1
@@ -123,35 +127,6 @@ def test_many_points_are_sampled(monkeypatch, locate):
 
 
 # -- the choice -------------------------------------------------------------------------------
-
-
-def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):
-    return fm._Facts(size, d, 10.0, rho, delta, reach)
-
-
-def test_routes_are_chosen_by_predicted_error():
-    assert fm._choose(facts(800, reach=1e3), "auto").name == "bounds"
-    best = fm._choose(facts(800), "auto")
-    for name in fm.LOCATORS:
-        only = fm._choose(facts(800), name)
-        assert only.name == name and best.error <= only.error < math.inf
-    # What each needs at epsilon about 1: the zCDP filter thousands, the basic one hundreds.
-    low = {"rho": 0.024, "delta": 2e-7}
-    assert fm._choose(facts(1000, **low), "zcdp").error == math.inf
-    assert fm._choose(facts(1000, **low), "basic").error < math.inf
-    assert fm._choose(facts(300, **low), "cells").error < math.inf
-
-
-@settings(max_examples=25)
-@given(st.floats(2, 1e7), st.integers(1, 3000), st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
-def test_routes_stay_within_their_caps(size, d, rho, delta):
-    """Whatever is released, location and approach cannot overdraw."""
-    known = fm._Facts(size, d, 1.0, 0.98 * rho, delta, None)
-    for name in fm.LOCATORS:
-        route = fm._choose(known, name)
-        assert route.fixed + route.first * route.share <= 0.8 * rho
-        assert (route.steps - route.first) * route.share <= 0.5 * rho
-        assert route.fixed + route.steps * route.share < 0.9 * rho
 
 
 @pytest.mark.parametrize("budget", [BUDGET, PrivacyBudget(epsilon=1.0, delta=1e-6)])
@@ -182,23 +157,13 @@ def test_points_of_units_depend_on_their_rows_only(seed):
         assert np.allclose(point, alone.mean(axis=0))
 
 
-def test_cells_are_functions_of_the_point():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(50, 7)) * 5, np.full((2, 7), 1e140)])
-    shift = rng.uniform(size=7)
-    codes, counts = fm._cells(X, shift, 1.0)
-    assert counts.sum() == len(X) and len(set(codes.tolist())) == len(codes)
-    alone = [fm._cells(X[i:i + 1], shift, 1.0)[0][0] for i in range(len(X))]
-    assert sorted(set(alone)) == sorted(codes.tolist())
-
-
 def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) * 3 + 1e8
-    here = fm._Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
+    here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
     grid = Grid.for_radius(12.0)
     total, inside = fm._ball_sum(X, here, grid, 4.0)
-    monkeypatch.setattr(fm, "_CHUNK_ENTRIES", 21)
+    monkeypatch.setattr(fm, "CHUNK_ENTRIES", 21)
     again, count = fm._ball_sum(X[rng.permutation(200)], here, grid, 4.0)
     assert np.array_equal(total, again) and inside == count
     assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
@@ -273,8 +238,8 @@ MUTANTS = {
         s, points, here, facts, rho * (1 - 1e-6 * len(points)))),
     "private clip": ("_clip_radius", lambda run: lambda s, points, here, facts: float(
         np.linalg.norm(points - here.center, axis=1).mean())),
-    "private centre": ("_refine", lambda run: lambda s, points, here, facts: run(
-        s, points, fm._Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts)),
+    "private center": ("_refine", lambda run: lambda s, points, here, facts: run(
+        s, points, Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts)),
     "stop on true counts": ("_approach", lambda run: lambda s, points, here, facts, rho: (
         here if len(points) % 2 else run(s, points, here, facts, rho))),
 }
