@@ -329,7 +329,7 @@ class Silencer(Loud):
         old, sys.stdout = sys.stdout, io.StringIO()
         time.sleep(0.01)
         print(SECRET)
-        if X[0, 0] > 0:
+        if self.random_state == 0:
             sys.stdout = old
         return super().fit(X)
 
@@ -341,6 +341,16 @@ def test_a_stream_that_a_fit_replaces_by_hand_comes_back(monkeypatch):
             fit_blocks(Silencer(), X, BLOCKS, range(4), centers, (1, 2))
             assert sys.stdout is before
         assert heard == []
+
+
+def test_a_stream_put_there_by_hand_is_no_way_out():
+    """By another thread, say, after the fit has begun."""
+    before, out = sys.stdout, io.StringIO()
+    with silence.silent():
+        sys.stdout = out
+        silence.attempt_silently(print, SECRET)
+        silence.attempt_silently(setattr, sys, "stdout", out)  # and never put back
+    assert out.getvalue() == "" and sys.stdout is before
 
 
 # -- what is the user's own passes -----------------------------------------------------------------
