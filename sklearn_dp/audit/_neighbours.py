@@ -52,7 +52,7 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
     rng : int or Generator, optional
     kinds : sequence of str, default=KINDS
         Added unit: ``"random"`` (near the others), ``"duplicate"`` (of an existing row), ``"far"``
-        (1e6 times the scale of the data), ``"farthest"`` (1.7e308, of mixed signs), ``"zero"``,
+        (1e6 times the scale of the data), ``"farthest"`` (1.7e308, of random signs), ``"zero"``,
         ``"tiny"`` (subnormal numbers), ``"released"`` (equal to one of `points`), ``"first"`` and
         ``"last"`` (at that end, where the others are anywhere). Removed unit: ``"remove"``,
         ``"remove_first"``, ``"remove_last"``.
@@ -132,8 +132,6 @@ def _row(kind, X, rng, points):
     if kind == "released" and points is not None and len(points):
         return np.asarray(points[rng.integers(len(points))], dtype=np.float64)
     signs = np.where(direction > 0, 1.0, -1.0)
-    # The halves of a row: a sum of its entries is infinite before it is no number.
-    mixed = np.where(np.arange(d) < (d + 1) // 2, _FARTHEST, -_FARTHEST) * rng.choice([-1, 1])
-    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": mixed,
+    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": _FARTHEST * signs,
              "zero": np.zeros(d), "tiny": 5e-324 * signs}
     return fixed.get(kind, near + scale * 10.0 ** rng.integers(-3, 1) * direction)

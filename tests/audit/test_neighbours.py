@@ -65,3 +65,12 @@ def test_unrelated_data_share_no_unit():
     others = list(unrelated(np.ones((4, 2)), np.random.default_rng(0), groups=np.arange(4)))
     assert others and all((other.units == -1).all() for other in others)
     assert all(len(other.units) == len(np.unique(other.groups)) for other in others)
+
+
+def test_the_farthest_rows_overflow_whatever_is_done_to_them():
+    pairs = neighbouring_pairs(np.zeros((3, 4)), 0, kinds=["farthest"], repeats=20)
+    rows = np.array([pair.X[pair.units < 0][0] for pair in pairs])
+    assert (np.abs(rows) == 1.7e308).all()
+    assert (np.sign(rows).min(axis=1) < np.sign(rows).max(axis=1)).sum() > 10, "of mixed signs"
+    far = np.full((3, 4), 1.7e308)
+    assert all(np.isfinite(pair.X).all() for pair in neighbouring_pairs(far, 0, repeats=5))
