@@ -269,8 +269,9 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     def _near_enough(self, X):
         """Rows so near that scikit-learn's squares of whitened lengths are finite, as doubles."""
+        X = self._validate_predict(X).astype(np.float64)
         steepest = max(1.0, float(np.abs(self.precisions_cholesky_).max()))
-        return saturated(self._validate_predict(X).astype(np.float64), _FARTHEST / steepest)
+        return saturated(X, _FARTHEST / steepest)
 
     @row_guard
     def predict(self, X):
