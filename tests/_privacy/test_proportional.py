@@ -27,7 +27,7 @@ def gaussian_divergence(order, mean, variance, other_mean, other_variance):
 @pytest.mark.parametrize("distance", [0.01, 0.1])
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_divergence_is_that_of_the_gaussians(order, distance, d):
-    """Section 3.10: d^2 entries, d of which also move, at the worst of four ends."""
+    """friendly_core:18: d^2 entries, d of which also move, at the worst of four ends."""
     eta = 0.2
     ends = []
     for w in (1 + distance, 1 / (1 + distance)):
@@ -53,7 +53,7 @@ def test_the_end_values_dominate():
 
 
 def test_leading_order():
-    """a g^2 (d^2 / 4 + d / (8 eta^2)), of section 3.10."""
+    """a g^2 (d^2 / 4 + d / (8 eta^2))."""
     for d, eta, order in ((3, 0.1, 2.0), (10, 0.03, 5.0)):
         g = 1e-4
         expected = order * g**2 * (d**2 / 4 + d / (8 * eta**2))
@@ -91,7 +91,8 @@ def losses(eta, w, d, n, rng):
 
 @pytest.mark.parametrize("rho", [0.01, 0.3])
 def test_losses_are_those_of_zcdp(rho):
-    """Item 18: simulated E[(1 - exp(epsilon - loss))+] is at most delta at (epsilon, delta).
+    """friendly_core:18: simulated E[(1 - exp(epsilon - loss))+] is at most delta at (epsilon,
+    delta).
 
     200 000 draws of something in [0, 1] with a mean of at most 1e-3: above 1.45e-3 with a
     probability below 1e-8. With half of the noise it is above 2e-3.
@@ -111,7 +112,8 @@ def test_losses_are_those_of_zcdp(rho):
 
 
 def test_lemma_f4_asks_for_far_more_noise():
-    """Item 18: at the lemma's distance the loss at 99.9 % is about .04 where .9 was asked."""
+    """friendly_core:18: at the lemma's distance the loss at 99.9 % is about .04 where .9 was asked.
+    """
     d, eta, epsilon, delta = 3, 0.05, 0.9, 1e-3
     log = math.log(2 / delta)
     distance = min(math.sqrt(epsilon / (2 * d * (d + 1 / eta**2))),

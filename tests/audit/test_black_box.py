@@ -97,7 +97,9 @@ EPSILON, DELTA, TUPLES = 2.0, 0.01, 320
 
 
 def answers_of_tuples(edge, seed):
-    """B15: a tuple as far in as far balls allow, or as far out, among tuples at one place."""
+    """easy_instances:B15: a tuple as far in as far balls allow, or as far out, among tuples at one
+    place.
+    """
     center = np.array([[0.5, 0.0], [-0.5, 0.0]])
     tuples = np.repeat(center[None], TUPLES, axis=0)
     tuples[0] = center * edge
@@ -147,7 +149,7 @@ def test_the_harness_knows_a_gaussian():
 
 
 def answers_of_means(runs, start=0):
-    """Item 20(b): a point at the diameter from 400 equal ones, or these alone: their mean."""
+    """friendly_core:20: a point at the diameter from 400 equal ones, or these alone: their mean."""
     equal = np.zeros((400, 1))
     return [[FriendlyMean(epsilon=1.0, delta=DELTA, diameter=1.0, random_state=seed)
              .fit(rows).mean_[0] > 0.5 / 400 for seed in range(first, first + runs)]
@@ -182,7 +184,7 @@ def both_ways(with_record, without):
 
 
 def answers_of_cores(runs, start=0):
-    """L8: an inner fit that answers otherwise when a marked record is in its block.
+    """friendly_core:20: an inner fit that answers otherwise when a marked record is in its block.
 
     Half of the tuples are at one place and half at another, so that their radius is what separates
     these two; the marked record turns one of the first into one of the second.
@@ -225,7 +227,7 @@ def answers_of_mixtures(runs, start=0):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_released_mean_tells_no_more_than_is_claimed():
-    """A12 of the mixtures: 4000 fits. False alarms: 1e-6 for mu, which is 1.53, and epsilon."""
+    """separated_gaussians:A12: 4000 fits. False alarms: 1e-6 for mu, which is 1.53, and epsilon."""
     mu = math.sqrt(2 * DPGaussianMixture(1, epsilon=8.0).privacy_plan(1).rho)
     seen = answers_of_mixtures(RUNS)
     assert 0 < mu_seen(*seen) <= mu and epsilon_seen(*seen, 1e-6) <= 8.0

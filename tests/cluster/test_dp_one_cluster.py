@@ -178,7 +178,7 @@ def test_a_sample_is_as_good_as_all_points():
 
 
 def test_one_of_two_minorities():
-    """Spec item 26, with less budget: the mean of the data is in neither."""
+    """one_cluster:26, with less budget: the mean of the data is in neither."""
     for seed in range(5):
         X, centers, radius = planted(5000, 2000, places=2, seed=seed)
         model, miss, _ = found(X, centers, radius, n_points=0.15, random_state=seed)
@@ -189,7 +189,7 @@ def test_one_of_two_minorities():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_minorities_are_found_in_nine_runs_of_ten(epsilon):
-    """Spec item 26: two clusters of 20 % each, t = 0.15 n; 40 runs."""
+    """one_cluster:26: two clusters of 20 % each, t = 0.15 n; 40 runs."""
     good = 0
     for seed in range(40):
         X, centers, radius = planted(5000, 2000, places=2, seed=100 + seed)
@@ -224,11 +224,11 @@ def test_a_huge_budget_finds_all_of_it():
     model, _, ratio = found(X, centers, radius, n_points=600, epsilon=1e6, random_state=0)
     assert model.predict(X).sum() >= 599
     distances = np.sort(np.linalg.norm(X - model.center_, axis=1))
-    assert model.radius_ <= 1.05 * distances[599]  # spec item 25 asks for 1.3
+    assert model.radius_ <= 1.05 * distances[599]  # at most 1.3 is asked for
 
 
 def test_ten_features():
-    """Spec item 24: at epsilon = 2 a median ratio of at most 1.6."""
+    """one_cluster:24: at epsilon = 2 a median ratio of at most 1.6."""
     ratios = []
     for seed in range(5):
         X, centers, radius = planted(5000, 2000, d=10, seed=seed)
@@ -313,7 +313,7 @@ def test_every_plan_keeps_to_its_target(radius, center):
 
 
 def test_points_that_are_all_far_apart_are_no_error():
-    """Spec item 15: the ball is as large as it must be, and is not called a success."""
+    """one_cluster:15: the ball is as large as it must be, and is not called a success."""
     X = np.array(np.meshgrid(*[np.linspace(0, 1, 6)] * 2)).reshape(2, -1).T
     for seed in range(5):
         model = DPOneCluster(n_points=500, epsilon=4.0, bounds=(0.0, 1.0), random_state=seed).fit(X)
@@ -582,7 +582,7 @@ ZEROS = {"epsilon": 1e5, "n_points": 30, "bounds": 1.0, "center_method": "paper"
 
 
 def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
-    """Spec item 11: an adversarial projection, and a mutant that trusts it."""
+    """one_cluster:11: an adversarial projection, and a mutant that trusts it."""
     monkeypatch.setattr(_good_center, "_signs", lambda session, d, k: np.zeros((k, d)))
     X = far_in_the_box()
     pair = [Neighbour("far", X[:-1], None, np.arange(len(X) - 1))]

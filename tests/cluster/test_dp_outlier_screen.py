@@ -43,7 +43,7 @@ def test_transformed_rows_lie_in_the_unit_ball_and_come_back():
 
 
 def test_a_screen_makes_the_next_step_more_accurate():
-    """Spec item 30, 32 pairs: means found with and without the paid bounds, at equal budgets.
+    """one_cluster:30, 32 pairs: means found with and without the paid bounds, at equal budgets.
 
     Were one as good as the other, all pairs would agree with probability 2^-32.
     """

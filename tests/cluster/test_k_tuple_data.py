@@ -85,7 +85,7 @@ def test_clusters_a_hundred_times_smaller_than_others(seed):
     assert adjusted_rand_score(labels, fitted.labels_) > 0.99
 
 
-# -- the last bullet of section 6.3 of the specification (acceptance item B14) ----------------
+# -- Gaussian clusters far apart (easy_instances:B14) ---------------------------------------------
 
 
 @pytest.mark.slow

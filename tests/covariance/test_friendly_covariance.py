@@ -212,7 +212,7 @@ def test_sensitivities_hold_and_are_tight(form, groups):
 
 
 def test_clipping_is_undone():
-    """C8 of the specification: the share of the variance that survives."""
+    """separated_gaussians:C8: the share of the variance that survives."""
     def kept(share, d):
         return _covariance._kept(_covariance.normal_quantile(share, d), d)
 
@@ -231,7 +231,9 @@ def test_clipping_is_undone():
 
 
 def test_the_errors_are_those_of_theory():
-    """C7: the error over the oracle formula, in the median of 9 fits, lies in [0.7, 1.25]."""
+    """separated_gaussians:C7: the error over the oracle formula, in the median of 9 fits, lies in
+    [0.7, 1.25].
+    """
     for d, n, rho in ((2, 5000, 0.02), (5, 10000, 0.02), (5, 60000, 0.02)):
         ratios = []
         for seed in range(9):

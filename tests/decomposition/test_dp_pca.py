@@ -87,7 +87,8 @@ def exact_moment(rows, limit):
 
 
 def test_second_moments_move_as_far_as_is_claimed():
-    """A2: a row more is g^2 in Frobenius norm, one for another sqrt(2) g^2; both attained.
+    """separated_gaussians:A2: a row more is g^2 in Frobenius norm, one for another sqrt(2) g^2;
+    both attained.
 
     Exact. The claim is in units of g^2: the claimed vector of a change is |change|_F / g^2 long.
     """

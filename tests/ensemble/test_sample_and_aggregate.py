@@ -168,7 +168,7 @@ def test_bad_targets(y):
 
 
 def test_adding_a_row_changes_at_most_one_output(monkeypatch):
-    """Spec item 13."""
+    """one_cluster:13: the others stay as they are, to the last bit."""
     seen = []
     original = module.fit_blocks
 
@@ -221,7 +221,7 @@ def test_copies_cost_no_more_than_the_target(target):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_published_lemma_on_draws_with_replacement_is_implied(epsilon):
-    """Spec items 9 and 2.13: n / 9 draws cost at most 2/3 epsilon and 0.87 delta; less, in fact."""
+    """one_cluster:9: n / 9 draws cost at most 2/3 epsilon and 0.87 delta; less, in fact."""
     cost, failure = amplified(epsilon, 1e-6, module.COPY_RATE)
     assert cost <= 2 * epsilon / 3
     assert failure <= 4 / 9 * math.exp(2 * epsilon / 3) * 1e-6 <= 1e-6

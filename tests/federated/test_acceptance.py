@@ -75,7 +75,9 @@ NOISE = {  # name: the kind of its round, and its standard deviation times sqrt(
 
 @pytest.mark.parametrize("name", NOISE)
 def test_pure_noise_has_the_nominal_law(rounds, name):
-    """Kolmogorov-Smirnov with at least 5000 draws: noise that is a fifth off is found."""
+    """feddp_kmeans:12: Kolmogorov-Smirnov with at least 5000 draws: noise that is a fifth off is
+    found.
+    """
     states, budget, entries = rounds
     kind, scale = NOISE[name]
     state = states[kind]
@@ -104,7 +106,8 @@ def measured_mu(states, budget, entries, name, kind, far):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
-    """Within 5 %: 1200 draws at least, whose standard deviation is known to 2 %."""
+    """feddp_kmeans:15: Within 5 %: 1200 draws at least, whose standard deviation is known to 2 %.
+    """
     states, budget, entries = rounds
     accounted = math.sqrt(2 * share_of(entries, name))
     far = 1e9 * np.eye(40)[0]
@@ -113,7 +116,9 @@ def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
 
 
 def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
-    """The released code's scale at radius 4: the measured mu is four times the accounted one."""
+    """feddp_kmeans:4: The released code's scale at radius 4: the measured mu is four times the
+    accounted one.
+    """
     states, budget, entries = rounds
     exact = _protocol.row_bounds
     monkeypatch.setattr(_server, "row_bounds", lambda kind, message: {
@@ -124,7 +129,9 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
 
 @pytest.mark.slow
 def test_sums_and_counts_have_independent_noise():
-    """4000 releases: correlations have standard error 0.016; the released code's are 0.3."""
+    """feddp_kmeans:14: 4000 releases: correlations have standard error 0.016; the released code's
+    are 0.3.
+    """
     states, budget, entries = walk(2, 3, np.random.default_rng(0).normal(size=(6, 3)))
     noise = releases_of(states["lift"], entries, budget, 4000)
     both = np.corrcoef(np.hstack([noise["lift sums"], noise["lift counts"]]).T)
@@ -135,7 +142,9 @@ def test_sums_and_counts_have_independent_noise():
 
 
 def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
-    """So little budget that noisy counts are negative: finite centres, at a lower mean cost."""
+    """feddp_kmeans:19: So little budget that noisy counts are negative: finite centres, at a lower
+    mean cost.
+    """
     rng = np.random.default_rng(0)
     means = rng.uniform(-1, 1, size=(6, 8))
     X = means[rng.integers(6, size=300)] + 0.1 * rng.normal(size=(300, 8))
@@ -188,7 +197,9 @@ def fit(X, server, epsilon, seed=0, **options):
 
 @pytest.mark.slow
 def test_without_noise_three_rounds_reach_the_optimum():
-    """Excess below 0.01 for nine of ten data sets; 98 % of the rows next to their own mean."""
+    """feddp_kmeans:16: Excess below 0.01 for nine of ten data sets; 98 % of the rows next to their
+    own mean.
+    """
     good = []
     for seed in range(10):
         X, labels, means, server = benchmark(seed)
@@ -204,7 +215,8 @@ def test_without_noise_three_rounds_reach_the_optimum():
 
 @pytest.mark.slow
 def test_the_error_is_what_the_model_says():
-    """(k / n)^2 (d s_M^2 + |nu|^2 s_c^2), from the scales in the report, within a quarter.
+    """feddp_kmeans:17: (k / n)^2 (d s_M^2 + |nu|^2 s_c^2), from the scales in the report, within a
+    quarter.
 
     A thousand numbers in the noise of the centres: 5 %. Noise in the subspace and the weights
     changes the partition too, which the model leaves out: another 0.001 at the most.
@@ -222,7 +234,9 @@ def test_the_error_is_what_the_model_says():
 
 @pytest.mark.slow
 def test_more_budget_is_better_and_the_targets_are_met():
-    """Six data sets; medians at most 0.31, 0.09, 0.03 and 0.0075 above the optimum."""
+    """feddp_kmeans:18: Six data sets; medians at most 0.31, 0.09, 0.03 and 0.0075 above the
+    optimum.
+    """
     excess = []
     for seed in range(6):
         X, _, means, server = benchmark(seed)
@@ -235,7 +249,7 @@ def test_more_budget_is_better_and_the_targets_are_met():
 
 @pytest.mark.slow
 def test_the_elbow_of_the_benchmark():
-    """At 10 or 11: uniform server points form a group of their own."""
+    """feddp_kmeans:20: At 10 or 11: uniform server points form a group of their own."""
     X, _, _, server = benchmark(0)
     fitted = FederatedDPKMeans(20, epsilon=1.0, random_state=0).fit(X, X_server=server)
     assert elbow(fitted, most=15)[0] in (10, 11)
@@ -243,7 +257,7 @@ def test_the_elbow_of_the_benchmark():
 
 @pytest.mark.slow
 def test_missing_components_cost_more_and_less_than_a_start_without_rounds():
-    """Of 0, 1, 2 and 5 components the server knows nothing; three data sets."""
+    """feddp_kmeans:21: Of 0, 1, 2 and 5 components the server knows nothing; three data sets."""
     ours, start = np.zeros((3, 4)), np.zeros((3, 4))
     for seed in range(3):
         for place, missing in enumerate((0, 1, 2, 5)):

@@ -79,7 +79,7 @@ def audit_data(seed=0):
 
 
 class Mixture:
-    """Separated, rotated, anisotropic components, as in section 5.6 of the specification."""
+    """Separated, rotated, anisotropic components."""
 
     def __init__(self, k, d, separation, n, weights=None, seed=0):
         rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ class Mixture:
     ((1, 5, 1, 20000), 0.03)])
 @pytest.mark.parametrize("bounds", [200.0, 1e6, None])
 def test_components_are_found(cell, limit, bounds):
-    """D1 to D5, D7 and D8 of the specification; D5 with a tighter limit than asked for."""
+    """separated_gaussians:D1,D2,D3,D4,D5,D7,D8; D5 with a tighter limit than asked for."""
     truth = Mixture(*cell)
     model = DPGaussianMixture(cell[0], epsilon=1.0, bounds=bounds, random_state=0).fit(truth.X)
     assert model.status_ == "ok" or cell[3] == 3000  # few enough to be told so, now and then
@@ -143,7 +143,7 @@ def test_more_privacy_costs_more():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_without_noise_it_is_the_labelled_estimate(form):
-    """B3: with a huge budget only the correction of clipping is left."""
+    """separated_gaussians:B3: with a huge budget only the correction of clipping is left."""
     truth = Mixture(3, 3, 14, 20000)
     if form != "full":
         noise = np.random.default_rng(2).normal(size=truth.X.shape)
@@ -230,7 +230,7 @@ def test_groups_share_a_weight():
     ("k_tuples", (3, 2, 12, 40000), 4.0, 0.04),
     pytest.param("k_tuples", (4, 10, 12, 60000), 8.0, 0.06, marks=pytest.mark.slow)])
 def test_other_methods_find_them_too(method, cell, epsilon, limit):
-    """D1 to D5, with a tighter limit for D5, and D11; PrivatekGMM takes more rows for its blocks.
+    """separated_gaussians:D1,D2,D3,D4,D5,D11, with a tighter limit for D5; blocks take more rows.
 
     The largest total variation of 30 runs was below two thirds of the limit.
     """
@@ -270,7 +270,9 @@ def test_spherical_components_in_a_ball():
 
 @pytest.mark.parametrize("method", ["coreset", "partition", "k_tuples"])
 def test_without_noise_only_clipping_is_left(method):
-    """B3: against the moments of the labelled rows; halves of them for k-tuples."""
+    """separated_gaussians:B3: against the moments of the labelled rows; halves of them for
+    k-tuples.
+    """
     truth = Mixture(3, 2, 12, 20000)
     model = DPGaussianMixture(3, method=method, rho=1e9, delta=0.01, n_tuples=100,
                               random_state=0).fit(truth.X)
@@ -287,7 +289,7 @@ def test_without_noise_only_clipping_is_left(method):
 
 @pytest.mark.parametrize("method", ["coreset", "partition"])
 def test_the_order_of_rows_and_their_place_mean_nothing(method):
-    """A8: what positional pairs, or sums that are not centred, would break."""
+    """separated_gaussians:A8: what positional pairs, or sums that are not centred, would break."""
     truth = Mixture(3, 2, 12, 6000)
     options = {"method": method, "epsilon": 4.0, "random_state": 0}
     model = DPGaussianMixture(3, bounds=100.0, **options).fit(truth.X)
@@ -305,7 +307,9 @@ def test_the_order_of_rows_and_their_place_mean_nothing(method):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["coreset", "partition"])
 def test_eight_components(method):
-    """D6, and the separation of 6 that neither recursion nor k-means found before."""
+    """separated_gaussians:D6, and the separation of 6 that neither recursion nor k-means found
+    before.
+    """
     for separation in (12, 6):
         truth = Mixture(8, 10, separation, 200000)
         model = DPGaussianMixture(8, method=method, epsilon=1.0, random_state=0).fit(truth.X)
@@ -314,7 +318,7 @@ def test_eight_components(method):
 
 @pytest.mark.slow
 def test_more_rows_are_better():
-    """D10."""
+    """separated_gaussians:D10."""
     worst = [np.median([truth.variations(DPGaussianMixture(4, random_state=s).fit(truth.X)).max()
                         for s in range(3)])
              for truth in (Mixture(4, 10, 12, n) for n in (20000, 50000, 100000))]
@@ -328,7 +332,7 @@ def test_more_rows_are_better():
     (0.1, 1e-6, 0.000321), (0.5, 1e-6, 0.006642), (1, 1e-6, 0.024356), (2, 1e-6, 0.088153),
     (4, 1e-6, 0.311064), (8, 1e-6, 1.052356), (1, 1e-5, 0.030556), (1, 1e-8, 0.017205)])
 def test_selections_are_converted_as_zcdp(epsilon, delta, rho):
-    """A6: the table of section 8.5, by the plan of a partition, which chooses balls."""
+    """separated_gaussians:A6: the table, by the plan of a partition, which chooses balls."""
     plan = DPGaussianMixture(3, method="partition", epsilon=epsilon, delta=delta).privacy_plan(4)
     assert not plan.gaussian and plan.rho == pytest.approx(rho, abs=1.1e-6, rel=5e-6)
     for other in ({"epsilon": 1.01 * epsilon, "delta": delta},
@@ -340,7 +344,8 @@ def test_selections_are_converted_as_zcdp(epsilon, delta, rho):
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5, 10, 20])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
 def test_gaussian_plans_keep_the_exact_inequality(epsilon, delta):
-    """A7: section 8.2 in 60 digits for s = 1 / mu; with one part in 10^4 less noise it fails.
+    """separated_gaussians:A7: the inequality in 60 digits for s = 1 / mu; with one part in 10^4
+    less noise it fails.
 
     The classical formula fails, too, where epsilon is 10.
     """
@@ -391,7 +396,7 @@ def test_plans_spend_what_was_asked_for(options, k, d):
 
 
 def test_adding_a_row_changes_one_tuple():
-    """B13: t tuples always, and all others bit for bit the same."""
+    """easy_instances:B13: t tuples always, and all others bit for bit the same."""
     X = Mixture(3, 3, 12, 2001).X
     settings = Settings(3, method="k_tuples", n_tuples=8)
     stage = _mixture_tuples.tuple_stage(1.0, 0.01, settings, 3)
@@ -436,7 +441,7 @@ def test_memory_is_linear_in_the_rows(method):
 
 
 def test_counts_of_the_second_half():
-    """B12 of the k-tuples: noisy counts of the rows of each cell; weights of sum one.
+    """easy_instances:B12: noisy counts of the rows of each cell; weights of sum one.
 
     180 standard normals: their squares are chi-square but for 1e-6, so noise that is 30 % off in
     scale is caught.
@@ -514,7 +519,9 @@ def test_two_clusters_under_one_centre_are_told_apart():
 
 
 def test_spherical_estimate_far_from_the_origin():
-    """C5: PSGE, l = 20, ball of radius 10, m = 20000, 1e4 away; and 1 % of the rows anywhere."""
+    """separated_gaussians:C5: PSGE, l = 20, ball of radius 10, m = 20000, 1e4 away; and 1 % of the
+    rows anywhere.
+    """
     errors = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -535,7 +542,8 @@ def test_spherical_estimate_far_from_the_origin():
 
 
 def test_weights_have_the_noise_of_the_plan():
-    """C6: counts with noise sd, normalised, have the deviation sd / n sqrt(1 - 2 w + k w^2).
+    """separated_gaussians:C6: counts with noise sd, normalised, have the deviation sd / n sqrt(1 -
+    2 w + k w^2).
 
     Of 400 draws: within 20 % but for a probability of 1e-8 (chi-square); of the 16 degrees of
     freedom in 8 fits: within the wider limits but for 1e-3, and seeds are fixed.
@@ -559,7 +567,9 @@ def test_weights_have_the_noise_of_the_plan():
 @pytest.mark.parametrize("d, n", [(2, 10000), (5, 15000),
                                   pytest.param(10, 60000, marks=pytest.mark.slow)])
 def test_errors_are_those_of_the_formulas(d, n):
-    """C7: k = 1; sampling plus the noise of the last round, from the report; ten runs each."""
+    """separated_gaussians:C7: k = 1; sampling plus the noise of the last round, from the report;
+    ten runs each.
+    """
     ratios = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -579,7 +589,9 @@ def test_errors_are_those_of_the_formulas(d, n):
 
 
 def test_subspaces_are_as_good_as_lemma_3_1_says():
-    """C3: the distance of cluster means from the released subspace, B = 2 |E|; 200 trials."""
+    """separated_gaussians:C3: the distance of cluster means from the released subspace, B = 2 |E|;
+    200 trials.
+    """
     worst = 0.0
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -603,7 +615,9 @@ def test_subspaces_are_as_good_as_lemma_3_1_says():
 
 
 def test_symmetric_noise_has_the_norm_of_its_law():
-    """A3: d = 20, mean spectral norm 6.05; the diagonal has twice the variance of the rest."""
+    """separated_gaussians:A3: d = 20, mean spectral norm 6.05; the diagonal has twice the variance
+    of the rest.
+    """
     rows = Rows.of(np.zeros((1, 20)), 1000.0)
     session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=1e6, delta=0.1), (
         PlanEntry("axes", "gaussian", 1e6, uses=None),)), random_state=0)
@@ -680,7 +694,8 @@ class _Hostile(Tape):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_all_that_is_shown_is_a_function_of_the_releases(way):
-    """A11 and B12: the outputs of one fit, forced on tables with any other numbers of rows.
+    """separated_gaussians:A11: the outputs of one fit, forced on tables with any other numbers of
+    rows.
 
     Calls, order and parameters are the same: no weight, denominator, threshold or depth comes from
     an exact count. Exact.
@@ -699,7 +714,7 @@ def test_all_that_is_shown_is_a_function_of_the_releases(way):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_counts_below_zero_are_counts_of_next_to_nothing(form):
-    """B12: floors after the noise."""
+    """Floors after the noise."""
     model = prepared(DPGaussianMixture(3, covariance_type=form))
     assert run_fit(model, audit_data(), recorder=_Hostile()).error is None
     assert model.weights_.min() > 0 and model.weights_.sum() == pytest.approx(1)
@@ -737,7 +752,9 @@ def told_too_much(model, X):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_of_the_table_is_kept(way):
-    """A9: with 293 rows, a prime; and two fits agree if and only if they have one seed."""
+    """separated_gaussians:A9: with 293 rows, a prime; and two fits agree if and only if they have
+    one seed.
+    """
     X = audit_data()[:293]
     fits = [DPGaussianMixture(3, random_state=seed, **WAYS[way][0]).fit(X)
             for seed in (0, 0, None, None)]
@@ -752,7 +769,9 @@ def test_nothing_of_the_table_is_kept(way):
 
 @pytest.mark.parametrize("n, epsilon", [(300, 1.0), (5000, 1.0), (5000, 8.0)])
 def test_the_literal_partition_is_graceful(n, epsilon):
-    """E2: at the published constants these rows are far too few; a coreset answers, as planned."""
+    """separated_gaussians:E2: at the published constants these rows are far too few; a coreset
+    answers, as planned.
+    """
     truth = Mixture(3, 2, 12, n)
     model = DPGaussianMixture(3, method="partition", terrific_ball="points", separation=5.0,
                               epsilon=epsilon, random_state=0)
@@ -770,7 +789,7 @@ def test_the_literal_partition_is_graceful(n, epsilon):
 
 
 def test_replay_audit_of_the_literal_partition():
-    """E2: what holds at ordinary sizes, and at no others, is privacy."""
+    """separated_gaussians:E2: what holds at ordinary sizes, and at no others, is privacy."""
     result = replay_audit(DPGaussianMixture(3, method="partition", terrific_ball="points",
                                             separation=5.0, epsilon=1.0), audit_data())
     assert result.passed and result.n_pairs >= 12, result

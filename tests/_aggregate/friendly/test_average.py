@@ -136,7 +136,7 @@ def test_few_rows_have_no_average():
 
 
 def test_noise_has_the_stated_size():
-    """800 identical points far away: sd of the output as stated, and as the specification says."""
+    """800 identical points far away: sd of the output as stated: friendly_core:13."""
     X = np.full((800, 500), 1e6 / 3)
     found = average(X, 1.0, delta=5e-9)
     assert found.sd == pytest.approx(2 / (found.size * math.sqrt(1.8)), rel=1e-4)

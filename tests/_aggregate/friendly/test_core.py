@@ -176,7 +176,9 @@ def test_fixed_size_filter_has_the_published_constants(t, rho, delta, sigma, tau
 
 @pytest.mark.parametrize("n, rho, delta", [(100, 1.0, 1e-6), (800, 0.09, 5e-9)])
 def test_add_remove_filter_constants(n, rho, delta):
-    """sigma and tau of L1 at a known bound of the size, in counts."""
+    """friendly_core:11: sigma and tau for rows that come and go, at a known bound of the size, in
+    counts.
+    """
     event, _ = event_of(lambda s: core.core_add_remove(
         s, "core", np.full(n, n), n, n, 2.0, rho=rho, delta=delta), rho=rho, delta=delta)
     upper = event.public["most"]

@@ -74,7 +74,9 @@ def neighbours(points, rng, replace):
 
 @pytest.mark.parametrize("replace", [False, True])
 def test_queries_move_by_at_most_two(replace):
-    """A1: |L - L'| <= 2 - 1/t, by brute force; attained, and t may be more than all the points."""
+    """separated_gaussians:A1: |L - L'| <= 2 - 1/t, by brute force; attained, and t may be more than
+    all the points.
+    """
     rng, worst = np.random.default_rng(0), 0.0
     radii = np.array([1.0, 2.0, 3.0, 5.0])
     for _ in range(1500):
@@ -119,7 +121,7 @@ STEP = 1e-3  # length of a grid step in what follows
     ("two balls", 1.6, 25.6), ("three balls", 1.6, 409.6), ("one normal", None, None),
     ("one ball", None, None)])
 def test_radius_in_both_directions(case, increasing, decreasing):
-    """C1: exact scores, so that only the noise of AboveThreshold can go wrong.
+    """separated_gaussians:C1: exact scores, so that only the noise of AboveThreshold can go wrong.
 
     A run fails with probability below 0.01 (50000 runs of each): 22 or more failures of 400 then
     have probability 4e-10.
@@ -157,7 +159,9 @@ def test_no_radius_at_all_costs_the_same():
 
 
 def test_above_threshold_is_as_strict_as_its_theorem():
-    """C2: less than 5 % of 2000 wrong answers; the bound of the theorem gives 2.2 % at the most."""
+    """separated_gaussians:C2: less than 5 % of 2000 wrong answers; the bound of the theorem gives
+    2.2 % at the most.
+    """
     session = session_of(PlanEntry("radius", "above threshold", 1e6, uses=None))
     margin = 5 * 8
 
@@ -250,7 +254,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
 
 @pytest.mark.parametrize("ball", ["joint", "points"])
 def test_three_pure_leaves(ball):
-    """E3: balls of radius 1 about 0, 100 e_1 and 10^4 e_2, c = 5."""
+    """separated_gaussians:E3: balls of radius 1 about 0, 100 e_1 and 10^4 e_2, c = 5."""
     rng = np.random.default_rng(0)
     places = np.array([[0, 0, 0], [100, 0, 0], [0, 1e4, 0]], dtype=float)
     X = np.vstack([in_ball(300, place, 1.0, rng) for place in places])
@@ -261,7 +265,8 @@ def test_three_pure_leaves(ball):
 
 
 def test_every_row_is_in_one_leaf_and_the_tree_is_small():
-    """A10 and A5, on points in geometric progression, which could be cut for ever."""
+    """separated_gaussians:A10,A5, on points in geometric progression, which could be cut for ever.
+    """
     X = np.repeat(np.append(3.0 ** np.arange(12), 0.0), 40)[:, None] * [1.0, 0.0]
     for k in (2, 4, 7):
         parts, root, session = partition(X, k)
@@ -277,7 +282,8 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
 @pytest.mark.parametrize("ball", ["joint", "points"])
 @pytest.mark.parametrize("k, d", [(2, 2), (4, 3), (4, 20), (7, 20)])
 def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
-    """E1: k - 1 levels, each with a place, principal axes and two whole terrific balls.
+    """separated_gaussians:E1: k - 1 levels, each with a place, principal axes and two whole
+    terrific balls.
 
     In the units of the paper, 6 epsilon a level, where its theorem 5.8 counts 4: a ball is a
     radius, a centre and a test, and none of them comes with another.
@@ -327,7 +333,9 @@ def square():
 @pytest.mark.parametrize("X, depths", [(chain(4), [1, 2, 3, 3]), (square(), [2, 2, 2, 2])],
                          ids=["chain", "balanced"])
 def test_what_is_spent_is_the_dearest_chain(X, depths):
-    """A5 and E1: against all sums from the root to a leaf, of the report's own rows."""
+    """separated_gaussians:A5,E1: against all sums from the root to a leaf, of the report's own
+    rows.
+    """
     _, root, session = partition(X, 4)
     assert sorted(leaf.depth for leaf in root.leaves()) == depths
     rows = session.report().releases
@@ -342,10 +350,11 @@ def test_what_is_spent_is_the_dearest_chain(X, depths):
 
 
 def test_spherical_laws_are_shells():
-    """C4: for d >= 64 log(n k / beta) all squared distances are close to d, of pairs to 2 d.
+    """separated_gaussians:C4: for d >= 64 log(n k / beta) all squared distances are close to d, of
+    pairs to 2 d.
 
-    Hence what the partition counts on there: a few radii of a ball with a part of a component
-    hold all of it, and half as much again as a ball with most of a node holds all of the node.
+    Hence what the partition counts on there: a few radii of a ball with a part of a component hold
+    all of it, and half as much again as a ball with most of a node holds all of the node.
     """
     n, k, beta = 200, 2, 0.05
     d = math.ceil(64 * math.log(n * k / beta))
@@ -366,7 +375,7 @@ def test_spherical_laws_are_shells():
 @pytest.mark.parametrize("d, n", [(1, 5000), (2, 20000), (10, 10000)])
 @pytest.mark.parametrize("k", [3, 4])
 def test_one_gaussian_is_not_cut(d, n, k):
-    """B2: at the usual budget and at a generous one."""
+    """separated_gaussians:B2: at the usual budget and at a generous one."""
     for seed in range(2):
         X = np.random.default_rng(seed).normal(size=(n, d))
         for rho in (0.01, 1.0):

@@ -32,7 +32,7 @@ def random_matrices(rng, t, d, m, condition=1.0):
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_friends_are_those_of_the_eigenvalue_formula(d, condition):
-    """Item 9: the two definitions agree, and no scale matters."""
+    """friendly_core:9: the two definitions agree, and no scale matters."""
     rng = np.random.default_rng(d)
     matrices = random_matrices(rng, 30, d, 12 * d, condition)
     far = np.array([[matrix_distance(a, b) for b in matrices] for a in matrices])
@@ -79,7 +79,7 @@ def test_friends_of_friends_are_close():
 
 
 def test_a_core_moves_by_no_more_than_is_claimed():
-    """Item 9, for one element more and for another one: kappa / n, both attained."""
+    """friendly_core:9, for one element more and for another one: kappa / n, both attained."""
     g = 0.6
     stage = CoreStage(10, g, {}, {})
     kappa = (1 + g) ** 2 - 1
@@ -140,7 +140,7 @@ def test_block_matrices_are_exact():
 
 
 def test_one_more_row_changes_one_block():
-    """Item 5: also at n = 0 and for a whole group; the others keep their matrices."""
+    """friendly_core:5: also at n = 0 and for a whole group; the others keep their matrices."""
     rows, blocks = table(60, 2)
     ((_, x),) = rows.chunks()
     for n in (0, 1, 59):

@@ -90,7 +90,7 @@ PAIRS = [((1, 30), (0, 30), 1.0), ((30, 30), (31, 30), 1.0), ((1, 30), (0, 31), 
 @pytest.mark.parametrize("before, after, sensitivity", PAIRS, ids=str)
 @pytest.mark.parametrize("delta", [1e-2, 1e-4])
 def test_histograms_keep_epsilon_and_delta(before, after, sensitivity, delta):
-    """Spec item 7, exactly, for the Gaussian form: the divergence is at most that of the
+    """one_cluster:7, exactly, for the Gaussian form: the divergence is at most that of the
     Gaussian mechanism plus delta."""
     for mu in (0.4, 1.2):
         sigma = float(_sigma(sensitivity, mu**2 / 2))
@@ -122,7 +122,7 @@ def test_thresholds_of_the_specification():
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-3])
 def test_single_units_show_with_probability_delta(delta):
-    """Spec item 19: 200 000 cells of one unit each."""
+    """one_cluster:19: 200 000 cells of one unit each."""
     session = open_session(PlanEntry("h", "stability histogram", 0.02, delta))
     codes = np.arange(200_000)
     found, _ = session.stability_histogram("h", codes, np.ones_like(codes), rho=0.02, delta=delta)
@@ -139,7 +139,7 @@ def test_single_units_show_with_probability_delta(delta):
 
 
 def test_copies_are_told_with_the_promised_probability():
-    """Spec item 18, exactly: 400 copies among 1000 points, epsilon = 0.5 a step, beta = 0.1."""
+    """one_cluster:18, exactly: 400 copies among 1000 points, epsilon = 0.5 a step, beta = 0.1."""
     points = np.trunc(np.random.default_rng(0).random((1000, 2)) * 2**23)
     points[:400] = points[0]
     radii, t, epsilon = LogRadii(2.0**9, 2.0**24), 400, 0.5
@@ -159,7 +159,7 @@ def test_copies_are_told_with_the_promised_probability():
 @pytest.mark.parametrize("d", [1, 2, 50, 10_000])
 @pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
 def test_axes_cost_no_more_than_their_share(d, delta):
-    """Spec item 9: d intervals as published stay within a quarter of epsilon, by the advanced
+    """one_cluster:9: d intervals as published stay within a quarter of epsilon, by the advanced
     composition; so do ours, of a d-th of rho each, and theirs cost more noise."""
     for epsilon in (0.01, 0.5, 1.0, 4.0):
         each = epsilon / (10 * math.sqrt(d * math.log(8 / delta)))
@@ -196,7 +196,7 @@ def first_above(queries, threshold, epsilon, span=1500):
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
 def test_above_threshold_keeps_epsilon_on_two_queries(epsilon):
-    """Spec item 20, exactly: all changes of two queries by at most one."""
+    """one_cluster:20, exactly: all changes of two queries by at most one."""
     worst = 0.0
     for queries in ((0, 0), (3, -2), (-8, 8), (5, 5)):
         law = first_above(queries, 2, epsilon)
@@ -208,7 +208,7 @@ def test_above_threshold_keeps_epsilon_on_two_queries(epsilon):
 
 
 def test_above_threshold_stops_and_seldom_errs():
-    """Spec item 20: K = 50, beta = 0.1; the first answer only, and its law."""
+    """one_cluster:20: K = 50, beta = 0.1; the first answer only, and its law."""
     runs, k, beta, epsilon = 400, 50, 0.1, 1.0
     rng, wrong = np.random.default_rng(0), 0
     margin = 8 / epsilon * math.log(2 * k / beta)
@@ -231,7 +231,7 @@ def test_above_threshold_stops_and_seldom_errs():
 
 @pytest.mark.parametrize("delta", [0.05, 0.01, 1e-4])
 def test_the_size_of_an_average_is_seldom_too_large(delta):
-    """Spec item 21, exactly: size > m - 1 with probability at most delta, and not much less."""
+    """one_cluster:21, exactly: size > m - 1 with probability at most delta, and not much less."""
     for rho in (0.005, 0.02, 0.5):
         sd, m = 1 / math.sqrt(2 * rho), 1000
         chance = sum(  # of the noisy numbers from which the size comes out as m or more
@@ -243,7 +243,7 @@ def test_the_size_of_an_average_is_seldom_too_large(delta):
 
 
 def test_noise_of_an_average_is_what_it_says():
-    """Spec item 21: the standard deviation given the size within 2 %; nothing from nothing."""
+    """one_cluster:21: the standard deviation given the size within 2 %; nothing from nothing."""
     entries = (PlanEntry("size", "gaussian", 1e5, uses=None),
                PlanEntry("mean", "gaussian", 1e5, uses=None))
     session, d, errors = open_session(*entries), 1500, []
@@ -400,7 +400,7 @@ BLACK_BOXES = {
 @pytest.mark.parametrize("factor", [1, 4])
 @pytest.mark.parametrize("pair", BLACK_BOXES)
 def test_black_box_audit_of_the_primitives(monkeypatch, pair, factor):
-    """Spec item 28: 100 000 runs; the same with a quarter of the noise is caught (of an isolated
+    """one_cluster:28: 100 000 runs; the same with a quarter of the noise is caught (of an isolated
     record, which noise hides or shows: with a threshold for a quarter of the noise)."""
     run, before, after, (epsilon, delta) = BLACK_BOXES[pair]
     seen = []
@@ -429,7 +429,7 @@ def fits(n, number, first_seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [1, 8])
 def test_black_box_audit_of_fits(monkeypatch, factor):
-    """Spec item 28: 10 000 fits with a record and without it; an eighth of the noise is caught.
+    """one_cluster:28: 10 000 fits with a record and without it; an eighth of the noise is caught.
 
     A quarter would take hundreds of thousands of fits: the budget is spent on many releases, of
     which the last ones show, the radius most of all; these amount to mu = 0.6 or so then.
@@ -462,7 +462,7 @@ def quick_choices(original):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "uniform", "point", "geometric"])
 def test_rec_concave_on_a_million_candidates(monkeypatch, law):
-    """Spec item 29: |F| = 2^20, n = 1600; a score of n / 4 in 95 % of 100 runs. The exponential
+    """one_cluster:29: |F| = 2^20, n = 1600; a score of n / 4 in 95 % of 100 runs. The exponential
     mechanism is never worse: it fails with a probability below 1e-9 (exact)."""
     size, n = 2**20, 1600
     u = np.random.default_rng(5).random(n)

@@ -210,7 +210,7 @@ def softmax(scores, epsilon, sensitivity):
 
 
 def test_the_exponential_mechanism_hits_its_target_with_the_promised_probability():
-    """Exact: no draws. The event of spec item 16 at epsilon = 0.5."""
+    """Exact: no draws. The event of one_cluster:16 at epsilon = 0.5."""
     points, radii, scores = planted_scores()
     t, epsilon = 800, 0.5
     loss = 8 / epsilon * math.log(len(scores) / 0.05)
@@ -251,8 +251,9 @@ def test_exponential_choices_follow_the_law():
 
 
 def test_many_exponential_choices_follow_the_law():
-    """Spec item 16: chi-square over 100 000 draws, all that are accepted, of which a choice is the
-    first; false alarms at 1e-6."""
+    """one_cluster:16: chi-square over 100 000 draws, all that are accepted, of which a choice is
+    the first; false alarms at 1e-6.
+    """
     _, radii, scores = planted_scores(300, 60)
     values = _good_radius.quality(scores, 60, 1500, radii)
     noise, epsilon, found = NoiseSource(5), 0.5, np.empty(0, dtype=int)
@@ -305,7 +306,7 @@ def median_scores(points, size):
 
 @pytest.mark.parametrize("law", ["normal", "uniform", "point", "geometric"])
 def test_rec_concave_finds_an_interior_point(law):
-    """Spec item 29 on 2^16 candidates: a score of n/4 at n = 4000, in every run."""
+    """one_cluster:29 on 2^16 candidates: a score of n/4 at n = 4000, in every run."""
     size, rng = 2**16, np.random.default_rng(5)
     u = rng.random(4000)
     points = {"normal": 30000 + 3000 * stats.norm.ppf(u), "uniform": u * (size - 1),
@@ -450,7 +451,7 @@ def test_points_outside_the_ball_do_not_count():
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_radius_of_a_ball_is_just_large_enough(epsilon):
-    """Exact probabilities of spec 2.11, and the bounded range between neighbours."""
+    """one_cluster:6, exactly: probabilities, and the bounded range between neighbours."""
     rng = np.random.default_rng(11)
     squared = np.floor(2**30 * rng.random(1000))
     squares = _balls.radius_squares(2.0**9, 2.0**16, 2**0.0625)

@@ -32,7 +32,7 @@ def step_of(seed=0):
     return session_of(seed).step("tuples", epsilon=1.0, delta=1e-6)
 
 
-# -- interior point (A5, A6, B9) --------------------------------------------------------------
+# -- interior point (easy_instances:A5,A6,B9) --------------------------------------------------
 
 
 def brute_force(values, cell, ball):
@@ -77,7 +77,7 @@ def test_draws_follow_the_distribution():
 
 @pytest.mark.parametrize("weight", [lambda q: q, lambda q: np.exp(q)])
 def test_other_weights_would_be_seen(weight, monkeypatch):
-    """E16, q * count as printed; and a rate without the half."""
+    """easy_instances:E16: q * count as printed; and a rate without the half."""
     def choice(self, scores, *, sensitivity, epsilon):
         total = np.cumsum(weight(scores / sensitivity * epsilon))
         u = int(self._session._noise.uniform_integers(2**53)) * 2.0**-53
@@ -88,7 +88,9 @@ def test_other_weights_would_be_seen(weight, monkeypatch):
 
 
 def test_privacy_of_the_interior_point_is_arithmetic():
-    """A6: largest log-ratio of probabilities over random neighbours of all three kinds."""
+    """easy_instances:A6: largest log-ratio of probabilities over random neighbours of all three
+    kinds.
+    """
     rng, worst = np.random.default_rng(1), 0.0
     for _ in range(600):
         ball, cell = 20, int(rng.integers(1, 6))
@@ -104,7 +106,9 @@ def test_privacy_of_the_interior_point_is_arithmetic():
 
 
 def test_the_point_is_interior():
-    """B9: 60 values about 5 of [-1000, 1000] in steps of 1e-3; never outside in 10 runs."""
+    """easy_instances:B9: 60 values about 5 of [-1000, 1000] in steps of 1e-3; never outside in 10
+    runs.
+    """
     rng = np.random.default_rng(2)
     for seed in range(10):
         values = np.rint(1000 * (5 + 0.1 * rng.normal(size=60)))
@@ -127,7 +131,7 @@ def test_segments_hold_the_values_and_any_number_of_values_is_fine():
         assert abs(middle) <= 10**6 + 100 and width >= 100
 
 
-# -- box mean (B8) ----------------------------------------------------------------------------
+# -- box mean (easy_instances:B8) -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("d", "limit"), [(1, 0.01), pytest.param(4, 0.02, marks=pytest.mark.slow)])
@@ -172,7 +176,7 @@ def test_exact_distances_of_added_points_are_within_the_claims():
     assert all(e.sensitivity == pytest.approx(6 * np.sqrt(3) * 2.0**25) for e in sums)
 
 
-# -- k averages (B10, 5.6) --------------------------------------------------------------------
+# -- k averages (easy_instances:B10) -----------------------------------------------------------
 
 
 def tuples_of(rng, t, spread, k=2, d=2):
@@ -227,7 +231,7 @@ def test_public_rule_for_the_number_of_tuples():
 
 
 def runs_of_the_acceptance_list(t, runs):
-    """B10: t tuples, k = 2, d = 1, R = 512 (ball 2048), means of 30 samples each."""
+    """easy_instances:B10: t tuples, k = 2, d = 1, R = 512 (ball 2048), means of 30 samples each."""
     from sklearn_dp._aggregate.tuples.stage import TupleStage
     from sklearn_dp._privacy._accounting import pure_dp_epsilon
 

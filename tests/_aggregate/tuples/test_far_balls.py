@@ -46,11 +46,11 @@ def corners(t, rng, spread=0.5):
     return np.rint(1000 * (places + spread * rng.normal(size=(t, 3, 2))))
 
 
-# -- constants (A1 to A4) ---------------------------------------------------------------------
+# -- constants (easy_instances:A1,A2,A3,A4) ---------------------------------------------------
 
 
 def paper_constants(n, epsilon, delta, beta):
-    """As printed in section 4.2; here as a reference only."""
+    """As printed in the paper; here as a reference only."""
     for m in range(1, n):
         inside = epsilon * n / (2 * m) - 3
         if inside <= 1:
@@ -120,7 +120,8 @@ def test_default_separation_against_the_table(epsilon, delta, k, expected):
 
 
 def test_the_status_is_private_on_every_number_of_bad_tuples():
-    """B4, exactly: b against b + 1 tuples that are far outside, hypergeometric sums."""
+    """easy_instances:B4, exactly: b against b + 1 tuples that are far outside, hypergeometric sums.
+    """
     def success(t, bad, found):
         # Bad proposals never pass; a good one has `bad` tuples against it.
         scale = found.m / found.eps2
@@ -154,7 +155,7 @@ def test_success_without_nearly_partitioning_balls_is_within_delta():
         assert stats.laplace.cdf((rough.passing - found.most) / scale) < slip * 2
 
 
-# -- the predicate (A7, A8) -------------------------------------------------------------------
+# -- the predicate (easy_instances:A7,A8) -----------------------------------------------------
 
 
 def brute_force(tuples, proposal, separation):
@@ -186,7 +187,8 @@ def test_predicate_equals_its_definition():
 
 
 def test_coincident_points_partition_nothing():
-    """E31: all tuples are {p, q}, one is {p, p}; null tuples, too, partition nothing."""
+    """easy_instances:A7: all tuples are {p, q}, one is {p, p}; null tuples, too, partition nothing.
+    """
     p, q = [0.0, 0.0], [1000.0, 0.0]
     tuples = np.array([[p, q]] * 99 + [[p, p]])
     assert unpartitioned(tuples, tuples[-1], 7.0) == 100
@@ -206,7 +208,7 @@ def test_distances_do_not_depend_on_the_company(monkeypatch):
 
 
 def test_a_separation_of_three_is_not_enough_and_six_is_refused():
-    """E1: balls [-1, 1] and [2.1, 4.1], tuples {-1, 2.1} and {1, 4.1}."""
+    """easy_instances:A8: balls [-1, 1] and [2.1, 4.1], tuples {-1, 2.1} and {1, 4.1}."""
     one, two = np.array([[-1.0], [2.1]]), np.array([[1.0], [4.1]])
     nearest = np.abs(two - one.T).argmin(axis=1)
     assert nearest.tolist() == [1, 1]  # not a bijection, although the balls are 3.1-far
@@ -225,7 +227,7 @@ def test_public_limits_are_checked():
                            delta=1e-6, beta=0.05, answer=None)
 
 
-# -- the test (B1 to B3, B11) -----------------------------------------------------------------
+# -- the test (easy_instances:B1,B2,B3,B11) --------------------------------------------------
 
 
 def success_rate(tuples, runs, found, separation=7.0):
@@ -303,11 +305,12 @@ def test_a_proposal_decides_about_itself_only():
         assert abs(int(sums[0]) - int(sums[2])) <= 2**20
 
 
-# -- noisy centres (A10, B5, B6) --------------------------------------------------------------
+# -- noisy centres (easy_instances:A10,B5,B6) -----------------------------------------------
 
 
 def test_the_scale_is_private_and_the_printed_one_is_not():
-    """A10: log-density ratio of a released scale for M and M' = M (D + 2) / (D - 2)."""
+    """easy_instances:A10: log-density ratio of a released scale for M and M' = M (D + 2) / (D - 2).
+    """
     k, epsilon, delta, x = 2, 1.0, 1e-6, np.linspace(-60, 60, 20_001)
     for separation in (7.0, 50.0):
         step = math.log((separation + 2) / (separation - 2))
@@ -338,7 +341,8 @@ def released(seed, centers, separation, epsilon, delta):
 
 
 def test_laws_of_the_noisy_centres():
-    """B5: Laplace logarithms, standard normal centres in units of the scale; KS, alarm 1e-6.
+    """easy_instances:B5: Laplace logarithms, standard normal centres in units of the scale; KS,
+    alarm 1e-6.
 
     With 600 numbers a scale that is off by 15 % is found.
     """
@@ -367,7 +371,7 @@ def test_laws_of_the_noisy_centres():
 
 
 def test_the_order_of_the_noisy_centres_tells_nothing():
-    """B6: uniform over 4 places, 400 runs, chi-square at 1e-6."""
+    """easy_instances:B6: uniform over 4 places, 400 runs, chi-square at 1e-6."""
     centers = 2.0**20 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     places = np.zeros(4)
     for seed in range(400):
@@ -407,7 +411,9 @@ def _in_ball(rng, k, d):
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "k", "reach", "samples"), [(1, 2, 512, 141), (4, 8, 4096, 593)])
 def test_end_to_end_success_of_the_papers_tests(d, k, reach, samples):
-    """B7: at least 34 of 40 runs separate 20 000 fresh samples; each run succeeds with > .95."""
+    """easy_instances:B7: at least 34 of 40 runs separate 20 000 fresh samples; each run succeeds
+    with > .95.
+    """
     from sklearn_dp.cluster import aggregate_k_tuples
 
     good = 0

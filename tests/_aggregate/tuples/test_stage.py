@@ -274,7 +274,7 @@ def _raw(original, self, value, **options):
 
 
 def _printed_scale(patch):
-    """E9: (2 / D) (1 + gamma) M, gamma noise of a scale that does not know M."""
+    """easy_instances:E9: (2 / D) (1 + gamma) M, gamma noise of a scale that does not know M."""
     def scale(step, reach, separation, epsilon, delta):
         k = len(reach)
         noise = step.laplace(np.zeros(k, dtype=int), sensitivity=k * 2**20, epsilon=epsilon)
@@ -420,7 +420,8 @@ def test_less_noise_is_seen_by_laws(law, monkeypatch):
 
 
 def test_coincident_balls_would_be_seen(monkeypatch):
-    """E31: with the degenerate rule left out, a tuple {p, p} proposes, and passes."""
+    """easy_instances:E31: with the degenerate rule left out, a tuple {p, p} proposes, and passes.
+    """
     tuples = np.array([[[0.0], [9.0]]] * 99 + [[[0.0], [0.0]]])
 
     def lenient(tuples, proposal, separation):
