@@ -7,13 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.ellipsoid import (
-    Ellipsoid,
-    component_weights,
-    fit_gram,
-    moment_entries,
-    refine,
-)
+from .._aggregate.moments.ellipsoid import Ellipsoid, component_weights
+from .._aggregate.moments.moment_releases import moment_entries
+from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import narrowed, row_guard

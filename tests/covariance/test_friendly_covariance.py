@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from sklearn_dp._aggregate.moments import (
-    covariance_core as _covariance_core,
-)
-from sklearn_dp._aggregate.moments import (
-    ellipsoid as _covariance,
-)
+from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
+from sklearn_dp._aggregate.moments import moment_releases, rounds
 from sklearn_dp._aggregate.moments.ellipsoid import (
+    FORMS,
     WEIGHT_STEPS,
     Ellipsoid,
     component_weights,
-    exact_moments,
+    normal_quantile,
 )
+from sklearn_dp._aggregate.moments.moment_releases import exact_moments
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._tape import Tape, tape
@@ -173,7 +171,7 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     assert (hard.argmax(axis=1)[:2000][seen] == expected.argmax(axis=1)).mean() > 0.999
 
 
-@pytest.mark.parametrize("form", _covariance.FORMS)
+@pytest.mark.parametrize("form", FORMS)
 def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
     """Exact: the moments of a data set are the sum of the moments of its rows, bit for bit."""
     rng = np.random.default_rng(1)
@@ -189,7 +187,7 @@ def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
         assert np.array_equal(whole[i], np.sum([one[i] for one in single], axis=0))
 
 
-@pytest.mark.parametrize("form", _covariance.FORMS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(200), 2)])
 def test_sensitivities_hold_and_are_tight(form, groups):
     """Over single units, soft and hard: never above the claim, and up to it."""
@@ -204,7 +202,7 @@ def test_sensitivities_hold_and_are_tight(form, groups):
             units = Units(rows.n_rows, None if groups is None else groups[pick])
             weights = component_weights(rows, parts, soft=soft)
             counts, sums, moments = exact_moments(rows, units, parts, weights, 2.0, form)
-            claim = _covariance._moment_sensitivity(3, form, 2.0**30)
+            claim = moment_releases._moment_sensitivity(3, form, 2.0**30)
             worst = np.maximum(worst, [
                 counts.sum() / WEIGHT_STEPS, np.linalg.norm(sums) / 2.0**15,
                 np.sqrt(np.sum(np.square(moments / claim)))])
@@ -214,7 +212,7 @@ def test_sensitivities_hold_and_are_tight(form, groups):
 def test_clipping_is_undone():
     """separated_gaussians:C8: the share of the variance that survives."""
     def kept(share, d):
-        return _covariance._kept(_covariance.normal_quantile(share, d), d)
+        return rounds._kept(normal_quantile(share, d), d)
 
     assert kept(0.9, 10) == pytest.approx(0.968, abs=5e-4)
     assert kept(0.5, 10) == pytest.approx(0.7936, abs=5e-5)
@@ -223,10 +221,10 @@ def test_clipping_is_undone():
     rng = np.random.default_rng(0)
     for t in (0.5, 1.0, 1.3):
         Z = rng.normal(size=(400000, 4)) * np.sqrt(t * np.array([1.1, 1.0, 1.0, 0.9]))
-        square = _covariance.normal_quantile(0.9, 4)
+        square = normal_quantile(0.9, 4)
         factor = np.minimum(1, np.sqrt(square / np.sum(Z**2, axis=1)))
         clipped = (Z * factor[:, None]).T @ (Z * factor[:, None]) / len(Z)
-        assert np.allclose(np.diag(_covariance._unclip(clipped, square, 4)),
+        assert np.allclose(np.diag(rounds._unclip(clipped, square, 4)),
                            t * np.array([1.1, 1.0, 1.0, 0.9]), atol=0.015)
 
 
@@ -239,7 +237,7 @@ def test_the_errors_are_those_of_theory():
         for seed in range(9):
             X, truth = normal(n, d, 20.0, seed=seed)
             model = FriendlyCovariance(rho=rho, random_state=seed).fit(X)
-            square = _covariance.normal_quantile(0.9, d)
+            square = normal_quantile(0.9, d)
             oracle = d * (d + 1) * (1 / n + square**2 / (4 * 0.6 * rho * n**2))
             ratios.append(error(truth, model.covariance_) / oracle**0.5)
         assert 0.7 < np.median(ratios) < 1.25
@@ -323,24 +321,24 @@ def _order_of_rows(original):
 
 def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
-        _covariance._NARROWEST = 1e6 * rows.n_rows
+        rounds.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
     return moments
 
 
 MUTATIONS = {
-    "clip forgotten": (_covariance, "Grid", lambda original: _Unclipped),
-    "clip at the wrong norm": (_covariance, "exact_moments", _clipped_before_whitening),
-    "noise too small": (_covariance, "_moment_sensitivity", _not_isometric),
+    "clip forgotten": (moment_releases, "Grid", lambda original: _Unclipped),
+    "clip at the wrong norm": (rounds, "exact_moments", _clipped_before_whitening),
+    "noise too small": (moment_releases, "_moment_sensitivity", _not_isometric),
     "a row of weight two": (_friendly_covariance, "component_weights", _order_of_rows),
-    "repair that reads the data": (_covariance, "exact_moments", _repair_reads_data),
+    "repair that reads the data": (rounds, "exact_moments", _repair_reads_data),
 }
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     module, attribute, change = MUTATIONS[name]
-    monkeypatch.setattr(_covariance, "_NARROWEST", _covariance._NARROWEST)
+    monkeypatch.setattr(rounds, "NARROWEST", rounds.NARROWEST)
     monkeypatch.setattr(module, attribute, change(getattr(module, attribute)))
     X = normal(90, 3, 100.0, shift=1.0)[0]
     assert replay_audit(FriendlyCovariance(epsilon=20.0), X, repeats=2).violations
@@ -374,9 +372,9 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
     original = FriendlyCovariance._fit
 
     def fit(self, X, units, session, progress):
-        rounds = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
-        monkeypatch.setattr(_covariance.refine, "__kwdefaults__",
-                            {**_covariance.refine.__kwdefaults__, **rounds})
+        numbers = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
+        monkeypatch.setattr(rounds.refine, "__kwdefaults__",
+                            {**rounds.refine.__kwdefaults__, **numbers})
         original(self, X, units, session, progress)
 
     monkeypatch.setattr(FriendlyCovariance, "_fit", fit)

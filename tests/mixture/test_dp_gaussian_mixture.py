@@ -31,7 +31,8 @@ from sklearn_dp._aggregate.mixture import (
 )
 from sklearn_dp._aggregate.mixture.fit import split_widest
 from sklearn_dp._aggregate.mixture.parts import Settings, half_of_rows
-from sklearn_dp._aggregate.moments import ellipsoid as _covariance
+from sklearn_dp._aggregate.moments import moment_releases
+from sklearn_dp._aggregate.moments import rounds as _rounds
 from sklearn_dp._aggregate.moments.ellipsoid import Ellipsoid
 from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._aggregate.shared.rows import Rows
@@ -848,7 +849,7 @@ def _weights_from_true_counts(original):
 
 def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
-        _covariance._NARROWEST = 1e6 * rows.n_rows
+        _rounds.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
     return moments
 
@@ -996,10 +997,10 @@ MUTATIONS = {
     "one half for all": ("tuples", _mixture_tuples, "half_of_rows", _second_half_is_everything),
     "blocks by position": ("tuples", _mixture_tuples, "_tuples", _blocks_by_position),
     "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
-    "clip forgotten": ("coreset", _covariance, "Grid", lambda original: _Unclipped),
-    "clip at the wrong norm": ("coreset", _covariance, "exact_moments", _wrong_norm),
-    "noise too small": ("coreset", _covariance, "_moment_sensitivity", _too_little_noise),
-    "noise not isometric": ("coreset", _covariance, "_moment_sensitivity",
+    "clip forgotten": ("coreset", moment_releases, "Grid", lambda original: _Unclipped),
+    "clip at the wrong norm": ("coreset", _rounds, "exact_moments", _wrong_norm),
+    "noise too small": ("coreset", moment_releases, "_moment_sensitivity", _too_little_noise),
+    "noise not isometric": ("coreset", moment_releases, "_moment_sensitivity",
                             _no_noise_off_the_diagonal),
     "a row of weight two": ("coreset", _mixture, "component_weights", _weight_of_two),
     "responsibilities above one": ("coreset", _mixture, "component_weights",
@@ -1007,7 +1008,7 @@ MUTATIONS = {
     "labels from true means": ("coreset", _mixture, "component_weights", _labels_from_true_points),
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
-    "repair that reads the data": ("coreset", _covariance, "exact_moments", _repair_reads_data),
+    "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
     "radii without noise": ("coreset", _mixture, "histogram", _radii_without_noise),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
     "components from the data": ("coreset", _dp_gaussian_mixture, "fit_mixture",
@@ -1029,10 +1030,10 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     def claim(d, form, square):
         return np.where(np.eye(d).ravel() == 1, square, square * math.sqrt(0.5)) * (1 + 1e-9)
 
-    monkeypatch.setattr(_covariance, "_n_moments", lambda d, form: d * d)
-    monkeypatch.setattr(_covariance, "_moments_of", entries)
-    monkeypatch.setattr(_covariance, "_moment_sensitivity", claim)
-    monkeypatch.setattr(_covariance, "_matrices", lambda values, d, form: (
+    monkeypatch.setattr(moment_releases, "_n_moments", lambda d, form: d * d)
+    monkeypatch.setattr(moment_releases, "_moments_of", entries)
+    monkeypatch.setattr(moment_releases, "_moment_sensitivity", claim)
+    monkeypatch.setattr(moment_releases, "_matrices", lambda values, d, form: (
         values.reshape(-1, d, d) + values.reshape(-1, d, d).transpose(0, 2, 1)) / 2)
     result = replay_audit(DPGaussianMixture(2, **WAYS["coreset"][0]), mutant_data("coreset")[0])
     assert any("component moments: distance" in text for text in result.violations)
@@ -1041,7 +1042,7 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     way, owner, attribute, change = MUTATIONS[name]
-    monkeypatch.setattr(_covariance, "_NARROWEST", _covariance._NARROWEST)
+    monkeypatch.setattr(_rounds, "NARROWEST", _rounds.NARROWEST)
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     X, k, way = mutant_data(way)
     assert replay_audit(DPGaussianMixture(k, **WAYS[way][0]), X).violations

@@ -10,14 +10,9 @@ from ..._privacy._accounting import sum_down
 from ..._privacy._mechanisms import histogram
 from ..._privacy._session import PlanEntry
 from ..kmeans.engine import engine_entries, fit_engine
-from ..moments.ellipsoid import (
-    WEIGHT_STEPS,
-    Ellipsoid,
-    component_weights,
-    moment_entries,
-    normal_quantile,
-    refine,
-)
+from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
+from ..moments.moment_releases import moment_entries
+from ..moments.rounds import refine
 from ..shared.centering import geometric_edges, noise_sd
 from ..shared.location import locate, location_entries
 from ..shared.rows import nearest, to_centers
