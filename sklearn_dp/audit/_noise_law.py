@@ -106,7 +106,7 @@ def scale_problems(tapes, random_state=0):
     rng = np.random.default_rng(random_state)
     tests = []
     for number, events in enumerate(tapes):
-        numbers = [_standardized(event, rng) for event in events]
+        numbers = [np.ravel(_standardized(event, rng)) for event in events]
         tests += law_tests(f"fit {number}", np.concatenate([np.empty(0), *numbers]))
     return _unlikely(tests)
 

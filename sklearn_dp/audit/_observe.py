@@ -1,10 +1,12 @@
 """Run a fit for an audit, and collect everything that it shows to the world."""
 
 import inspect
+import io
+import logging
 import pickle
 import re
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +16,7 @@ from .._privacy._tape import tape
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
 
-__all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "run_fit"]
+__all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "probe", "run_fit"]
 
 
 def prepared(estimator, **params):
@@ -43,27 +45,33 @@ class Outcome:
         Fitted, unless there is an error.
     warnings : tuple of (category, text)
     error : Exception or None
+    printed : str
+        What went to the standard streams and to the log.
     """
 
     estimator: object
     warnings: tuple
     error: Exception | None
+    printed: str = ""
 
     def face(self, html=False):
-        """Everything shown, by name: pickle, texts, warnings, error.
+        """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error.
 
         Parameters
         ----------
         html : bool, default=False
             Also render the HTML display (slow).
         """
-        error = "" if self.error is None else f"{self.error!r} {self.error.__context__!r}"
-        shown = {"error": error, "warnings": "\n".join(
+        error = "" if self.error is None else (
+            f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}")
+        shown = {"error": error, "printed": self.printed, "warnings": "\n".join(
             f"{kind.__name__}: {text}" for kind, text in self.warnings)}
         if self.error is None:
             shown |= {"pickle": pickle.dumps(self.estimator, protocol=5),
+                      "memory": _memory(self.estimator),
                       "repr": f"{self.estimator!r} {self.estimator}",
-                      "report": repr(self.estimator.privacy_report_)}
+                      "report": repr(self.estimator.privacy_report_),
+                      **_answers(self.estimator)}
             if html:
                 shown["html"] = _html(self.estimator)
         return shown
@@ -73,6 +81,51 @@ def _html(estimator):
     """HTML displays of an estimator and its report, without their running numbers."""
     text = estimator._repr_html_() + estimator.privacy_report_._repr_html_()
     return re.sub(r"sk-[a-z-]*id-\d+", "", text)
+
+
+def _memory(estimator):
+    """All attributes but those that are documented as no release, whatever a pickle leaves out."""
+    return b"".join(_bytes((name, value)) for name, value in sorted(vars(estimator).items())
+                    if name != "labels_")
+
+
+def _bytes(value):
+    """The same bytes for equal values, however they came to be."""
+    buffer = io.BytesIO()
+    pickler = pickle.Pickler(buffer, protocol=5)
+    pickler.fast = True  # no memo: whether two equal strings are one object makes no difference
+    pickler.dump(value)
+    return buffer.getvalue()
+
+
+# Methods that a fitted estimator has for public rows, or that need nothing.
+_METHODS = ("predict", "predict_proba", "transform", "inverse_transform", "score", "score_samples",
+            "decision_function", "mahalanobis", "get_precision", "get_feature_names_out", "aic",
+            "bic")
+
+
+def probe(n_features):
+    """Public rows to ask a fitted estimator about: small, large, zero, of either sign."""
+    rows = np.sin(np.arange(1.0, 7 * n_features + 1)).reshape(7, n_features)
+    return rows * np.array([0.0, 1e-3, 1.0, 3.0, 30.0, 1e3, 1e6])[:, None]
+
+
+def _answers(estimator):
+    """What every public method says about public rows."""
+    rows = probe(estimator.n_features_in_)
+    return {name: _answer(getattr(estimator, name), rows) for name in _METHODS
+            if hasattr(estimator, name)}
+
+
+def _answer(method, rows):
+    given = (rows,) if "X" in inspect.signature(method).parameters else ()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            answer = _bytes(method(*given))
+        except Exception as error:  # an answer too, that may not depend on the data
+            answer = repr(error).encode()
+    return answer + "".join(str(item.message) for item in caught).encode()
 
 
 def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=True):
@@ -98,7 +151,8 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
-    with warnings.catch_warnings(record=True) as caught, tape(recorder), numeric:
+    with (_listening() as heard, warnings.catch_warnings(record=True) as caught, tape(recorder),
+          numeric):
         warnings.simplefilter("error" if strict else "always")
         for kind in (PrivacyWarning, UtilityWarning):
             warnings.simplefilter("always", kind)
@@ -107,7 +161,23 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
         except Exception as raised:  # whatever a fit raises is a finding, for the caller to judge
             error = raised
     shown = tuple((item.category, str(item.message)) for item in caught)
-    return Outcome(estimator, shown, error)
+    return Outcome(estimator, shown, error, heard.getvalue())
+
+
+@contextmanager
+def _listening():
+    """Collect what is printed and logged."""
+    heard = io.StringIO()
+    root, handler = logging.getLogger(), logging.StreamHandler(heard)
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.NOTSET)
+    try:
+        with redirect_stdout(heard), redirect_stderr(heard):
+            yield heard
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(level)
 
 
 def _fit_public(estimator, X, groups):

@@ -1,0 +1,83 @@
+"""Does the ledger hear the truth about a fit, field by field?"""
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from inspect import signature
+
+from .._privacy._budget import PrivacyBudget
+from .._privacy._ledger import LedgerCharge, PrivacyLedger
+from .._privacy._tape import Tape
+from ._observe import n_features_of, prepared, run_fit
+from ._recount import all_gaussian
+
+__all__ = ["charge_problems", "rich_ledger"]
+
+_RECENT = timedelta(hours=1)
+
+
+def rich_ledger(plan=None):
+    """A ledger in memory that allows more than any fit costs, for the neighbours of a plan."""
+    terms = {} if plan is None else {"unit": plan.unit, "relation": plan.relation}
+    known = signature(PrivacyLedger).parameters
+    return PrivacyLedger(PrivacyBudget(epsilon=1e12, delta=0.999),
+                         **{name: term for name, term in terms.items() if name in known})
+
+
+def charge_problems(estimator, X, *, groups=None):
+    """Fit a clone with a ledger and compare each field of the charge with the plan.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+    X : ndarray of shape (n_samples, n_features)
+    groups : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    problems : list of str
+        A field that the audit does not know is one.
+
+    Notes
+    -----
+    Exact. The unit is compared with what the fit was given, and `gaussian` with the kinds of the
+    releases, besides the plan. Whether plan and releases are worth what they say is for the recount
+    to see (:mod:`sklearn_dp.audit._recount`), and whether the charge comes before the data are
+    looked at for ``check_ledger_is_charged_before_data``.
+    """
+    unit = "row" if groups is None else "group"
+    plan = prepared(estimator).privacy_plan(n_features_of(X), unit=unit)
+    ledger, recorder = rich_ledger(plan), Tape()
+    outcome = run_fit(prepared(estimator, ledger=ledger), X, groups, recorder=recorder)
+    if outcome.error is not None:
+        return [f"a fit with a ledger raises {outcome.error!r}"]
+    if len(ledger.entries) != 1:
+        return [f"a fit is charged {len(ledger.entries)} times"]
+    (charge,) = ledger.entries
+    return [*_fields(charge, plan, type(estimator).__name__),
+            *_facts(charge, unit, recorder.events)]
+
+
+def _fields(charge, plan, label):
+    """Every field against the plan."""
+    told = {"epsilon": plan.epsilon, "delta": plan.target.delta, "rho": plan.rho,
+            "delta_failure": plan.delta_failure, "gaussian": plan.gaussian, "unit": plan.unit,
+            "relation": plan.relation, "label": label}
+    for field in fields(LedgerCharge):
+        value = getattr(charge, field.name)
+        if field.name == "time":
+            age = datetime.now(UTC) - datetime.fromisoformat(value).astimezone(UTC)
+            if not -_RECENT < age < _RECENT:
+                yield "the charge has another time than the fit"
+        elif field.name not in told:
+            yield f"the audit does not know the field {field.name!r} of a charge"
+        elif value != told[field.name]:
+            yield (f"the ledger hears {field.name} = {value!r} where the plan says "
+                   f"{told[field.name]!r}")
+
+
+def _facts(charge, unit, events):
+    """What does not rest on the plan."""
+    if charge.unit != unit:
+        yield f"the ledger hears of {charge.unit}s where {unit}s are protected"
+    if charge.gaussian and not all_gaussian(events):
+        yield "the ledger hears of Gaussian releases where there are others"

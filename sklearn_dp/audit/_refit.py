@@ -1,0 +1,85 @@
+"""Does a fit forget all earlier fits of the same object?"""
+
+import pickle
+
+import numpy as np
+from scipy.special import ndtri
+
+from ._observe import n_features_of, prepared, run_fit
+from ._player import Replay
+from ._replay import different, record
+
+__all__ = ["refit_problems"]
+
+
+def refit_problems(estimator, X, *, groups=None, random_state=0):
+    """Compare a fit of a used estimator with a fresh one, under replay.
+
+    Parameters
+    ----------
+    estimator : estimator of this package
+    X : ndarray of shape (n_samples, n_features)
+    groups : array-like of shape (n_samples,), optional
+    random_state : int, default=0
+
+    Returns
+    -------
+    problems : list of str
+        Statistics that differ at all, and whatever the two estimators show that differs.
+
+    Notes
+    -----
+    Before it gets `X`, the used estimator was fitted to other rows of the same shape, to rows of
+    another shape, with other parameters that were then set back, and was pickled in between. Sees
+    whatever of an earlier fit has an effect on a statistic or on anything shown: exact, no false
+    alarms. Does not see state that only fits of other objects leave behind.
+    """
+    fresh = record(estimator, X, groups=groups, random_state=random_state)
+    if fresh.problems:
+        return list(fresh.problems)
+    found = []
+    for name, use in _USES.items():
+        used = use(prepared(estimator, random_state=random_state), np.asarray(X, dtype=float))
+        units = np.arange(len(X) if groups is None else len(set(groups)))
+        replay = Replay(fresh.events, units)
+        outcome = run_fit(used, X, groups, recorder=replay)
+        # Which equal objects are one object changes a pickle, and tells nothing: memory is compared.
+        faces = [{name: shown for name, shown in each.face().items() if name != "pickle"}
+                 for each in (fresh.outcome, outcome)]
+        texts = [*replay.finish(),
+                 *(f"{entry}: the statistic is another one"
+                   for entry, ratio in replay.ratios.items() if ratio > 0),
+                 *different(*faces, "from a fresh fit")]
+        found += [f"after {name}: {text}" for text in texts]
+    return found
+
+
+def _other_rows(X, seed=1):
+    rng = np.random.default_rng(seed)
+    return 50 + 7 * ndtri(rng.random(np.shape(X)))
+
+
+def _same_shape(used, X):
+    run_fit(used, _other_rows(X))
+    return used
+
+
+def _another_shape(used, X):
+    run_fit(used, _other_rows(np.zeros((2 * len(X) + 1, n_features_of(X) + 2))))
+    return used
+
+
+def _other_parameters(used, X):
+    before = {name: getattr(used, name) for name in ("epsilon", "rho", "delta", "bounds")}
+    used.set_params(epsilon=7.0, rho=None, delta=1e-3, bounds=1e4)
+    run_fit(used, _other_rows(X))
+    return used.set_params(**before)
+
+
+def _pickled(used, X):
+    run_fit(used, _other_rows(X))
+    return pickle.loads(pickle.dumps(used))
+
+
+_USES = {"a fit to other rows": _same_shape, "a fit to another shape": _another_shape,
+         "a fit with other parameters": _other_parameters, "a fit and a pickle": _pickled}
