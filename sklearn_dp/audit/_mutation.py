@@ -8,7 +8,8 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from ._checks import CHECKS, check_data, check_groups, hard_groups
+from ._check_tools import check_data, check_groups, hard_groups
+from ._checks import CHECKS
 from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["MUTANTS", "Mutant", "after_fit", "killer", "mutant"]

@@ -13,8 +13,8 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ._claims import paid, part_of
 
-__all__ = ["all_gaussian", "epsilon_of_gaussian", "epsilon_of_zcdp", "library_problems", "recount_problems",
-           "rho_released"]
+__all__ = ["all_gaussian", "epsilon_of_gaussian", "epsilon_of_zcdp", "library_problems",
+           "recount_problems", "rho_released"]
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid

@@ -43,7 +43,7 @@ def refit_problems(estimator, X, *, groups=None, random_state=0):
         units = np.arange(len(X) if groups is None else len(set(groups)))
         replay = Replay(fresh.events, units)
         outcome = run_fit(used, X, groups, recorder=replay)
-        # Which equal objects are one object changes a pickle, and tells nothing: memory is compared.
+        # Which equal objects are one object changes a pickle and tells nothing: compare memory.
         faces = [{name: shown for name, shown in each.face().items() if name != "pickle"}
                  for each in (fresh.outcome, outcome)]
         texts = [*replay.finish(),

@@ -15,12 +15,13 @@ import numpy as np
 from .._privacy._tape import Shares, tape
 from ._observe import prepared
 
-__all__ = ["entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]
+__all__ = ["FINGERPRINT_BITS", "entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]
 
 _FINE = 2.0**14  # steps; coarser numbers agree too often
 _LONGEST = 8  # numbers of a run
 _MOST = 40_000  # numbers that are compared with each other
-_BITS = 90  # of a fingerprint: no two of a million agree by chance, but for 2^-51
+FINGERPRINT_BITS = 90
+"""No two of a million fingerprints agree by chance, but for 2^-51."""
 
 
 def repeat_tests(tapes):
@@ -120,7 +121,7 @@ class _Fingerprint(Shares):
             self.add_share(event)
         elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
             self._mark(event)
-        if self.bits >= _BITS:
+        if self.bits >= FINGERPRINT_BITS:
             raise _Enough
         return event.output
 
@@ -167,7 +168,7 @@ def entropy_problems(estimator, X, *, fits=1300):
     chance of a false alarm is below 2^-60.
     """
     found = [fingerprint(estimator, X) for _ in range(fits)]
-    if min(bits for _, bits in found) < _BITS:
+    if min(bits for _, bits in found) < FINGERPRINT_BITS:
         return ["too little noise to tell fits apart"]
     different = len({marks for marks, _ in found})
     return [] if different == fits else [

@@ -8,6 +8,7 @@ import pytest
 
 from sklearn_dp.audit import scan_for_leaks
 from sklearn_dp.audit._leaks import needles, search
+from sklearn_dp.exceptions import UtilityWarning
 
 VALUE = -0.6180339887498949
 FORMS = {
@@ -64,7 +65,7 @@ def keep(attribute, value_of):
 
 
 def warn(self, X):
-    warnings.warn(f"an outlier at {X[3, 1]:.7g}", UserWarning, stacklevel=2)
+    warnings.warn(f"an outlier at {X[3, 1]:.7g}", UtilityWarning, stacklevel=2)
 
 
 def note(self, X):

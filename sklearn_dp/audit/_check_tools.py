@@ -1,0 +1,84 @@
+"""Data, comparisons and traps that the checks share."""
+
+import pickle
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..exceptions import SeededNoiseWarning, UtilityWarning
+
+__all__ = ["Bomb", "Explosion", "N_FEATURES", "Watched", "assert_none", "check_data",
+           "check_groups", "hard_groups", "released_state", "succeed"]
+
+_EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
+N_FEATURES = 3
+
+
+def check_data(n, seed=0, d=N_FEATURES):
+    """Two groups of points, with values of many digits."""
+    rng = np.random.default_rng(seed)
+    places = np.resize([[-3.0, 0.5, 0.1], [2.0, 2.0, -1.0]], (2, d))
+    return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
+
+
+def check_groups(n):
+    """Groups of one to four rows, out of order."""
+    return np.random.default_rng(1).permutation(np.arange(n) * 2 // 5)
+
+
+def assert_none(problems):
+    assert not problems, "; ".join(problems[:3]) + (" ..." if len(problems) > 3 else "")
+
+
+def succeed(outcome, context=""):
+    """No error, and no warning but those that the contract knows."""
+    if outcome.error is not None:
+        raise AssertionError(f"{context}a fit raises {outcome.error!r}") from outcome.error
+    other = [text for kind, text in outcome.warnings if not issubclass(kind, _EXPECTED_WARNINGS)]
+    assert not other, f"{context}a fit warns: {other[0]}"
+
+
+def released_state(estimator):
+    """What a pickle would hold, but for the parameters that may differ or have no pickle."""
+    state = estimator.__getstate__()
+    return pickle.dumps({name: state[name] for name in state if name not in ("ledger", "n_jobs")})
+
+
+def hard_groups(n):
+    """Groups with ids of which an array or a sort would make something else, by what they are.
+
+    Of about three rows each, so that neither a merged nor a split unit goes unnoticed.
+    """
+    big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
+    sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
+    mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
+    return {name: [kinds[k % len(kinds)] for k in check_groups(n)]
+            for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))}
+
+
+class Watched:
+    """An array-like whose shape is public, and that tells when its values are asked for."""
+
+    def __init__(self, X, touch):
+        self._X, self._touch = X, touch
+        self.shape = X.shape
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        self._touch()
+        return np.asarray(self._X, dtype=dtype)
+
+
+class Explosion(Exception):
+    """Not an error that any estimator would handle."""
+
+
+class Bomb:
+    """A tape that breaks the fit at its first release."""
+
+    def play(self, event):
+        if event.entry:
+            raise Explosion
+        return event.output

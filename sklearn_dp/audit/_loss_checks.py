@@ -1,0 +1,123 @@
+"""Checks of the privacy loss: replays of neighbours, and the noise."""
+
+import numpy as np
+
+from .._privacy._tape import Tape
+from ..exceptions import SeededNoiseWarning
+from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed
+from ._claims import paid
+from ._drawn import drawn_audit
+from ._noise_law import kernel_problems, noise_audit
+from ._observe import accepts_groups, prepared, run_fit
+from ._refit import refit_problems
+from ._repeats import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems
+from ._replay import replay_audit
+
+__all__ = ["check_drawn_data", "check_missing_groups_are_refused", "check_noise_has_entropy",
+           "check_noise_is_fresh", "check_noise_law", "check_refit", "check_replay",
+           "check_replay_of_hard_groups", "check_seeded_noise_is_told"]
+
+
+def check_replay(estimator):
+    """Neighbours differ only by noise that is paid for; small data and the empty set too."""
+    for n, d, recordings in ((20, 3, 1), (400, 3, 1), (30, 12, 1), (2, 5, 1), (1, 3, 1), (0, 3, 1)):
+        X = check_data(n, n, d)
+        assert_none(_replayed(estimator, X, recordings=recordings, html=n == 20))
+        if accepts_groups(estimator) and n > 1:
+            assert_none(_replayed(estimator, X, groups=check_groups(n), recordings=recordings))
+
+
+def check_replay_of_hard_groups(estimator):
+    """Units stay what they are with ids that cannot be sorted, converted or printed faithfully."""
+    if accepts_groups(estimator):
+        for groups in hard_groups(20).values():
+            assert_none(_replayed(estimator, check_data(20, 20), groups=groups))
+
+
+def check_missing_groups_are_refused(estimator):
+    """A row without an id belongs to nobody: no fit may guess to whom."""
+    if not accepts_groups(estimator):
+        return
+    for missing in (None, np.nan, np.datetime64("NaT"), np.ma.masked, (1, np.nan)):
+        groups = [missing, *check_groups(19).tolist()]
+        outcome = run_fit(prepared(estimator), check_data(20), groups)
+        named = isinstance(outcome.error, ValueError) and "groups" in str(outcome.error)
+        assert named, f"{missing!r} among the groups is not refused by name: {outcome.error!r}"
+
+
+def _replayed(estimator, X, **options):
+    result = replay_audit(estimator, X, **options)
+    return result.violations or ([] if result.passed else ["all pairs are voided"])
+
+
+def check_drawn_data(estimator):
+    """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random: for triggers.
+
+    Each n up to 48 and each d up to 24 is met; see :func:`drawn_audit` for other chances.
+    """
+    assert_none(drawn_audit(estimator).violations)
+
+
+def check_refit(estimator):
+    """A used estimator answers as a fresh one: nothing of an earlier fit is left."""
+    X = check_data(40)
+    assert_none(refit_problems(estimator, X))
+    if accepts_groups(estimator):
+        assert_none(refit_problems(estimator, X, groups=check_groups(40)))
+
+
+def check_noise_law(estimator):
+    """The noise has the claimed law, is independent, and is never used twice.
+
+    The kernel's sampler is tested with half a million numbers, for the tails; fits with 128 columns
+    have most of the numbers that a shape needs.
+    """
+    assert_none(kernel_problems())
+    assert_none(noise_audit(estimator, check_data(400), fits=30))
+    assert_none(noise_audit(estimator, check_data(300, d=128), fits=3))
+    if accepts_groups(estimator):
+        assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=10))
+
+
+def check_noise_has_entropy(estimator):
+    """Many short fits without a seed, and forked processes, all have noise of their own."""
+    # The first budget at which releases tell fits apart: little of it makes few. Few rows are fast.
+    for epsilon in (1.0, 30.0, 1000.0):
+        moderate = prepared(estimator, epsilon=epsilon, rho=None)
+        X = check_data(3, d=8)
+        if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
+            break
+    assert_none(entropy_problems(moderate, X))
+    assert_none(fork_problems(moderate, X))
+
+
+def check_noise_is_fresh(estimator):
+    """Without random_state, noise is new each time, whatever numpy's global seed."""
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        first = _drawn_with_global_seed(estimator, 0)
+        # Where a fit draws one small number, two may be alike: once in 150 times. Not nine.
+        same = all(np.array_equal(first, _drawn_with_global_seed(estimator, 0)) for _ in range(8))
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    assert not same, "the same noise again and again with random_state=None"
+
+
+def _drawn_with_global_seed(estimator, seed):
+    """All noise of a fit with a moderate budget, so that there is noise to see."""
+    np.random.seed(seed)  # noqa: NPY002 - the global state is what must have no effect
+    recorder = Tape()
+    moderate = prepared(estimator, random_state=None, epsilon=1.0, rho=None)
+    succeed(run_fit(moderate, check_data(30), recorder=recorder))
+    return np.concatenate([np.ravel(event.output - event.value).astype(float)
+                           for event in paid(recorder.events) if event.kind == "gaussian"])
+
+
+def check_seeded_noise_is_told(estimator):
+    """A seed is warned of, and told by the report."""
+    for seed, source in ((0, "seeded"), (None, "system")):
+        outcome = run_fit(prepared(estimator, random_state=seed), check_data(30))
+        succeed(outcome)
+        warned = any(issubclass(kind, SeededNoiseWarning) for kind, _ in outcome.warnings)
+        assert warned == (seed is not None), "SeededNoiseWarning, if and only if there is a seed"
+        assert outcome.estimator.privacy_report_.noise == source, "the report's noise source"
