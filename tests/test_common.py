@@ -58,13 +58,16 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # They set a budget of their own: settings that differ in nothing else are checked once.
-ANY_BUDGET = {"check_noise_is_fresh", "check_small_data"}
+ANY_BUDGET = {"check_noise_is_fresh", "check_small_data", "check_drawn_data",
+              "check_noise_has_entropy", "check_total_is_right"}
 BUDGET = {"epsilon", "rho"}
 # Where a room has replay audits of its own.
 SHOWN = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
          "check_rows_out_of_bounds_are_clipped", "check_plan_and_report_agree"}
 # Hundreds of fits: with fewer rounds in the normal suite.
 COSTLY = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data", "check_pickle"}
+# Hundreds or thousands of fits whatever the setting: the normal suite has them for QUICK only.
+AUDIT = {"check_drawn_data", "check_noise_has_entropy"}
 
 
 def privacy_cases():
@@ -75,7 +78,8 @@ def privacy_cases():
             for _, check in check_dp_estimator(setting.estimator, generate_only=True):
                 name = check.__name__
                 case = (name, unlike(setting, BUDGET if name in ANY_BUDGET else ()))
-                slow = use == "privacy, slow" or (use == "privacy, few rounds" and name in COSTLY)
+                slow = (use == "privacy, slow" or (use == "privacy, few rounds" and name in COSTLY)
+                        or (name in AUDIT and setting.name not in QUICK))
                 if case not in seen and (use != "privacy, shown" or name in SHOWN):
                     seen.add(case)
                     yield pytest.param(setting, check, id=f"{setting}-{name}",
@@ -116,7 +120,7 @@ def test_all_checks_run_at_two_budgets_for_every_estimator():
     """Those that set a budget of their own at one."""
     for name in ESTIMATORS:
         run = [case.values for case in privacy_cases() if case.values[0].name == name
-               and not case.marks]
+               and (not case.marks or case.values[1].__name__ in AUDIT)]
         for check in CHECKS:
             times = sum(found is check for _, found in run)
             assert times >= (1 if check.__name__ in ANY_BUDGET else 2), (name, check)
