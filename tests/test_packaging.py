@@ -41,7 +41,8 @@ def imported(folder):
     """Map each third-party distribution imported below a folder to one file that imports it."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
-        local = {other.stem for other in path.parent.glob("*.py")}
+        # Neighbours of the file, and what lies at the top, on the `pythonpath` of pytest.
+        local = {other.stem for other in (*path.parent.glob("*.py"), *folder.iterdir())}
         for module in top_level_imports(path.read_text(encoding="utf-8")):
             if module not in sys.stdlib_module_names and module not in local:
                 found.setdefault(distribution(module), path.name)
