@@ -10,7 +10,8 @@ from ._aggregate.shared.single_rows import row_guard, saturated
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice, is_integer, is_real
 from ._privacy._domain import Domain
-from ._privacy._session import PrivacyPlan, PrivacySession
+from ._privacy._plan import PrivacyPlan
+from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from .exceptions import UtilityWarning

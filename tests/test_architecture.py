@@ -254,6 +254,8 @@ def _may_draw(module, receiver):
     inside = module.component in {"_privacy", "audit"}
     if inside and re.search(r"noise|^self$|^super\(\)$", last):
         return True
+    if module.component == "_privacy" and last == "selection":  # a law of the kernel, not a draw
+        return True
     return re.search(r"(session(\(\))?|^step)$", last) is not None  # a session, or a step of it
 
 
@@ -361,7 +363,7 @@ PLANTED = [
     (noise_comes_from_the_kernel, "mean._m", "from scipy import stats\nz = stats.norm.rvs(3)"),
     (noise_comes_from_the_kernel, "mean._m", "from .._privacy._noise import NoiseSource"),
     (noise_comes_from_the_kernel, "mean._m", "from .._privacy._random_words import fresh_bytes"),
-    (noise_comes_from_the_kernel, "_privacy._shares", "import os\nb = os.urandom(8)"),
+    (noise_comes_from_the_kernel, "_privacy.laws.shares", "import os\nb = os.urandom(8)"),
     (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
     (noise_comes_from_the_kernel, "_privacy._mechanisms", "z = rng.normal()"),
     (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),

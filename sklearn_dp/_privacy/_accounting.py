@@ -42,6 +42,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri_exp
 
 from ._checks import is_real
+from ._rounding import float_up, sum_down, sum_up
 
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
@@ -100,32 +101,6 @@ def check_delta(name: str, value: object, *, zero: bool = False) -> float:
 
 
 # -------------------------------------------------------------------------- outward rounding
-
-
-def sum_up(values: Iterable[float]) -> float:
-    """Smallest float that is at least the exact sum."""
-    values = list(values)
-    nearest = math.fsum(values)
-    if math.isinf(nearest):
-        return nearest
-    above = math.fsum([*values, -nearest]) > 0
-    return math.nextafter(nearest, math.inf) if above else nearest
-
-
-def sum_down(values: Iterable[float]) -> float:
-    """Largest float that is at most the exact sum."""
-    return -sum_up([-value for value in values])
-
-
-def float_up(value: Fraction) -> float:
-    """Smallest float that is at least ``value``."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def float_down(value: Fraction) -> float:
-    """Largest float that is at most ``value``."""
-    return -float_up(-value)
 
 
 def _times_up(value: float, factor: float) -> float:

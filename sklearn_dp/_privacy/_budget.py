@@ -12,14 +12,13 @@ from ._accounting import (
     check_delta,
     check_non_negative,
     check_positive,
-    float_down,
     gaussian_epsilon,
     gaussian_rho,
     mu_from_rho,
-    sum_down,
     zcdp_epsilon,
     zcdp_rho,
 )
+from ._rounding import float_down, sum_down
 
 
 def epsilon_of(

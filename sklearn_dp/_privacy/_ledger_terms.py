@@ -81,6 +81,7 @@ from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import check_choice
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
+from ._rounding import sum_down, sum_up
 
 __all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "LedgerTerms"]
 
@@ -213,7 +214,7 @@ class LedgerTerms:
             return budget.epsilon, budget.delta
         failure = budget.delta * _FAILURE_SHARE[self.composition]
         largest = accounting.zcdp_rho if self.composition == "zcdp" else accounting.gaussian_rho
-        return largest(budget.epsilon, accounting.sum_down([budget.delta, -failure])), failure
+        return largest(budget.epsilon, sum_down([budget.delta, -failure])), failure
 
     def costs(self, charge: LedgerCharge) -> tuple[float, float]:
         """The two costs of a charge."""
@@ -274,7 +275,7 @@ class LedgerState:
     @property
     def spent(self) -> dict[str, float]:
         """Sum of each cost that the ledger counts, rounded up."""
-        return dict(zip(self.terms.columns, map(accounting.sum_up, self._columns), strict=True))
+        return dict(zip(self.terms.columns, map(sum_up, self._columns), strict=True))
 
     @property
     def remaining(self) -> dict[str, float]:
@@ -288,4 +289,4 @@ def _columns(spent: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:
-    return max(0.0, accounting.sum_down([cap, *(-cost for cost in costs)]))
+    return max(0.0, sum_down([cap, *(-cost for cost in costs)]))

@@ -12,19 +12,16 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
-from ._session import round_up
+from ._rounding import round_up
 
 __all__ = [
-    "above_threshold",
     "count",
-    "exponential_choice",
     "gram",
     "histogram",
     "private_radius",
     "quantile_from_histogram",
     "radius_from_bins",
     "safe_norms",
-    "stability_histogram",
     "vector_sum",
     "weighted_bincount",
 ]
@@ -151,48 +148,7 @@ def _exact_gram(parts, n_features, limit, coarse, units):
     return total
 
 
-def exponential_choice(session, entry, scores, *, sensitivity, epsilon):
-    """Index of a public candidate with a high score; epsilon-DP, epsilon^2/8-zCDP."""
-    return session.exponential(entry, scores, sensitivity=sensitivity, epsilon=epsilon)
 
-
-def above_threshold(session, entry, queries, threshold, *, epsilon, sensitivity=1):
-    """Index of the first of a list of queries that is about above a threshold, or None.
-
-    Parameters
-    ----------
-    queries : array-like of int
-        Exact integer values; each moves by at most `sensitivity` between neighbours.
-    threshold : int
-        Public.
-
-    Notes
-    -----
-    The sparse vector technique with one answer: threshold noise Laplace(2 sensitivity / epsilon),
-    query noise Laplace(4 sensitivity / epsilon), epsilon-DP in all. The usual proof shifts the
-    threshold by `sensitivity` and the answering query by twice that; with integer queries it holds
-    word for word for rounded Laplace noise, whose law changes by at most the factor exp(j / scale)
-    under a shift by the integer j.
-    """
-    return session.above_threshold(entry, queries, int(threshold), epsilon=epsilon,
-                                   sensitivity=sensitivity)
-
-
-def stability_histogram(session, entry, cells, *, rho, delta):
-    """Cells of an unbounded domain that hold many units, with noisy counts; (rho, delta)-zCDP.
-
-    Parameters
-    ----------
-    cells : ndarray of int64 of shape (n_units,)
-        One code for each unit; any number of different codes.
-
-    Returns
-    -------
-    codes : ndarray of int64, sorted
-    values : ndarray of float
-    """
-    codes, counts = np.unique(cells, return_counts=True)
-    return session.stability_histogram(entry, codes, counts, rho=rho, delta=delta)
 
 
 def quantile_from_histogram(counts, edges, noise_sd, target):

@@ -1,10 +1,8 @@
 """Inner draws of one (epsilon, delta)-DP step that the plan charges as a whole."""
 
-import math
-
 import numpy as np
 
-from . import _accounting as accounting
+from .laws import gaussian, laplace, selection
 
 __all__ = ["Step"]
 
@@ -29,6 +27,10 @@ class Step:
     def __init__(self, session, entry):
         self._session, self._entry = session, entry
 
+    def _draw(self, release):
+        session = self._session
+        return session._play_release(self._entry, release, release.draw(session._noise))
+
     def laplace(self, value, *, sensitivity, epsilon, own=False):
         """Integers with rounded Laplace noise.
 
@@ -46,11 +48,7 @@ class Step:
         -------
         noisy : ndarray of int64. NOT a release.
         """
-        session, value = self._session, np.asarray(value, dtype=np.int64)
-        scale = _up(sensitivity / epsilon)
-        noisy = value + session._noise.rounded_laplace(scale, value.shape)
-        return session._play("inner_laplace", self._entry, value, sensitivity, scale, epsilon,
-                             {"own": own}, noisy)
+        return self._draw(laplace.inner(value, sensitivity, epsilon, own))
 
     def gaussian(self, value, *, sensitivity, epsilon, delta):
         """Integers with rounded Gaussian noise, (epsilon, delta)-DP by the exact formula.
@@ -61,12 +59,7 @@ class Step:
         sensitivity : float or ndarray
             s with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbours.
         """
-        session, value = self._session, np.asarray(value, dtype=np.int64)
-        sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity, dtype=float)
-        sigma = np.nextafter(sigma * (1 + 1e-15), np.inf)
-        noise = session._noise.rounded_gaussian(np.broadcast_to(sigma, value.shape), value.shape)
-        return session._play("inner_gaussian", self._entry, value, sensitivity, sigma, epsilon,
-                             {"delta": delta}, value + noise)
+        return self._draw(gaussian.inner(value, sensitivity, epsilon, delta))
 
     def choice(self, scores, *, sensitivity, epsilon):
         """Index of a public candidate by the exponential mechanism.
@@ -77,11 +70,7 @@ class Step:
         sensitivity : int
             No score moves by more than this between neighbours.
         """
-        session, scores = self._session, np.asarray(scores, dtype=np.int64)
-        rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
-        index = session._noise.exponential_choice(scores.max() - scores, rate)
-        return int(session._play("inner_choice", self._entry, scores, sensitivity, rate, epsilon,
-                                 {}, index))
+        return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
     def sample(self, n, size):
         """Indices of a uniform subset of `size` of n elements, in random order. NOT a release."""
@@ -95,7 +84,3 @@ class Step:
     def given(self, holds):
         """What follows is private where this holds; it fails within the delta of the step."""
         self._session._play("condition", self._entry, bool(holds), None, None, 0.0, {}, None)
-
-
-def _up(value):
-    return math.nextafter(math.nextafter(value, math.inf), math.inf)

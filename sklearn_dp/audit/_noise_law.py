@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._privacy._budget import PrivacyBudget
-from .._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._session import PrivacySession
 from .._privacy._tape import Tape, tape
 from ._distribution import (
     between_tests,
@@ -125,8 +126,8 @@ def kernel_problems(random_state=0, *, size=450_000):
     problems : list of str
     """
     plan = PrivacyPlan(PrivacyBudget(rho=8.0, delta=0.5),
-                       (PlanEntry("gaussian", "any", 4.0, uses=None),
-                        PlanEntry("laplace", "any", 4.0, uses=None)))
+                       (PlanEntry("gaussian", Mechanism.LAPLACE, 4.0, uses=None),
+                        PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None)))
     shape = (size // 1000, 250)
     with tape(Tape()) as recorder:
         session = PrivacySession(plan, random_state=random_state)

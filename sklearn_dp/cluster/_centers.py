@@ -10,7 +10,8 @@ from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_g
 from .._base import MOST_CLUSTERS, BaseDPEstimator, budget_of, check_integer, check_real
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 
@@ -148,7 +149,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
         unit = unit_of(groups)
-        plan = PrivacyPlan(budget, (PlanEntry("score", GAUSSIAN, budget.to_rho(),
+        plan = PrivacyPlan(budget, (PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(),
                                               sensitivity="squared largest distance"),), unit,
                            relation=self._relation(unit))
         ledger = self.ledger if ledger is None else None if ledger is False else ledger

@@ -17,12 +17,12 @@ from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
-from .._privacy._accounting import sum_down
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import count, private_radius
-from .._privacy._session import PlanEntry
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import sum_down
 from ._centers import BaseDPCenters
 from ._k_tuples import check_gamma
 
@@ -206,9 +206,10 @@ class DPKTupleKMeans(BaseDPCenters):
         stage, rho = self._stage(target, n_features)
         if not stage.size:
             return engine_entries(target.to_rho(), n_features, bounds_known=bounded)
-        entries = [PlanEntry("count", "gaussian", _COUNT_SHARE * rho, sensitivity="one unit")]
+        entries = [PlanEntry("count", Mechanism.GAUSSIAN, _COUNT_SHARE * rho,
+                             sensitivity="one unit")]
         if not bounded:
-            entries.append(PlanEntry("bound", "gaussian", _BOUND_SHARE * rho,
+            entries.append(PlanEntry("bound", Mechanism.GAUSSIAN, _BOUND_SHARE * rho,
                                      sensitivity="one unit in the histogram of norms"))
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         tuples = stage.entries()

@@ -20,7 +20,7 @@ from .._base import BaseDPEstimator, check_integer, check_real
 from .._privacy._checks import check_choice, is_integer, is_real
 from .._privacy._domain import Domain
 from .._privacy._mechanisms import private_radius
-from .._privacy._session import PlanEntry
+from .._privacy._plan import Mechanism, PlanEntry
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["BaseDPBall", "DPOneCluster"]
@@ -128,7 +128,7 @@ class BaseDPBall(BaseDPEstimator):
         if self.bounds is not None:
             return [], rho
         cost = _BOUND_SHARE * rho
-        return [PlanEntry("bound", "gaussian", cost, sensitivity="1 unit")], (
+        return [PlanEntry("bound", Mechanism.GAUSSIAN, cost, sensitivity="1 unit")], (
             rho * (1 - _BOUND_SHARE) * (1 - 1e-12))
 
     def _rows(self, X, units, session):

@@ -10,7 +10,8 @@ from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import budget_of, check_integer
 from .._privacy._domain import Domain
-from .._privacy._session import PrivacyPlan, PrivacySession
+from .._privacy._plan import PrivacyPlan
+from .._privacy._session import PrivacySession
 
 __all__ = ["IntPointResult", "int_point"]
 

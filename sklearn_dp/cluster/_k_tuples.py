@@ -11,7 +11,8 @@ from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import budget_of, check_real
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
-from .._privacy._session import PrivacyPlan, PrivacySession
+from .._privacy._plan import PrivacyPlan
+from .._privacy._session import PrivacySession
 from ..exceptions import UtilityWarning
 
 __all__ = ["KTupleResult", "aggregate_k_tuples", "check_gamma"]

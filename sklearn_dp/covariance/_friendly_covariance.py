@@ -14,9 +14,9 @@ from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import narrowed, row_guard
 from .._base import BaseDPEstimator, check_integer
-from .._privacy._accounting import sum_down
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
+from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["FriendlyCovariance"]

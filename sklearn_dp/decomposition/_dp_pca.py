@@ -12,8 +12,8 @@ from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import BaseDPEstimator, check_integer
-from .._privacy._accounting import sum_down
-from .._privacy._session import PlanEntry
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 
 __all__ = ["DPPCA"]
@@ -120,7 +120,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
         rest = sum_down([rho, *(-entry.rho for entry in first)])
-        return (*first, PlanEntry(_MOMENT, "gaussian", rest,
+        return (*first, PlanEntry(_MOMENT, Mechanism.GAUSSIAN, rest,
                                   sensitivity="squared radius in Frobenius norm"))
 
     @with_callbacks

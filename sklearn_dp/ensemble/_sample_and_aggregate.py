@@ -20,11 +20,12 @@ from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
 from .._aggregate.tuples.stage import before_sampling
 from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
-from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon, sum_down
+from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
-from .._privacy._session import APPROXIMATE, GAUSSIAN, PlanEntry, PrivacyPlan
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._rounding import sum_down
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 
@@ -318,23 +319,24 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
             return self._block_entries(target)
         epsilon, delta = self._step_cost(target)
         rho, delta = approx_dp_zcdp(epsilon, delta)
-        return (PlanEntry("blocks", APPROXIMATE, rho, delta,
+        return (PlanEntry("blocks", Mechanism.APPROXIMATE, rho, delta,
                           sensitivity=f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP"),)
 
     def _block_entries(self, target):
         """Releases from the outputs of the blocks, of which one is replaced."""
         rho, failure = self._total(target)
-        entries = [PlanEntry("working blocks", GAUSSIAN, _WORKING_SHARE * rho,
+        entries = [PlanEntry("working blocks", Mechanism.GAUSSIAN, _WORKING_SHARE * rho,
                              sensitivity="1 block")]
         if self.output_bounds is None:
-            entries.append(PlanEntry("bound", "exponential", _BOUND_SHARE * rho,
+            entries.append(PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho,
                                      sensitivity="1 block"))
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         if self.aggregator == "one_cluster":
             return (*entries, *one_cluster_entries(rest, failure, self._search()))
         if self.aggregator == "friendly_core":
             return (*entries, *tuple_entries(rest, failure))
-        return (*entries, PlanEntry("mean", GAUSSIAN, rest, sensitivity="1 block replaced"))
+        return (*entries, PlanEntry("mean", Mechanism.GAUSSIAN, rest,
+                                    sensitivity="1 block replaced"))
 
     # -- fit ------------------------------------------------------------------------------------
 

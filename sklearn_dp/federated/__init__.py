@@ -1,6 +1,6 @@
 """Learning from clients that keep their data."""
 
-from .._privacy._shares import NoiseShares
+from .._privacy.laws.shares import NoiseShares
 from ._elbow import elbow
 from ._federated_dp_kmeans import FederatedDPKMeans
 from ._flower import flower_client

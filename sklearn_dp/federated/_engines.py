@@ -10,7 +10,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from .._aggregate.shared.blocks import ask_all
 from .._aggregate.shared.silence import attempt
-from .._privacy._shares import NoiseShares
+from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
 from ._protocol import (
     ANSWERS,

@@ -12,9 +12,10 @@ from .._aggregate.shared.single_rows import row_guard
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
-from .._privacy._session import PrivacyPlan, PrivacySession
-from .._privacy._shares import MOST_SHARES
+from .._privacy._plan import PrivacyPlan
+from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
+from .._privacy.laws.shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, check_distinct, run_rounds

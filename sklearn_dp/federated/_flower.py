@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._privacy._shares import NoiseShares
+from .._privacy.laws.shares import NoiseShares
 from ._protocol import client_update, read_rows
 
 __all__ = ["FlowerEngine", "flower_client"]

@@ -4,8 +4,8 @@ import math
 from functools import lru_cache
 
 from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
-from .._privacy._session import GAUSSIAN, PlanEntry
-from .._privacy._shares import SHARES_DELTA
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy.laws.shares import SHARES_DELTA
 from ._protocol import ANSWERS, is_count
 
 __all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
@@ -61,8 +61,9 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False
     for kind in rounds:
         for name in ANSWERS[kind]:
             uses[name] = uses.get(name, 0) + 1
-    mechanism = {name: "laplace" if laplace and is_count(name) else GAUSSIAN for name in uses}
-    gaussian = not any(kind == "laplace" for kind in mechanism.values())
+    mechanism = {name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN
+                 for name in uses}
+    gaussian = Mechanism.LAPLACE not in mechanism.values()
     delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
     rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
     costs = (_paper_costs(uses, mechanism, rho, target.delta, unit) if paper
@@ -104,7 +105,7 @@ def _paper_costs(uses, mechanism, rho, delta, unit):
 def _cost(mechanism, epsilon, delta):
     if epsilon <= 0:
         return 0.0
-    if mechanism == "laplace":
+    if mechanism is Mechanism.LAPLACE:
         return laplace_zcdp_rho(epsilon)
     return gaussian_mu(epsilon, delta) ** 2 / 2
 

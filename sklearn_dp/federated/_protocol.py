@@ -24,8 +24,8 @@ from .._aggregate.shared.single_rows import row_guard, saturated
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
-from .._privacy._shares import NoiseShares
 from .._privacy._units import Units
+from .._privacy.laws.shares import NoiseShares
 
 __all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS",
            "AnswerError", "Sealed", "check_answer", "client_rounding", "client_update",

@@ -16,7 +16,8 @@ from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import radius_from_bins
-from .._privacy._shares import share_scale
+from .._privacy._plan import Mechanism
+from .._privacy.laws.shares import share_scale
 from ._plan import laplace_epsilon
 from ._protocol import (
     ANSWERS,
@@ -411,7 +412,7 @@ def _release(session, name, total, bound, pattern, step, length, n_honest, given
     """Noisy sum of a vector over clients, and the standard deviation of its noise, in steps."""
     entry = session.plan[name]
     rho = _rho_of(entry)
-    if entry.mechanism == "laplace":
+    if entry.mechanism is Mechanism.LAPLACE:
         # The paper's counts: a row is in one bin, and clients are clipped in l1.
         epsilon = laplace_epsilon(rho)
         noisy = session.laplace(name, total, sensitivity=bound, epsilon=epsilon, unit=step)

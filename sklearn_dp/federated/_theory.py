@@ -16,7 +16,8 @@ from .._privacy._budget import PrivacyBudget
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._mechanisms import count, vector_sum
-from .._privacy._session import GAUSSIAN, PlanEntry, PrivacyPlan, PrivacySession
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 from ._engines import LocalEngine, run_rounds, total_of
 from ._protocol import Sealed, row_bounds
@@ -51,8 +52,8 @@ def private_average(X, radius, *, epsilon, delta=1e-6, random_state=None, ledger
     """
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     rho = budget.to_rho()
-    plan = PrivacyPlan(budget, (PlanEntry("sum", GAUSSIAN, 0.85 * rho),
-                                PlanEntry("count", GAUSSIAN, 0.15 * rho * (1 - 1e-12))))
+    plan = PrivacyPlan(budget, (PlanEntry("sum", Mechanism.GAUSSIAN, 0.85 * rho),
+                                PlanEntry("count", Mechanism.GAUSSIAN, 0.15 * rho * (1 - 1e-12))))
     session = PrivacySession(plan, random_state=random_state, ledger=ledger,
                              label="private_average")
     X = np.asarray(X, dtype=np.float64)
@@ -306,17 +307,19 @@ def _cluster_entries(rho, n_simplify, n_lloyd, subspace):
     All are rounded down far enough for sums of the shares to stay within rho.
     """
     quarter = rho / len(_QUARTERS) * (1 - 2.0**-40)
-    entries = [PlanEntry("diameter", GAUSSIAN, quarter)]
+    entries = [PlanEntry("diameter", Mechanism.GAUSSIAN, quarter)]
     if subspace:
-        entries.append(PlanEntry("second moment", GAUSSIAN, quarter))
-    entries += [PlanEntry("simplify", GAUSSIAN, quarter / 2, uses=n_simplify),
-                PlanEntry("weights", GAUSSIAN, quarter / 2)]
+        entries.append(PlanEntry("second moment", Mechanism.GAUSSIAN, quarter))
+    entries += [PlanEntry("simplify", Mechanism.GAUSSIAN, quarter / 2, uses=n_simplify),
+                PlanEntry("weights", Mechanism.GAUSSIAN, quarter / 2)]
     mean = quarter / (n_lloyd + 1)
-    entries += [PlanEntry("margin sums", GAUSSIAN, 0.85 * mean),
-                PlanEntry("margin counts", GAUSSIAN, 0.15 * mean)]
+    entries += [PlanEntry("margin sums", Mechanism.GAUSSIAN, 0.85 * mean),
+                PlanEntry("margin counts", Mechanism.GAUSSIAN, 0.15 * mean)]
     if n_lloyd:
-        entries += [PlanEntry("lloyd sums", GAUSSIAN, 0.85 * mean * n_lloyd, uses=n_lloyd),
-                    PlanEntry("lloyd counts", GAUSSIAN, 0.15 * mean * n_lloyd, uses=n_lloyd)]
+        lloyd = mean * n_lloyd
+        entries += [
+            PlanEntry("lloyd sums", Mechanism.GAUSSIAN, 0.85 * lloyd, uses=n_lloyd),
+            PlanEntry("lloyd counts", Mechanism.GAUSSIAN, 0.15 * lloyd, uses=n_lloyd)]
     return tuple(entries)
 
 

@@ -25,8 +25,6 @@ from sklearn_dp._privacy._accounting import (
     approx_dp_zcdp,
     bounded_range_zcdp_rho,
     compose,
-    float_down,
-    float_up,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
@@ -39,13 +37,12 @@ from sklearn_dp._privacy._accounting import (
     pure_zcdp_rho,
     rho_from_mu,
     sigma_from_rho,
-    sum_down,
-    sum_up,
     total,
     zcdp_cost,
     zcdp_epsilon,
     zcdp_rho,
 )
+from sklearn_dp._privacy._rounding import float_down, float_up, sum_down, sum_up
 
 TIGHT = 1e-9
 DELTAS = (1e-300, 1e-100, 1e-20, 1e-8, 1e-6, 1e-2, 0.5)

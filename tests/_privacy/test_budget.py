@@ -17,11 +17,11 @@ from sklearn_dp._privacy._accounting import (
     gaussian_epsilon,
     gaussian_rho,
     mu_from_rho,
-    sum_up,
     zcdp_epsilon,
     zcdp_rho,
 )
 from sklearn_dp._privacy._budget import PrivacyBudget, epsilon_of
+from sklearn_dp._privacy._rounding import sum_up
 
 APPROX = PrivacyBudget(epsilon=1.0, delta=1e-6)
 CONCENTRATED = PrivacyBudget(rho=0.5, delta=1e-6)

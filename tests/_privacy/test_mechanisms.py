@@ -6,7 +6,8 @@ import pytest
 from sklearn_dp._privacy import _mechanisms as mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
@@ -159,11 +160,3 @@ def test_private_radius_covers_the_data_without_any_bound():
         assert np.quantile(norms, 0.95) <= radius <= 2 * norms.max()
     assert mechanisms.private_radius(session(1e-4), "e", X[:3], Units(3)) is None
     assert mechanisms.private_radius(session(), "e", np.zeros((2000, 2)), Units(2000)) > 0
-
-
-def test_stability_histogram_shows_full_cells_and_hides_single_rows():
-    cells = np.concatenate([np.full(500, 7), np.full(400, -3), np.arange(100, 160)])
-    codes, values = mechanisms.stability_histogram(
-        session(0.5, "stability", 1e-9), "e", cells, rho=0.5, delta=1e-9)
-    assert np.array_equal(codes, [-3, 7])
-    assert np.abs(values - [400, 500]).max() < 10

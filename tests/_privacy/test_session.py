@@ -7,65 +7,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from kernel_tools import make_plan, open_session
 from scipy import stats
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._noise import SIMULATION_TV, gaussian_tail
 from sklearn_dp._privacy._parts import dearest
-from sklearn_dp._privacy._session import (
-    PlanEntry,
-    PlanError,
-    PrivacyPlan,
-    PrivacySession,
-    _dense_cells,
-    _simulated_cells,
-    simulation_delta,
-    stability_threshold,
-)
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
-
-
-def make_plan(*entries, rho=1.0, delta=1e-6, **options):
-    entries = entries or (PlanEntry("sum", "gaussian", 0.75), PlanEntry("count", "gaussian", 0.25))
-    return PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries, **options)
-
-
-def open_session(*entries, random_state=0, **options):
-    return PrivacySession(make_plan(*entries, **options), random_state=random_state)
-
-
-# -- plans ----------------------------------------------------------------------------------------
-
-
-def test_a_plan_must_fit_its_target():
-    with pytest.raises(PlanError, match="more than its target"):
-        make_plan(PlanEntry("a", "gaussian", 0.6), PlanEntry("b", "gaussian", 0.5))
-    with pytest.raises(PlanError, match="same name"):
-        make_plan(PlanEntry("a", "gaussian", 0.1), PlanEntry("a", "gaussian", 0.1))
-
-
-def test_one_release_that_is_not_gaussian_makes_the_plan_zcdp():
-    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
-    exact, tight = budget.to_rho(gaussian=True), budget.to_rho(gaussian=False)
-    assert tight < exact
-    assert PrivacyPlan(budget, (PlanEntry("a", "gaussian", exact),)).gaussian
-    with pytest.raises(PlanError):
-        PrivacyPlan(budget, (PlanEntry("a", "laplace", exact),))
-    plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", tight),))
-    assert not plan.gaussian and plan.epsilon == pytest.approx(1.0, rel=1e-9)
-
-
-def test_the_plan_prints_what_will_be_released():
-    plan = make_plan(notes=("a note",))
-    for text in (repr(plan), plan._repr_html_()):
-        assert "sum" in text and "count" in text and "add or remove one row" in text
-        assert "a note" in text and "planned" in text
-    assert list(plan.to_frame()["release"]) == ["sum", "count"]
 
 
 # -- charges --------------------------------------------------------------------------------------
@@ -123,33 +77,6 @@ def test_the_ledger_is_charged_before_anything_else_and_refuses():
 
 
 # -- noise ----------------------------------------------------------------------------------------
-
-
-def test_golden_noise_scale():
-    """sigma = sensitivity / sqrt(2 rho): hand-computed, and what the noise really has.
-
-    The sample variance of 2e5 draws lies within 2.5 % of sigma^2 but for a chance below 1e-14
-    (5 standard errors are 1.6 %); a sensitivity that is wrong by 1.25 changes it by 56 %.
-    """
-    session = open_session(PlanEntry("sum", "gaussian", 0.5))
-    out = session.gaussian("sum", np.zeros(200_000, int), sensitivity=2.0**20, unit=2.0**-20)
-    row = session.report().releases[0]
-    assert row["sigma"] == pytest.approx(1.0, rel=1e-12) and row["sigma"] >= 1.0
-    assert out.var() == pytest.approx(1.0, rel=0.025)
-
-
-def test_each_coordinate_has_its_own_scale():
-    session = open_session(PlanEntry("sum", "gaussian", 0.5))
-    sensitivity = np.repeat([1e3, 1e6], 100_000)
-    out = session.gaussian("sum", np.zeros(200_000, int), sensitivity=sensitivity)
-    assert out[:100_000].std() == pytest.approx(1e3, rel=0.02)
-    assert out[100_000:].std() == pytest.approx(1e6, rel=0.02)
-
-
-def test_outputs_lie_on_the_grid_and_large_budgets_have_little_noise():
-    session = open_session(PlanEntry("sum", "gaussian", 1e6), rho=1e6)
-    out = session.gaussian("sum", [5, 7], sensitivity=1.0, unit=0.25)
-    assert np.array_equal(out, [1.25, 1.75])
 
 
 def test_seeded_sessions_repeat_and_warn_and_others_differ():
@@ -219,91 +146,6 @@ def test_a_session_cannot_be_copied(copied):
         copied(open_session())
 
 
-# -- sparse histograms ----------------------------------------------------------------------------
-
-
-def sparse_plan(delta=None):
-    return PlanEntry("cells", "gaussian", 0.125,
-                     delta=simulation_delta(1.0) if delta is None else delta)
-
-
-def test_simulated_cells_follow_the_law_of_dense_noise():
-    """2^12 cells, three occupied, sd 2, both ways 4,000 times.
-
-    Compared: how many cells survive, their values, and how often each occupied cell does.
-    Chi-square two-sample tests, false alarm 3e-7 each. Power: with the naive tail Q(low / sd)
-    for the number of empty cells, 12 % too few survive, which 4,000 x 90 survivors show at 30
-    standard errors.
-    """
-    from sklearn_dp._privacy._noise import NoiseSource
-
-    codes, counts = np.array([3, 700, 4000]), np.array([2, 5, 9])
-    sigma, low, runs = 2.0, 5, 4000
-    samples = []
-    for draw, seed in ((_dense_cells, 1), (_simulated_cells, 2)):
-        noise = NoiseSource(seed)
-        outputs = [draw(noise, codes, counts, 2**12, sigma, low) for _ in range(runs)]
-        samples.append(outputs)
-    for what in (lambda out: [len(out[0])], lambda out: out[1].tolist(),
-                 lambda out: np.searchsorted(codes, out[0][np.isin(out[0], codes)]).tolist(),
-                 lambda out: (out[0] // 256).tolist()):
-        flat = [np.concatenate([what(out) for out in outputs]) for outputs in samples]
-        values = np.unique(np.concatenate(flat))
-        table = np.array([[np.sum(side == value) for value in values] for side in flat])
-        table = table[:, table.sum(axis=0) >= 20]
-        assert stats.chi2_contingency(table).pvalue > 3e-7
-    for cells, values in samples[1]:
-        assert (np.diff(cells) > 0).all() and (values >= low).all()
-
-
-def test_simulated_cells_are_distinct_and_avoid_nothing_but_occupied_ones():
-    from sklearn_dp._privacy._noise import NoiseSource
-
-    cells, values = _simulated_cells(NoiseSource(0), np.arange(5), np.zeros(5, int), 40, 3.0, -30)
-    assert np.array_equal(cells, np.arange(40)) and len(values) == 40
-
-
-def test_a_huge_sparse_histogram_needs_its_delta_in_the_plan():
-    arguments = dict(n_candidates=2**40, threshold=20.0, sensitivity=1.0)
-    session = open_session(sparse_plan(delta=0.0))
-    with pytest.raises(PlanError, match="delta"):
-        session.sparse_histogram("cells", np.array([1]), np.array([50]), **arguments)
-    session = open_session(sparse_plan())
-    cells, values = session.sparse_histogram("cells", np.array([2**39]), np.array([500]),
-                                             **arguments)
-    assert 2**39 in cells and values[cells == 2**39][0] > 400
-    assert simulation_delta(1.0) >= SIMULATION_TV * (1 + np.e) * (1 - 1e-12)
-
-
-# -- other mechanisms -----------------------------------------------------------------------------
-
-
-def test_stability_threshold_is_the_smallest_that_hides_a_single_unit():
-    for sigma in (0.3, 1.0, 7.5, 1e4):
-        for delta in (1e-3, 1e-9):
-            low = stability_threshold(sigma, delta)
-            assert gaussian_tail(sigma, low - 1) <= delta
-            assert low == 2 or gaussian_tail(sigma, low - 3) > delta
-
-
-def test_exponential_choice_prefers_high_scores_at_the_stated_rate():
-    """Two candidates two apart, epsilon 1, sensitivity 1: odds e. 3,000 draws, 5 sd, < 1e-6."""
-    plan = make_plan(PlanEntry("choice", "exponential", 400.0, uses=None), rho=400.0)
-    session = PrivacySession(plan, random_state=0)
-    picks = [session.exponential("choice", [0, 2], sensitivity=1, epsilon=1.0)
-             for _ in range(3_000)]
-    p = np.e / (1 + np.e)
-    assert abs(np.mean(picks) - p) < 5 * np.sqrt(p * (1 - p) / 3_000)
-    assert session.spent == pytest.approx(3_000 / 8)
-
-
-def test_above_threshold_finds_the_first_clear_answer():
-    session = open_session(PlanEntry("svt", "above threshold", 200.0), rho=200.0)
-    assert session.above_threshold("svt", [0, 1, 90, 95], 50, sensitivity=1, epsilon=20.0) == 2
-    session = open_session(PlanEntry("svt", "above threshold", 200.0), rho=200.0)
-    assert session.above_threshold("svt", [0, 1], 50, sensitivity=1, epsilon=20.0) is None
-
-
 # -- record and replay ----------------------------------------------------------------------------
 
 
@@ -365,19 +207,6 @@ def test_nothing_is_recorded_outside_an_audit():
     pickle.dumps(session.report())
 
 
-def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
-    plan = make_plan(PlanEntry("count", "gaussian", 0.25),
-                     PlanEntry("short", "gaussian", 0.5, paths=("a",)),
-                     PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)))
-    assert plan.rho == 1.0 and plan.delta_failure == 1e-7
-    assert "path" in repr(plan) and "path" not in repr(make_plan())
-    session = PrivacySession(plan, random_state=0)
-    session.gaussian("count", 1, sensitivity=1.0)
-    session.gaussian("short", 1, sensitivity=1.0)
-    with pytest.raises(PlanError, match="overspend"):  # one path, not both
-        session.gaussian("long", 1, sensitivity=1.0, rho=0.75)
-
-
 # -- parts of the units ---------------------------------------------------------------------------
 
 
@@ -427,3 +256,43 @@ def test_a_replay_sees_a_unit_in_two_parts():
     assert run({"left": 4, "right": 5}, Replay(events, np.arange(1))) == []
     found = run({"left": 4, "right": 6}, Replay(events, np.arange(1)))
     assert len(found) == 1 and "both parts" in found[0]
+
+
+def test_a_session_does_not_spend_while_parts_are_out():
+    """What a part has spent is not in the session's account until it has been joined."""
+    session = PrivacySession(parted_plan(), random_state=0)
+    left = session.part("left")
+    with pytest.raises(PlanError, match="joined"):
+        session.gaussian("all", 1, sensitivity=1)
+    left.gaussian("some", 1, sensitivity=1, rho=0.5)
+    session.join([left])
+    session.gaussian("some", 1, sensitivity=1, rho=0.25)
+    assert session.spent == 0.75
+
+
+@pytest.mark.parametrize("label", ["left", "a/b"])
+def test_two_parts_of_one_name_are_not_disjoint(label):
+    """They would each spend what is left; a slash would make one part look like one in another."""
+    session = PrivacySession(parted_plan(), random_state=0)
+    session.part("left")
+    with pytest.raises(PlanError, match="labels that differ"):
+        session.part(label)
+
+
+def test_an_entry_pays_for_what_the_plan_was_converted_by():
+    """Laplace noise is no Gaussian: a plan that counts it as such would promise too much."""
+    session = open_session()
+    with pytest.raises(PlanError, match="for gaussian, not for laplace"):
+        session.laplace("sum", [1], sensitivity=1.0, epsilon=0.1)
+    with pytest.raises(PlanError, match="for gaussian, not for approximate DP"):
+        session.step("sum", epsilon=0.1, delta=1e-9)
+    session = open_session(PlanEntry("a", "approximate DP", 0.5, 1e-9))
+    with pytest.raises(PlanError, match="for approximate DP, not for gaussian"):
+        session.gaussian("a", [1], sensitivity=1.0, rho=0.1)
+    assert session.spent == 0
+
+
+@pytest.mark.parametrize("n_blocks", [0, 2**32 + 1])
+def test_numbers_of_blocks_that_words_cannot_tell_apart_are_refused(n_blocks):
+    with pytest.raises(PlanError, match="blocks"):
+        open_session().blocks(10, n_blocks)

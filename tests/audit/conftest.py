@@ -7,7 +7,7 @@ from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._session import PlanEntry
+from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._sklearn_compat import with_callbacks
 
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._claims import check_claims, paid, rho_of
 
@@ -15,10 +16,10 @@ def fit():
     """Events, plan and report of a session with a release of every kind."""
     from sklearn_dp._privacy._budget import PrivacyBudget
 
-    mechanisms = ["gaussian", "sparse", "stability", "laplace", "choice", "threshold", "filter",
-                  "bernoulli"]
+    names = ["gaussian", "sparse", "stability", "laplace", "choice", "threshold", "filter",
+             "bernoulli"]
     plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), tuple(
-        PlanEntry(name, name, 1.0, delta=1e-3) for name in mechanisms))
+        PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names))
     with tape(Tape()) as recorder:
         session = PrivacySession(plan, random_state=0)
         release_all(session)

@@ -22,8 +22,9 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._aggregate.one_cluster import (
     search as _one_cluster,
 )
-from sklearn_dp._privacy import _session
-from sklearn_dp._privacy._session import PlanError, PrivacySession
+from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.laws import histograms
 from sklearn_dp.audit import Neighbour, replay_audit
 from sklearn_dp.cluster import _dp_one_cluster, _dp_one_cluster_kmeans
 
@@ -494,7 +495,7 @@ MUTANTS = [
      np.random.default_rng(3).normal(size=(30, 2))),
     ("best shift taken for free", PrivacySession, "exponential", the_best_shift, SPREAD,
      np.random.default_rng(3).normal(size=(12, 2))),
-    ("cell shown without the threshold", _session, "stability_threshold",
+    ("cell shown without the threshold", histograms, "stability_threshold",
      lambda o: lambda sigma, delta: 1, SPREAD, np.random.default_rng(4).normal(size=(30, 2))),
     ("fullest cell taken for free", _good_center, "_heaviest", of_all_points, SPREAD,
      np.random.default_rng(4).normal(size=(6, 2))),

@@ -11,7 +11,8 @@ from sklearn_dp._aggregate.shared.axes import second_moment
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit

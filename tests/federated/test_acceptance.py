@@ -13,7 +13,8 @@ from scipy.stats import kstest
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import _protocol, _server, client_update, elbow, first_message
 from sklearn_dp.federated._plan import entries_of
 from sklearn_dp.federated._server import Setup, server_update

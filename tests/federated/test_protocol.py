@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import _server, client_update, first_message, server_update
 from sklearn_dp.federated._engines import total_of
 from sklearn_dp.federated._plan import entries_of

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy import _session, _shares
 from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy.laws import shares as _shares
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_audit, noise_problems
@@ -301,7 +301,7 @@ def test_shares_and_their_sums_have_the_law_that_is_claimed():
 def smaller_shares(patch):
     """Shares of a variance that would do if all the clients were counted on."""
     exact = _shares.share_scale
-    for module in (_server, _session):
+    for module in (_server, _shares):
         patch.setattr(module, "share_scale", lambda sensitivity, rho, n: exact(
             sensitivity, rho, 2 * n))
 

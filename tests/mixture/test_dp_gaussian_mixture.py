@@ -40,7 +40,8 @@ from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..._privacy import _accounting as accounting
-from ..._privacy._session import PlanEntry, round_up
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import round_up, sum_down
 from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
 
 __all__ = [
@@ -183,14 +184,14 @@ def fc_average_entries(rho, delta, prefix=""):
     """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP."""
     half = math.nextafter(delta / 2, 0.0)
     shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
-    last = accounting.sum_down([rho, *(-share for share in shares)])
+    last = sum_down([rho, *(-share for share in shares)])
     return (
-        PlanEntry(prefix + "size", "gaussian", shares[0], sensitivity="1 unit"),
-        PlanEntry(prefix + "core", "friendly core", shares[1], half,
+        PlanEntry(prefix + "size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
+        PlanEntry(prefix + "core", Mechanism.FRIENDLY_CORE, shares[1], half,
                   sensitivity="1/2 friend for each of the others"),
-        PlanEntry(prefix + "core size", "friendly average", shares[2], half,
+        PlanEntry(prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half,
                   sensitivity="1 unit"),
-        PlanEntry(prefix + "core mean", "friendly average", last,
+        PlanEntry(prefix + "core mean", Mechanism.FRIENDLY_AVERAGE, last,
                   sensitivity="2 radii over the core size"),
     )
 

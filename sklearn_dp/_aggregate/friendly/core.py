@@ -23,7 +23,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from ..._privacy._session import round_up, stability_threshold
+from ..._privacy._rounding import round_up
+from ..._privacy.laws.histograms import stability_threshold
 
 __all__ = [
     "MATCH_LIMIT",

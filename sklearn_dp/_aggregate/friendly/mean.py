@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy import _accounting as accounting
 from ..._privacy._grid import Grid, clip_integer_rows, row_norms_squared, sum_type
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
 from ..._privacy._units import Units
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
 from .mean_routes import CHUNK_ENTRIES, Facts, Here, choose_route, most_pairs, sample_of
@@ -92,10 +92,10 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, 
     entries = []
     if diameter is None:
         share = (0.06 if refine else 0.1) * rho
-        entries.append(PlanEntry("diameter", "gaussian", share, uses=None,
+        entries.append(PlanEntry("diameter", Mechanism.GAUSSIAN, share, uses=None,
                                  max_rho=(0.3 if refine else 0.1) * rho,
                                  sensitivity="2 pairs for each point"))
-    left = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
+    left = sum_down([rho, *(-entry.rho for entry in entries)])
     rest = _refine_entries(left, delta, core) if refine else fc_average_entries(left, delta)
     # The size comes first: the search for the diameter reads it.
     return (rest[0], *entries, *rest[1:])
@@ -120,16 +120,16 @@ def _refine_entries(rho, delta, core):
     """Location only where there are no bounds; the mean may spend whatever others leave."""
     shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.01 * rho]
     size, location, approach, distances = shares
-    entries = [PlanEntry("size", "gaussian", size, sensitivity="1 unit")]
+    entries = [PlanEntry("size", Mechanism.GAUSSIAN, size, sensitivity="1 unit")]
     if delta:
         entries.append(PlanEntry(
-            "location", "friendly core" if core else "gaussian", location, delta, uses=None,
-            max_rho=0.8 * rho, sensitivity="friends or cells" if core else "1 unit"))
+            "location", Mechanism.FRIENDLY_CORE if core else Mechanism.GAUSSIAN, location, delta,
+            uses=None, max_rho=0.8 * rho, sensitivity="friends or cells" if core else "1 unit"))
     entries += [
-        PlanEntry("approach", "gaussian", approach, uses=None, max_rho=0.5 * rho,
+        PlanEntry("approach", Mechanism.GAUSSIAN, approach, uses=None, max_rho=0.5 * rho,
                   sensitivity="radius of the ball"),
-        PlanEntry("distances", "gaussian", distances, sensitivity="1 unit"),
-        PlanEntry("mean", "gaussian", accounting.sum_down([rho, *(-s for s in shares)]),
+        PlanEntry("distances", Mechanism.GAUSSIAN, distances, sensitivity="1 unit"),
+        PlanEntry("mean", Mechanism.GAUSSIAN, sum_down([rho, *(-s for s in shares)]),
                   max_rho=rho, sensitivity="clipping radius"),
     ]
     return tuple(entries)

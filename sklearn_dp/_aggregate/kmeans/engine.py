@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy import _accounting as accounting
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
 from ..shared.axes import plain_axes
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
@@ -95,16 +95,16 @@ def engine_entries(rho, n_features, *, bounds_known, prefix="", tuning=TUNING):
     entries, part = [], rho
     if not bounds_known:
         entries.append(_entry(_BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
-        part = accounting.sum_down([rho, -entries[0].rho])
+        part = sum_down([rho, -entries[0].rho])
     for name, (share, most) in _shares(n_features, tuning).items():
         entries.append(_entry(name, prefix, part, share, most, None if name == _CELLS else 1))
-    rest = accounting.sum_down([rho, *(-entry.rho for entry in entries)])
+    rest = sum_down([rho, *(-entry.rho for entry in entries)])
     return (*entries, *lloyd_entries(rest, rho, prefix))
 
 
 def _entry(name, prefix, rho, share, most, uses=1):
     # Rounded down: shares that sum to at most one then cost at most rho.
-    return PlanEntry(prefix + name, "gaussian", math.nextafter(rho * share, 0.0), uses=uses,
+    return PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=uses,
                      max_rho=math.nextafter(rho * most, 0.0), sensitivity=_WORDS[name])
 
 

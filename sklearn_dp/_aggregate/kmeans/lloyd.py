@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..._privacy._accounting import sum_down
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from .estimate import Estimate
@@ -39,7 +39,7 @@ def lloyd_entries(rho, cap, prefix=""):
         _SUMS: (0.83, "a unit adds a residual clipped to the released radius"),
     }
     return tuple(
-        PlanEntry(prefix + name, "gaussian", math.nextafter(rho * share, 0.0), uses=None,
+        PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=None,
                   max_rho=cap, sensitivity=text)
         for name, (share, text) in words.items())
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._accounting import sum_down
 from ..._privacy._mechanisms import histogram
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
 from ..kmeans.engine import engine_entries, fit_engine
 from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights, normal_quantile
 from ..moments.moment_releases import moment_entries
@@ -100,8 +100,8 @@ def mixture_entries(rho, delta, n_features, settings):
         return (*location, *moment_entries(rest))
     halves, found = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
-    radii = PlanEntry(_RADII, "gaussian", _RADII_SHARE * rho, sensitivity="a unit adds 1 to the "
-                      "histograms of distances from its centre", paths=paths)
+    radii = PlanEntry(_RADII, Mechanism.GAUSSIAN, _RADII_SHARE * rho, paths=paths,
+                      sensitivity="a unit adds 1 to the histograms of distances from its centre")
     spent = [-entry.rho for entry in found if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.

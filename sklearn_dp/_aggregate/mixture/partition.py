@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._units import Units
 from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
@@ -61,7 +61,7 @@ _WORDS = {_MOMENT: "squared radius in Frobenius norm",
 
 def partition_entries(rho, delta, settings, n_features, prefix):
     """Plan entries of `partition_parts`, at most `rho` and `delta` on a chain of nodes."""
-    entries = [PlanEntry(prefix + name, "gaussian", _CANDIDATE_SHARE * share * rho * _SAFE,
+    entries = [PlanEntry(prefix + name, Mechanism.GAUSSIAN, _CANDIDATE_SHARE * share * rho * _SAFE,
                          uses=None if name == _CELLS else 1, sensitivity=_WORDS[name])
                for name, share in _CANDIDATES.items() if name != _MOMENT or n_features > 3]
     depth = settings.n_components - 1
@@ -86,7 +86,7 @@ def _level_entries(rho, delta, settings, n_features, prefix):
     rest, balls = (1 - _PLACE_SHARE) * rho, [_FULL]
     axes = ()
     if _projects(settings, n_features):
-        axes = (PlanEntry(prefix + _AXES, "gaussian", _AXES_SHARE * rho,
+        axes = (PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, _AXES_SHARE * rho,
                           sensitivity=_WORDS[_AXES]),)
         rest, balls = rest - _AXES_SHARE * rho, [_FULL, _PROJECTED]
     rest, delta = rest / len(balls) * _SAFE, delta / len(balls)

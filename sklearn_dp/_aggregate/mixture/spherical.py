@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._units import Units
 from ..kmeans.engine import engine_entries, fit_engine
 from ..one_cluster.balls import squared_distances
@@ -41,7 +41,7 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
     """Plan entries of `spherical_parts`: `rho` of the second half, `total` of the first."""
     entries = []
     if n_features > settings.n_components:
-        entries.append(PlanEntry(prefix + _AXES, "gaussian", total,
+        entries.append(PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, total,
                                  sensitivity="squared radius in Frobenius norm",
                                  paths=(_FIRST,)))
     k = settings.n_components

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..friendly.core import anchor_sample
 from ..one_cluster.balls import ball_mean, clip_to_ball
 from ..one_cluster.center import grid_entries, heavy_box
@@ -177,12 +177,12 @@ def points_entries(rho, delta, prefix):
     """Plan entries of `points_ball`."""
     boxes = grid_entries(0.3 * rho, delta)
     return (
-        PlanEntry(prefix + "radius", "above threshold", 0.4 * rho,
+        PlanEntry(prefix + "radius", Mechanism.ABOVE_THRESHOLD, 0.4 * rho,
                   sensitivity="2 of the mean of t scores"),
         *(replace(box, name=prefix + box.name) for box in boxes),
-        PlanEntry(prefix + "centre", "gaussian", 0.15 * rho, uses=_STEPS,
+        PlanEntry(prefix + "centre", Mechanism.GAUSSIAN, 0.15 * rho, uses=_STEPS,
                   sensitivity="radius of a ball"),
-        PlanEntry(prefix + "test", "above threshold", 0.15 * rho * _SAFE,
+        PlanEntry(prefix + "test", Mechanism.ABOVE_THRESHOLD, 0.15 * rho * _SAFE,
                   sensitivity="1 unit in, around or outside of a ball"),
     )
 
@@ -310,9 +310,9 @@ def ball_counts(rows, active, centers, near, wide):
 
 def joint_entries(rho, prefix):
     """Plan entries of `joint_ball`."""
-    return (PlanEntry(prefix + "ball", "exponential", rho / 2 * _SAFE,
+    return (PlanEntry(prefix + "ball", Mechanism.EXPONENTIAL, rho / 2 * _SAFE,
                       sensitivity="1 unit in, around or outside of a ball"),
-            PlanEntry(prefix + "counts", "gaussian", rho / 2 * _SAFE,
+            PlanEntry(prefix + "counts", Mechanism.GAUSSIAN, rho / 2 * _SAFE,
                       sensitivity="1 unit in, around or outside of the ball"))
 
 

@@ -10,7 +10,7 @@ References
 ----------
 .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
    differentially private aggregation", ICML 2022, appendix F; here with independent blocks, a
-   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy._proportional`.
+   filter for replaced elements and the noise of :mod:`sklearn_dp._privacy.laws.proportional`.
 """
 
 import math
@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._grid import sum_type
-from ..._privacy._proportional import least_eta
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import PlanEntry
+from ..._privacy.laws.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
 from .ellipsoid import Ellipsoid, normal_quantile

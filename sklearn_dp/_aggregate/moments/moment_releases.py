@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import Grid, sum_type
-from ..._privacy._session import PlanEntry, round_up
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import round_up
 from ..shared.centering import noise_sd
 from .ellipsoid import WEIGHT_STEPS
 
@@ -31,7 +32,7 @@ def moment_entries(rho, *, centered=False, prefix=""):
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
     return tuple(
-        PlanEntry(prefix + name, "gaussian", math.nextafter(rho * share, 0.0), uses=None,
+        PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=None,
                   max_rho=rho, sensitivity=_WORDS[name])
         for name, share in zip(names, shares, strict=True))
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._session import round_up
+from ..._privacy._rounding import round_up
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
 

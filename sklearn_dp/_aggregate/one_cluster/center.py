@@ -16,7 +16,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._units import Units
 from ..friendly.average import friendly_average
 from ..shared.axes import second_moment
@@ -45,11 +45,12 @@ _SAFE = 1 - 1e-9
 def grid_entries(rho, delta, *, principal=False):
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place."""
     if principal:
-        axes = PlanEntry("axes", "gaussian", 0.4 * rho,
+        axes = PlanEntry("axes", Mechanism.GAUSSIAN, 0.4 * rho,
                          sensitivity="R^2 in the norm of the second moment")
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
-    return (PlanEntry("shift", "exponential", 0.3 * rho, sensitivity="1 unit in the fullest box"),
-            PlanEntry("box", "stability histogram", 0.7 * rho * _SAFE, delta,
+    return (PlanEntry("shift", Mechanism.EXPONENTIAL, 0.3 * rho,
+                      sensitivity="1 unit in the fullest box"),
+            PlanEntry("box", Mechanism.STABILITY_HISTOGRAM, 0.7 * rho * _SAFE, delta,
                       sensitivity="1 unit in a box"))
 
 
@@ -185,12 +186,14 @@ def heavy_point(session, prefix, rows, chosen, *, replace=False):
 def paper_entries(rho, delta):
     """Plan entries of :func:`paper_center`: four equal shares, as published."""
     part, failure = rho / 4 * _SAFE, delta / 3 * _SAFE
-    return (PlanEntry("partition", "above threshold", part, sensitivity="1 unit in a box"),
-            PlanEntry("box", "stability histogram", part, failure, sensitivity="1 unit in a box"),
-            PlanEntry("axes", "stability histogram", part, failure, uses=None,
+    return (PlanEntry("partition", Mechanism.ABOVE_THRESHOLD, part, sensitivity="1 unit in a box"),
+            PlanEntry("box", Mechanism.STABILITY_HISTOGRAM, part, failure,
+                      sensitivity="1 unit in a box"),
+            PlanEntry("axes", Mechanism.STABILITY_HISTOGRAM, part, failure, uses=None,
                       sensitivity="1 unit on each axis"),
-            PlanEntry("members", "friendly average", part / 10, failure, sensitivity="1 unit"),
-            PlanEntry("average", "friendly average", part * 0.9, sensitivity="2 R / size"))
+            PlanEntry("members", Mechanism.FRIENDLY_AVERAGE, part / 10, failure,
+                      sensitivity="1 unit"),
+            PlanEntry("average", Mechanism.FRIENDLY_AVERAGE, part * 0.9, sensitivity="2 R / size"))
 
 
 def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=False):

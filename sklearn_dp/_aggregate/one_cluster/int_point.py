@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
-from ..._privacy._accounting import sum_down
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
 from ..shared.rows import Rows
 from .radius import exponential_epsilon
 from .search import fit_one_cluster, one_cluster_entries
@@ -31,7 +31,7 @@ def int_point_entries(rho, delta, search):
     """Plan entries of :func:`int_point`: half for the cluster, half for the choice."""
     half = rho / 2
     return (*one_cluster_entries(half, delta, search),
-            PlanEntry("interior point", "exponential", sum_down([rho, -half]),
+            PlanEntry("interior point", Mechanism.EXPONENTIAL, sum_down([rho, -half]),
                       sensitivity="1 unit on either side"))
 
 

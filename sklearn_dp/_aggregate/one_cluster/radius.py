@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
 from .rec_concave import rec_concave, rec_concave_steps
 
@@ -62,8 +62,9 @@ def _pure_epsilon(rho):
 
 def good_radius_entries(method, rho, delta, name="radius"):
     """Plan entries of :func:`good_radius`."""
-    mechanism = {"exponential": "exponential", "binary_search": "gaussian",
-                 "above_threshold": "above threshold", "rec_concave": "RecConcave"}[method]
+    mechanism = {"exponential": Mechanism.EXPONENTIAL, "binary_search": Mechanism.GAUSSIAN,
+                 "above_threshold": Mechanism.ABOVE_THRESHOLD,
+                 "rec_concave": Mechanism.REC_CONCAVE}[method]
     single = method in ("exponential", "above_threshold")
     return (PlanEntry(name, mechanism, rho, delta if method == "rec_concave" else 0.0,
                       uses=1 if single else None, sensitivity="2 of the mean of t counts"),)

@@ -18,14 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._accounting import (
-    bounded_range_zcdp_rho,
-    pure_dp_epsilon,
-    pure_zcdp_rho,
-    sum_down,
-)
+from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pure_zcdp_rho
 from ..._privacy._budget import PrivacyBudget
-from ..._privacy._session import PlanEntry, PrivacyPlan
+from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from ..._privacy._rounding import sum_down
 from .balls import (
     ball_mean,
     ball_radius,
@@ -114,14 +110,14 @@ class Ball:
 def one_cluster_entries(rho, delta, search, prefix=""):
     """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all."""
     count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
-    entries = [PlanEntry("count", "gaussian", count, sensitivity="1 unit")]
+    entries = [PlanEntry("count", Mechanism.GAUSSIAN, count, sensitivity="1 unit")]
     left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
     if search.center_method != "clip":
         leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
         entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
         left = sum_down([left, -entries[-1].rho])
     if search.n_init > 1:
-        entries.append(PlanEntry("choice", "exponential", _CHOICE_SHARE * left,
+        entries.append(PlanEntry("choice", Mechanism.EXPONENTIAL, _CHOICE_SHARE * left,
                                  sensitivity="1 unit in a ball"))
         left = sum_down([left, -entries[-1].rho])
     part = 1 / search.n_init * (1 - 1e-12)
@@ -129,8 +125,9 @@ def one_cluster_entries(rho, delta, search, prefix=""):
         entries += [dataclasses.replace(entry, name=search.start("", number) + entry.name)
                     for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)]
     entries += [
-        PlanEntry("radius of the ball", "exponential", final, sensitivity="1 unit in a ball"),
-        PlanEntry("points in the ball", "gaussian", inside, sensitivity="1 unit")]
+        PlanEntry("radius of the ball", Mechanism.EXPONENTIAL, final,
+                  sensitivity="1 unit in a ball"),
+        PlanEntry("points in the ball", Mechanism.GAUSSIAN, inside, sensitivity="1 unit")]
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
 
 
@@ -144,8 +141,9 @@ def _start_entries(rho, delta, search):
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
-        PlanEntry("center", "gaussian", 0.7 * left, uses=None, sensitivity="radius of a ball"),
-        PlanEntry("approach", "exponential", 0.3 * left * (1 - 1e-9), uses=None,
+        PlanEntry("center", Mechanism.GAUSSIAN, 0.7 * left, uses=None,
+                  sensitivity="radius of a ball"),
+        PlanEntry("approach", Mechanism.EXPONENTIAL, 0.3 * left * (1 - 1e-9), uses=None,
                   sensitivity="1 unit in a ball")]
 
 

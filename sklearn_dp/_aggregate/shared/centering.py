@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._session import round_up
+from ..._privacy._rounding import round_up
 
 __all__ = ["Size", "bins_of", "center_and_count", "geometric_edges", "noise_sd"]
 

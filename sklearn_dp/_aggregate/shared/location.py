@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius, safe_norms
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from .centering import center_and_count, noise_sd
 from .rows import Rows
 
@@ -54,7 +54,7 @@ def location_entries(rho, share, *, centered=False, prefix=""):
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
-        PlanEntry(prefix + name, "gaussian", part, uses=1 if name == _BOUND else _ROUNDS,
+        PlanEntry(prefix + name, Mechanism.GAUSSIAN, part, uses=1 if name == _BOUND else _ROUNDS,
                   sensitivity=_WORDS[name])
         for name in names)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..._privacy._session import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..friendly.average import friendly_average
 from ..friendly.core import (
     MATCH_LIMIT,
@@ -64,18 +64,18 @@ def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
     core = shares.core * rho
     number = ()
     if neighbours == "add_remove":
-        number = (PlanEntry("tuples/number", "gaussian", _NUMBER_SHARE * core * _SAFE,
+        number = (PlanEntry("tuples/number", Mechanism.GAUSSIAN, _NUMBER_SHARE * core * _SAFE,
                             sensitivity="one tuple"),)
         core *= 1 - _NUMBER_SHARE
     return (
         *number,
-        PlanEntry("tuples/radius", "gaussian", shares.radius * rho, uses=n_steps,
+        PlanEntry("tuples/radius", Mechanism.GAUSSIAN, shares.radius * rho, uses=n_steps,
                   sensitivity="one tuple: 2 (t - 1) pairs"),
-        PlanEntry("tuples/core", "friendly core", core,
+        PlanEntry("tuples/core", Mechanism.FRIENDLY_CORE, core,
                   delta=shares.core_delta * delta, sensitivity="one friend more or less"),
-        PlanEntry("tuples/size", "friendly average", shares.size * rho,
+        PlanEntry("tuples/size", Mechanism.FRIENDLY_AVERAGE, shares.size * rho,
                   delta=(1 - shares.core_delta) * delta * _SAFE, sensitivity="one tuple"),
-        PlanEntry("tuples/average", "friendly average", shares.average * rho,
+        PlanEntry("tuples/average", Mechanism.FRIENDLY_AVERAGE, shares.average * rho,
                   sensitivity="2 R / released size"),
     )
 

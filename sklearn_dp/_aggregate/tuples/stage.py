@@ -9,7 +9,7 @@ import numpy as np
 from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._grid import Grid
-from ..._privacy._session import PlanEntry, PrivacyPlan
+from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from . import box_means as averages
 from . import far_balls as partition
 from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
@@ -191,7 +191,7 @@ class TupleStage:
             return tuple_entries(self.rho, self.delta, neighbours=self.neighbours)
         epsilon, delta = self.cost
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
-        return (PlanEntry(_ENTRY, "approximate DP", rho, delta, sensitivity=self._words()),)
+        return (PlanEntry(_ENTRY, Mechanism.APPROXIMATE, rho, delta, sensitivity=self._words()),)
 
     def _words(self):
         epsilon, delta = self.cost

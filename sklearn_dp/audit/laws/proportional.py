@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import chdtr, ndtri
 
-from ..._privacy._proportional import OUTPUT_BITS, holds, renyi
+from ..._privacy.laws.proportional import OUTPUT_BITS, holds, renyi
 from ._law import Law
 
 __all__ = ["LAWS"]

@@ -5,14 +5,15 @@ import warnings
 import numpy as np
 
 from ..._base import BaseDPEstimator
-from ..._privacy import _session, _units
+from ..._privacy import _units
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._privacy.laws import gaussian
 from ...exceptions import UtilityWarning
 from .._mutation import after_fit, mutant
 
 
-@mutant("sigma too small by 1.25", "check_replay", _session, "_sigma")
+@mutant("sigma too small by 1.25", "check_replay", gaussian, "sigma_of")
 def _(original):
     return lambda sensitivity, rho: original(sensitivity, rho) / 1.25
 

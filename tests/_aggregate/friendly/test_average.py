@@ -12,7 +12,9 @@ from sklearn_dp._aggregate.friendly.core import core_add_remove, friend_counts, 
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._rounding import sum_up
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._player import Replay
 
@@ -22,7 +24,7 @@ DELTA = 1e-8
 
 
 def session_of(entries, seed=0, delta=DELTA):
-    rho = accounting.sum_up([entry.rho for entry in entries])
+    rho = sum_up([entry.rho for entry in entries])
     return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple(entries)),
                           random_state=seed)
 

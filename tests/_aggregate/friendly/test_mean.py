@@ -13,7 +13,8 @@ from sklearn_dp._aggregate.friendly.mean_routes import Here
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay

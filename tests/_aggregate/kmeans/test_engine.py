@@ -17,7 +17,8 @@ from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay

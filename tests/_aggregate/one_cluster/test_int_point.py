@@ -12,7 +12,8 @@ from sklearn_dp._aggregate.one_cluster.int_point import (
 )
 from sklearn_dp._aggregate.one_cluster.search import Search
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import int_point as public_int_point

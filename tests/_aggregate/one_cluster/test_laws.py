@@ -25,16 +25,12 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbour_counts, radius_scores
 from sklearn_dp._aggregate.one_cluster.rec_concave import rec_concave
 from sklearn_dp._privacy import _accounting as accounting
-from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource, gaussian_tail
-from sklearn_dp._privacy._session import (
-    PlanEntry,
-    PrivacyPlan,
-    PrivacySession,
-    _sigma,
-    stability_threshold,
-)
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession, _sigma
+from sklearn_dp._privacy.laws import histograms
+from sklearn_dp._privacy.laws.histograms import stability_threshold
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -362,8 +358,8 @@ def shown_cells(counts):
 
 
 def cells_with_an_early_threshold(counts, patch, factor):
-    original = _session.stability_threshold
-    patch.setattr(_session, "stability_threshold",
+    original = histograms.stability_threshold
+    patch.setattr(histograms, "stability_threshold",
                   lambda sigma, delta: original(sigma / factor, delta))
     return shown_cells(counts)
 

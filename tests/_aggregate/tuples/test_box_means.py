@@ -15,7 +15,8 @@ from sklearn_dp._aggregate.tuples.box_means import (
     qualities,
 )
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._tape import Tape, tape
 

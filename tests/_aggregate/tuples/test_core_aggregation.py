@@ -14,7 +14,8 @@ from sklearn_dp._aggregate.tuples.core_aggregation import (
     tuples_needed,
 )
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._player import Replay
 

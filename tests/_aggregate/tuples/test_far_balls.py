@@ -20,7 +20,8 @@ from sklearn_dp._aggregate.tuples.far_balls import (
 )
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._tape import Tape, tape
 
 pytestmark = pytest.mark.filterwarnings(

@@ -24,7 +24,8 @@ from sklearn_dp._aggregate.tuples import (
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._session import PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._step import Step
 from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._claims import check_claims

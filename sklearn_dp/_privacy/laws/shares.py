@@ -45,10 +45,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._noise import MAX_SCALE, NoiseSource
-from ._tape import Event, active_tape
+from .._noise import MAX_SCALE, NoiseSource
+from .._plan import Mechanism
+from .._rounding import exact_integers, round_up
+from .._tape import Event, active_tape
+from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["LEAST_SHARE", "MOST_SHARES", "SHARES_DELTA", "NoiseShares", "ShareScale",
+__all__ = ["LEAST_SHARE", "MOST_SHARES", "SHARES_DELTA", "NoiseShares", "ShareScale", "release",
            "share_scale", "shares_tv"]
 
 SHARES_DELTA = 2.0**-100
@@ -102,19 +105,49 @@ def share_scale(sensitivity, rho, n_shares):
     scale : ShareScale
         In steps so fine that a share is at least `LEAST_SHARE` of them.
     """
-    if not 1 <= n_shares <= MOST_SHARES:
+    if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
+    sensitivity = positive_sensitivity(sensitivity)
     # n shares of variance s^2 have n s^2 = sensitivity^2 / (2 rho) in all. Four roundings upwards
     # are more than the three operations take away.
-    sigma = np.asarray(sensitivity, dtype=np.float64) / math.sqrt(2 * rho * n_shares)
-    for _ in range(4):
-        sigma = np.nextafter(sigma, np.inf)
+    sigma = sensitivity / math.sqrt(2 * check_cost("rho", rho) * n_shares)
+    sigma = np.asarray(round_up(round_up(sigma)))
     # For a least one in [2**(e - 1), 2**e) the smallest power of two that takes it to LEAST_SHARE.
     bits = max(0, math.frexp(LEAST_SHARE)[1] - math.frexp(float(np.min(sigma)))[1])
     fine = np.ldexp(sigma, bits)  # exact
     if float(np.max(fine)) > MAX_SCALE:
         raise ValueError("the shares of the noise do not fit the integer grid.")
     return ShareScale(fine if fine.ndim else float(fine), bits)
+
+
+def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
+    """A sum with noise in shares; see :meth:`PrivacySession.shared_gaussian`."""
+    sensitivity, total = positive_sensitivity(sensitivity), exact_integers(total)
+    scale = share_scale(sensitivity, rho, n_honest)
+    if given is None:
+        value = total << scale.bits
+
+        def draw(noise):
+            return value + _all_shares(noise, scale.sigma, n_honest, value.shape)
+    else:
+        # The exact sum is nobody's; an audit, which has noted the shares, can take them off.
+        value = take_shares(total)
+
+        def draw(noise):
+            return total
+    fine = np.asarray(sensitivity) * 2.0**scale.bits
+    sigma, step = scale.sigma * math.sqrt(n_honest), np.asarray(unit) * 2.0**-scale.bits
+    n_shares = n_honest if given is None else given
+    return Release("gaussian", Mechanism.GAUSSIAN, value, fine, sigma, rho, draw, SHARES_DELTA,
+                   public={"unit": unit, "shares": n_shares / n_honest}, unit=step)
+
+
+def _all_shares(noise, sigma, n_shares, shape):
+    """The sum of independent shares, one after the other."""
+    sigma, total = np.broadcast_to(sigma, shape), np.zeros(shape, dtype=np.int64)
+    for _ in range(n_shares):
+        total += noise.rounded_gaussian(sigma, shape)
+    return total
 
 
 class NoiseShares:

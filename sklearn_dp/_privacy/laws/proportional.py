@@ -44,7 +44,11 @@ import math
 
 import numpy as np
 
-__all__ = ["OUTPUT_BITS", "draw", "holds", "least_eta", "renyi"]
+from .._plan import Mechanism, PlanError, require
+from .._rounding import exact_integers
+from ._release import Release
+
+__all__ = ["OUTPUT_BITS", "draw", "holds", "least_eta", "release", "renyi"]
 
 OUTPUT_BITS = 20
 """The output is in steps of 2**-20 squared grid steps."""
@@ -145,6 +149,23 @@ def least_eta(distance, d, rho, delta):
 def _eta(step):
     """2**(step / 16), rounded up to a multiple of 2**-40."""
     return math.ldexp(math.ceil(math.ldexp(2.0 ** (step / _STEPS), _ETA_BITS)), -_ETA_BITS)
+
+
+def release(total, count, bits, distance, eta, rho, delta):
+    """A matrix with noise in proportion to it; see :meth:`PrivacySession.proportional`."""
+    total = exact_integers(total)
+    require(total.ndim == 2 and np.array_equal(total, total.T), "a symmetric matrix")
+    require(0 <= bits <= 2 * _ROOT_BITS and bits == int(bits), "bits that the root can hold")
+    require(0 < delta <= 0.25, "a delta between 0 and 1/4")
+    require(0 < distance < math.inf, "a positive, finite distance")
+    # The multiple of 2**-40 is what is drawn; `draw` shows what it needs for more than 2**-15.
+    require(2.0**-15 < eta <= 1 and math.ldexp(eta, _ETA_BITS).is_integer(), "an eta of the grid")
+    if not holds(distance, eta, len(total), rho, delta):
+        raise PlanError("a release needs a larger eta: this one is too small.")
+    exact, count = total.astype(object), int(count)
+    return Release("proportional", Mechanism.PROPORTIONAL, (total, count), distance, eta, rho,
+                   lambda noise: draw(noise, exact, max(1, count), bits, eta), delta,
+                   public={"bits": bits, "delta": delta})
 
 
 def draw(noise, total, count, bits, eta):

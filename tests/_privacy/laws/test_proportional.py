@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, ncx2, norm
 
-from sklearn_dp._privacy import _proportional
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._proportional import draw, holds, least_eta, renyi
-from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.laws import proportional as _proportional
+from sklearn_dp._privacy.laws.proportional import draw, holds, least_eta, renyi
 
 
 def gaussian_divergence(order, mean, variance, other_mean, other_variance):
@@ -303,3 +304,24 @@ def test_a_session_refuses_too_little_noise():
     with pytest.raises(PlanError):
         session.proportional("matrix", total, 1, eta=eta, **options)
     assert not plan.gaussian and plan.delta_failure == 1e-6
+
+
+@pytest.mark.parametrize("change, premise", [
+    ({"total": [[1, 2], [3, 4]]}, "symmetric"), ({"total": [1, 2]}, "symmetric"),
+    ({"bits": 513}, "bits"), ({"bits": -1}, "bits"), ({"delta": 0.0}, "delta"),
+    ({"delta": 0.3}, "delta"), ({"distance": 0.0}, "distance"), ({"distance": np.nan}, "distance"),
+    ({"eta": 0.3}, "eta of the grid"), ({"eta": 2.0**-16}, "eta of the grid"),
+    ({"eta": 1.5}, "eta of the grid"), ({"eta": np.nan}, "eta of the grid"),
+    ({"rho": np.nan}, "larger eta"), ({"rho": -1.0}, "larger eta"), ({"eta": 0.5}, "larger eta"),
+])
+def test_a_matrix_without_the_premises_of_the_proof_is_refused(change, premise):
+    """An eta off the grid of 2**-40 would be cut down to it, below what was proved to be enough."""
+    options = {"total": [[4, 1], [1, 3]], "count": 1, "bits": 0, "distance": 0.5, "eta": 1.0,
+               "rho": 0.01, "delta": 1e-6, **change}
+    with pytest.raises(PlanError, match=premise):
+        _proportional.release(**options)
+
+
+def test_a_matrix_is_made_of_integers():
+    with pytest.raises(TypeError, match="integers"):
+        _proportional.release([[0.5]], 1, 0, 0.5, 1.0, 0.01, 1e-6)

@@ -10,15 +10,16 @@ from scipy.stats import kstest, norm
 
 from sklearn_dp._privacy._accounting import gaussian_epsilon
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._session import PlanEntry, PlanError, PrivacyPlan, PrivacySession
-from sklearn_dp._privacy._shares import (
+from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy.laws.shares import (
     LEAST_SHARE,
     SHARES_DELTA,
     NoiseShares,
     share_scale,
     shares_tv,
 )
-from sklearn_dp._privacy._tape import Tape, tape
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")

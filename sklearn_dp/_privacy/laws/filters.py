@@ -1,0 +1,40 @@
+"""Decisions about single units, released only through what is computed from the survivors.
+
+Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
+in :mod:`sklearn_dp._aggregate.friendly.core`; here is only the law: a noisy score against a
+threshold, or a coin of exact probability.
+"""
+
+import math
+
+import numpy as np
+
+from .._plan import Mechanism, require
+from .._rounding import exact_integers
+from ._release import Release, check_cost, positive_sensitivity
+
+__all__ = ["bernoulli", "noisy"]
+
+_MOST = 2**63  # the range of exactly uniform integers
+
+
+def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf, fixed=False):
+    """A noisy score against a threshold; see :meth:`PrivacySession.unit_filter`."""
+    scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
+    sigma = float(check_cost("sigma", sigma))
+    require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
+    return Release("filter", Mechanism.FRIENDLY_CORE, scores, sensitivity, sigma, rho,
+                   lambda noise: scores + noise.rounded_gaussian(sigma, scores.shape) >= threshold,
+                   delta, public={"threshold": threshold, "bad": bad, "most": most, "fixed": fixed,
+                                  "delta": delta})
+
+
+def bernoulli(numerators, denominator, sensitivity, rho, delta):
+    """Coins of probability numerators / denominator; see :meth:`PrivacySession.unit_bernoulli`."""
+    numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
+    require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
+    denominator = int(denominator)
+    chances = np.clip(numerators / float(denominator), 0.0, 1.0)
+    return Release("bernoulli", Mechanism.FRIENDLY_CORE, chances, sensitivity, 1.0, rho,
+                   lambda noise: noise.uniform_integers(denominator, numerators.shape) < numerators,
+                   delta, public={"delta": delta}, told=(sensitivity, 0.0))

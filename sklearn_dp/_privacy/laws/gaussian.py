@@ -1,0 +1,53 @@
+"""Rounded Gaussian noise.
+
+Let the statistic v be a vector of integers with ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for
+neighbours, and sigma_i >= s_i / sqrt(2 rho). Then ``v + round(sigma Z) = round(v + sigma Z)``: the
+release is post-processing of the ideal Gaussian mechanism, whose means lie at most sqrt(2 rho)
+standard deviations apart. So it is rho-zCDP, and exactly sqrt(2 rho)-GDP.
+
+Sums in int64 are sums modulo 2^64, of statistic and noise alike: were one to leave 63 bits, what is
+seen would be a function of the release all the same.
+"""
+
+import math
+
+import numpy as np
+
+from .. import _accounting as accounting
+from .._plan import Mechanism
+from .._rounding import exact_integers, round_up
+from ._release import Release, check_cost, positive_sensitivity
+
+__all__ = ["inner", "release", "sigma_of"]
+
+
+def sigma_of(sensitivity, rho):
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
+    # Two operations, a root and a quotient: no more than two places in all.
+    return round_up(sensitivity / math.sqrt(2 * rho))
+
+
+def release(value, sensitivity, rho, unit=1.0):
+    """Integers with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`."""
+    sensitivity = positive_sensitivity(sensitivity)
+    sigma = sigma_of(sensitivity, check_cost("rho", rho))
+    value, draw = _with_noise(value, sigma)
+    return Release("gaussian", Mechanism.GAUSSIAN, value, sensitivity, sigma, rho, draw,
+                   public={"unit": unit}, unit=unit)
+
+
+def inner(value, sensitivity, epsilon, delta):
+    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise."""
+    sensitivity = positive_sensitivity(sensitivity)
+    # The product is off by half a place: 1e-15 is more than four.
+    sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)
+    sigma = np.nextafter(sigma * (1 + 1e-15), np.inf)
+    value, draw = _with_noise(value, sigma)
+    return Release("inner_gaussian", Mechanism.GAUSSIAN, value, sensitivity, sigma, 0.0, draw,
+                   cost=epsilon, public={"delta": delta})
+
+
+def _with_noise(value, sigma):
+    value = exact_integers(value)
+    spread = np.broadcast_to(sigma, value.shape) if np.ndim(sigma) else float(sigma)
+    return value, lambda noise: value + noise.rounded_gaussian(spread, value.shape)

@@ -1,0 +1,89 @@
+"""Choices of an index: the exponential mechanism, the first above a threshold, a clear lead.
+
+**Exponential mechanism.** An index with probability proportional to exp(epsilon score / (2
+sensitivity)): the probabilities of neighbours, whose scores differ by at most `sensitivity`, are
+within exp(epsilon), and their log-ratios within a range of epsilon. So it is epsilon-DP and
+epsilon^2/8-zCDP (bounded range). A smaller rate has smaller ratios, so rounding it down is safe.
+
+**Above threshold.** The sparse vector technique with one answer: threshold noise Laplace(2
+sensitivity / epsilon), query noise Laplace(4 sensitivity / epsilon), epsilon-DP in all. The usual
+proof shifts the threshold by `sensitivity` and the answering query by twice that; with integer
+queries it holds word for word for rounded Laplace noise, whose law changes by at most the factor
+exp(j / scale) under a shift by the integer j. A threshold that is no integer says the same of
+integer queries as the next larger integer.
+
+**A clear lead.** (epsilon, delta)-DP. Where neighbours have the same best candidate, only the lead
+matters, and it moves by at most 2 sensitivity. Where they have different ones, i and j, the lead is
+at most q_i - q_j <= q'_i - q'_j + 2 sensitivity <= 2 sensitivity on both, and then it passes with
+P[round(Lap) >= low] <= exp(-(low - 1/2) / scale) / 2 <= delta only: but for that both say None.
+Ties go to the lowest index.
+"""
+
+import math
+
+import numpy as np
+
+from .. import _accounting as accounting
+from .._plan import Mechanism, require
+from .._rounding import round_up
+from ._release import Release, check_cost, integer_scores, positive_sensitivity
+
+__all__ = ["above_threshold", "exponential", "inner", "lead"]
+
+
+def exponential(scores, sensitivity, epsilon):
+    """The exponential mechanism; see :meth:`PrivacySession.exponential`."""
+    rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
+    return _exponential("choice", scores, sensitivity, epsilon, rho)
+
+
+def inner(scores, sensitivity, epsilon):
+    """A choice of a step; see :meth:`Step.choice`."""
+    return _exponential("inner_choice", scores, sensitivity, check_cost("epsilon", epsilon), 0.0)
+
+
+def _exponential(kind, scores, sensitivity, epsilon, rho):
+    scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
+    require(scores.size > 0, "a candidate")
+    rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
+    gaps = scores.max() - scores
+    return Release(kind, Mechanism.EXPONENTIAL, scores, sensitivity, rate, rho,
+                   lambda noise: noise.exponential_choice(gaps, rate), cost=epsilon,
+                   told=(sensitivity, 1 / rate))
+
+
+def above_threshold(queries, threshold, sensitivity, epsilon):
+    """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`."""
+    queries, sensitivity = integer_scores(queries), positive_sensitivity(sensitivity)
+    rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
+    require(math.isfinite(threshold), "a finite threshold")
+    scale, threshold = round_up(2 * sensitivity / epsilon), math.ceil(threshold)
+
+    def draw(noise):
+        level = threshold + int(noise.rounded_laplace(scale))
+        noisy = queries + noise.rounded_laplace(2 * scale, queries.shape)
+        passed = np.flatnonzero(noisy >= level)
+        return int(passed[0]) if passed.size else -1
+
+    return Release("choice", Mechanism.ABOVE_THRESHOLD, queries, sensitivity, scale, rho, draw,
+                   cost=epsilon, public={"threshold": threshold})
+
+
+def lead(scores, sensitivity, epsilon, delta):
+    """The best candidate if its lead is clear, or -1; see :meth:`PrivacySession.lead`."""
+    scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
+    require(scores.size >= 2, "two candidates")
+    require(0 < delta < 0.5, "a delta between 0 and 1/2")
+    rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
+    scale = round_up(2 * sensitivity / epsilon)
+    threshold = math.ceil(2 * sensitivity) + math.ceil(
+        0.5 - scale * math.log(2 * delta) * (1 + 1e-12))
+
+    def draw(noise):
+        best, second = np.sort(scores)[:-3:-1]
+        passed = best - second + int(noise.rounded_laplace(scale)) >= threshold
+        return int(scores.argmax()) if passed else -1
+
+    return Release("lead", Mechanism.LEAD, scores, sensitivity, scale, rho, draw, delta,
+                   cost=epsilon, public={"threshold": threshold, "delta": delta},
+                   told=(2 * sensitivity, scale))

@@ -1,0 +1,72 @@
+"""Plans: what fits a target, and which entries there can be."""
+
+import numpy as np
+import pytest
+from kernel_tools import make_plan
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def test_a_plan_must_fit_its_target():
+    with pytest.raises(PlanError, match="more than its target"):
+        make_plan(PlanEntry("a", "gaussian", 0.6), PlanEntry("b", "gaussian", 0.5))
+    with pytest.raises(PlanError, match="same name"):
+        make_plan(PlanEntry("a", "gaussian", 0.1), PlanEntry("a", "gaussian", 0.1))
+
+
+def test_one_release_that_is_not_gaussian_makes_the_plan_zcdp():
+    budget = PrivacyBudget(epsilon=1.0, delta=1e-6)
+    exact, tight = budget.to_rho(gaussian=True), budget.to_rho(gaussian=False)
+    assert tight < exact
+    assert PrivacyPlan(budget, (PlanEntry("a", "gaussian", exact),)).gaussian
+    with pytest.raises(PlanError):
+        PrivacyPlan(budget, (PlanEntry("a", "laplace", exact),))
+    plan = PrivacyPlan(budget, (PlanEntry("a", "laplace", tight),))
+    assert not plan.gaussian and plan.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+def test_the_plan_prints_what_will_be_released():
+    plan = make_plan(notes=("a note",))
+    for text in (repr(plan), plan._repr_html_()):
+        assert "sum" in text and "count" in text and "add or remove one row" in text
+        assert "a note" in text and "planned" in text
+    assert list(plan.to_frame()["release"]) == ["sum", "count"]
+
+
+def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
+    plan = make_plan(PlanEntry("count", "gaussian", 0.25),
+                     PlanEntry("short", "gaussian", 0.5, paths=("a",)),
+                     PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)))
+    assert plan.rho == 1.0 and plan.delta_failure == 1e-7
+    assert "path" in repr(plan) and "path" not in repr(make_plan())
+    session = PrivacySession(plan, random_state=0)
+    session.gaussian("count", 1, sensitivity=1.0)
+    session.gaussian("short", 1, sensitivity=1.0)
+    with pytest.raises(PlanError, match="overspend"):  # one path, not both
+        session.gaussian("long", 1, sensitivity=1.0, rho=0.75)
+
+
+@pytest.mark.parametrize("field", ["rho", "delta", "max_rho"])
+@pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf])
+def test_entries_of_no_cost_at_all_are_refused(field, value):
+    """A negative share would make room for the others: 2 - 1 is within a target of 1."""
+    with pytest.raises(PlanError, match="finite and not negative"):
+        PlanEntry("a", "gaussian", **{"rho": 0.1, field: value})
+
+
+def test_mechanisms_are_known_by_name():
+    assert PlanEntry("a", "laplace", 0.1).mechanism is Mechanism.LAPLACE
+    assert PlanEntry("a", Mechanism.LAPLACE, 0.1) == PlanEntry("a", "laplace", 0.1)
+    with pytest.raises(ValueError, match="magic"):
+        PlanEntry("a", "magic", 0.1)
+    assert type(make_plan().rows()[0]["mechanism"]) is str
+
+
+@pytest.mark.parametrize("options", [{"unit": "user"}, {"relation": "swap"}])
+def test_units_and_relations_are_known_by_name(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        make_plan(**options)

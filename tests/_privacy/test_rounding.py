@@ -1,0 +1,75 @@
+"""Outward rounding, and integers that are what they are said to be."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_dp._privacy._rounding import (
+    exact_integers,
+    float_down,
+    float_up,
+    floats_up,
+    round_down,
+    round_up,
+    sum_down,
+    sum_up,
+)
+
+floats = st.floats(-1e300, 1e300)
+
+
+@given(st.fractions(-10**30, 10**30))
+def test_a_fraction_lies_between_its_two_floats(value):
+    assert Fraction(float_down(value)) <= value <= Fraction(float_up(value))
+    assert float_up(value) <= math.nextafter(float_down(value), math.inf)
+
+
+@given(st.lists(st.floats(-1e100, 1e100), max_size=20))
+def test_a_sum_lies_between_its_two_floats(values):
+    exact = sum(map(Fraction, values), Fraction(0))
+    assert Fraction(sum_down(values)) <= exact <= Fraction(sum_up(values))
+
+
+@given(floats, floats.filter(lambda x: abs(x) > 1e-300))
+def test_two_places_cover_two_operations(a, b):
+    if not 1e-290 < abs(a / b) < 1e290 or not a:
+        return
+    exact = Fraction(a) / Fraction(b)
+    assert Fraction(round_down(a / b)) < exact < Fraction(round_up(a / b))
+    assert np.array_equal(round_up([a, b]), [round_up(a), round_up(b)])
+
+
+@given(st.one_of(st.integers(-10**40, 10**40), st.floats(allow_nan=False, allow_infinity=False)))
+def test_a_number_is_never_more_than_its_float(value):
+    assert Fraction(floats_up(value)) >= Fraction(value)
+    assert floats_up(value) == value or float(value) <= floats_up(value)
+    assert floats_up([value, 1])[0] == floats_up(np.array([value, 1], dtype=object))[0]
+
+
+@given(st.integers(-2**63, 2**64 - 1))
+def test_integers_of_numpy_are_rounded_up_too(value):
+    array = np.array([value])
+    assert Fraction(float(floats_up(array)[0])) >= value
+    assert type(floats_up(array[0])) is float
+
+
+def test_what_is_no_number_has_no_float():
+    for value in ("1", None, [1, None], 1j):
+        with pytest.raises((TypeError, ValueError)):
+            floats_up(value)
+
+
+@given(st.one_of(st.integers(), st.floats(-2.0**53, 2.0**53).map(math.trunc).map(float)))
+def test_integers_are_what_they_are(value):
+    assert exact_integers(value) == value and exact_integers([value, 0])[0] == value
+
+
+@given(st.floats().filter(lambda x: not (math.isfinite(x) and x == int(x) and abs(x) <= 2**53)))
+def test_no_other_float_is_an_integer(value):
+    for form in (value, [1.0, value], np.array([value, 1], dtype=object), np.longdouble(value)):
+        with pytest.raises(TypeError, match="^a statistic must consist of integers.$"):
+            exact_integers(form)

@@ -1,0 +1,18 @@
+"""What tests of the kernel share."""
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+
+__all__ = ["make_plan", "open_session"]
+
+
+def make_plan(*entries, rho=1.0, delta=1e-6, **options):
+    """A plan of rho = 1, for a sum and a count unless told otherwise."""
+    entries = entries or (PlanEntry("sum", "gaussian", 0.75), PlanEntry("count", "gaussian", 0.25))
+    return PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries, **options)
+
+
+def open_session(*entries, random_state=0, **options):
+    """A session on such a plan."""
+    return PrivacySession(make_plan(*entries, **options), random_state=random_state)
