@@ -19,7 +19,8 @@ RELEASES = {
         "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5),
     "sparse, simulated": lambda s, scale: s.sparse_histogram(
         "a", *COUNTS, n_candidates=2**40, threshold=6.9 * scale, sensitivity=scale, rho=0.5),
-    "stability": lambda s, scale: s.stability_histogram("a", *COUNTS, rho=0.5, delta=0.1),
+    "stability": lambda s, scale: s.stability_histogram(
+        "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1),
     "choice": lambda s, scale: s.exponential("a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
     "filter": lambda s, scale: s.unit_filter(
         "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5,
