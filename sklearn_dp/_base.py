@@ -1,8 +1,11 @@
 """What every private estimator has: parameters -> plan -> session -> report."""
 
+import os
 import warnings
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -10,13 +13,28 @@ from ._aggregate.shared.single_rows import row_guard, saturated
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice, is_integer, is_real
 from ._privacy._domain import Domain
+from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from .exceptions import UtilityWarning
 
-__all__ = ["MOST_CLUSTERS", "BaseDPEstimator", "budget_of", "check_integer", "check_real"]
+__all__ = [
+    "MOST_CLUSTERS",
+    "BaseDPEstimator",
+    "Bounds",
+    "LedgerLike",
+    "RandomStateLike",
+    "budget_of",
+    "check_integer",
+    "check_real",
+]
+
+# Types of the parameters that all estimators share.
+Bounds = float | tuple[ArrayLike, ArrayLike]
+LedgerLike = str | os.PathLike[str] | PrivacyLedger
+RandomStateLike = int | np.random.RandomState | np.random.Generator
 
 MOST_CLUSTERS = 2**14
 """More of anything that a table of centers has a row for is a slip of the pen."""
@@ -157,7 +175,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return PrivacyPlan(target, tuple(self._plan_entries(target, n_features)), unit,
                            self._plan_notes(), self._relation(unit))
 
-    def privacy_plan(self, n_features, *, unit="row"):
+    def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """What a fit would release and spend, before any data are seen.
 
         Parameters
@@ -178,7 +196,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     # -- fit ------------------------------------------------------------------------------------
 
     @row_guard
-    def _fit_validated(self, X, groups):
+    def _fit_validated(self, X: ArrayLike, groups: ArrayLike | None) -> Self:
         """Charge, validate, fit. The body of every public `fit`."""
         session = self._open_session(X, unit_of(groups))
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])
@@ -200,7 +218,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
                               label=type(self).__name__)
 
     @row_guard
-    def _fit_session(self, X, units, session):
+    def _fit_session(self, X: Any, units: Units, session: PrivacySession) -> Self:
         progress = Progress(self)
         self._fit(None if X is None else saturated(X), units, session, progress)
         self.privacy_report_ = session.report()
@@ -217,7 +235,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         raise TypeError("a subclass must fit")
 
     @row_guard
-    def _validate_predict(self, X):
+    def _validate_predict(self, X: ArrayLike) -> np.ndarray:
         """Finite rows for a method of the fitted estimator, which must be under the guard too."""
         check_is_fitted(self)
         return saturated(validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False))

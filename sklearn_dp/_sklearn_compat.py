@@ -1,20 +1,28 @@
 """Every scikit-learn name that is private or that only some supported versions have."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from sklearn.utils.validation import _num_features as num_features
 
 try:  # scikit-learn >= 1.9
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # pragma: no cover - older scikit-learn
+    _with_callbacks = None
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method):
-        """Leave the method as it is."""
-        return method
 
 
 __all__ = ["CallbackSupportMixin", "Progress", "num_features", "with_callbacks"]
+
+_Method = TypeVar("_Method", bound=Callable)
+
+
+def with_callbacks(method: _Method) -> _Method:
+    """Tell scikit-learn's callbacks of a fit, where it has them; its type stays."""
+    return method if _with_callbacks is None else _with_callbacks(method)
 
 
 class Progress:

@@ -21,8 +21,10 @@ class BudgetExceededError(RuntimeError):
 
 
 class LedgerError(ValueError):
-    """The `ledger` given cannot be used: no such file, not a ledger, another version, unit or
-    neighbouring relation."""
+    """The `ledger` given cannot be used.
+
+    No such file, not a ledger, another version, or another unit or neighbouring relation.
+    """
 
 
 class PrivacyWarning(UserWarning):

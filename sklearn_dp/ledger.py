@@ -26,7 +26,7 @@ _NUMBERS = ("epsilon", "delta", "rho", "delta_failure")
 _HEADINGS = ("time", "label", *_NUMBERS, "gaussian", "relation")
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
     Parameters

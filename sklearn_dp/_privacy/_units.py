@@ -211,8 +211,10 @@ def _plain(value):
         return value
     if isinstance(value, np.generic) and not isinstance(value, (*_DATES, np.void)):
         # NumPy rounds its own numbers before it compares them with Python's.
-        exact = isinstance(value, np.longdouble) and np.isfinite(value)
-        value = Fraction(*value.as_integer_ratio()) if exact else value.item()
+        if isinstance(value, np.longdouble) and np.isfinite(value):
+            value = Fraction(*value.as_integer_ratio())
+        else:
+            value = value.item()
     if _is_missing(value):
         raise ValueError(_MISSING)
     if isinstance(value, (tuple, frozenset)):
@@ -229,7 +231,7 @@ def _is_missing(value):
         return True
     try:
         if isinstance(value, Number) and not isinstance(value, np.generic):
-            return bool(value - value != 0)  # true of all numbers but finite ones
+            return bool(value - value != 0)  # type: ignore[operator] # true unless finite
         return bool(value != value)
     except (ArithmeticError, TypeError, ValueError):
         return True

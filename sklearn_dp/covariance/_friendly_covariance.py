@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
@@ -13,9 +15,10 @@ from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import narrowed, row_guard
-from .._base import BaseDPEstimator, check_integer
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
+from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 
@@ -121,8 +124,20 @@ class FriendlyCovariance(BaseDPEstimator):
     array([1., 1.])
     """
 
-    def __init__(self, *, method="whiten", n_blocks="auto", assume_centered=False, epsilon=None,
-                 delta=1e-6, rho=None, bounds=None, ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        *,
+        method: str = "whiten",
+        n_blocks: int | str = "auto",
+        assume_centered: bool = False,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.method = method
         self.n_blocks = n_blocks
         self.assume_centered = assume_centered
@@ -158,7 +173,8 @@ class FriendlyCovariance(BaseDPEstimator):
         return None, target.to_rho()
 
     def _plan_entries(self, target, n_features):
-        (stage, rho), first = self._stage(target, n_features), ()
+        stage, rho = self._stage(target, n_features)
+        first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
             first = location_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
         if stage is not None:
@@ -167,7 +183,7 @@ class FriendlyCovariance(BaseDPEstimator):
         return (*first, *moment_entries(rest, centered=self.assume_centered))
 
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Release the covariance of `X`.
 
         Parameters
@@ -196,7 +212,8 @@ class FriendlyCovariance(BaseDPEstimator):
         centered = bool(self.assume_centered)
         domain, self.path_ = self._domain(X.shape[1]), self.method
         if self.method == "gram":
-            rows, origin, self.status_ = *_bounded_rows(X, domain, centered), "ok"
+            rows, origin = _bounded_rows(X, domain, centered)
+            self.status_ = "ok"
             end, seen = fit_gram(session, rows, units, rows.ball, centered=centered)
         else:
             place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
@@ -223,7 +240,7 @@ class FriendlyCovariance(BaseDPEstimator):
             return Ellipsoid.ball(center, place.radius, weight=place.size)
         return replace(found, weight=place.size)
 
-    def get_precision(self):
+    def get_precision(self) -> np.ndarray:
         """The released precision matrix.
 
         Returns
@@ -235,7 +252,7 @@ class FriendlyCovariance(BaseDPEstimator):
         return self.precision_
 
     @row_guard
-    def mahalanobis(self, X):
+    def mahalanobis(self, X: ArrayLike) -> np.ndarray:
         """Squared Mahalanobis distances to the released location.
 
         Parameters
@@ -248,15 +265,15 @@ class FriendlyCovariance(BaseDPEstimator):
         distances : ndarray of shape (n_samples,)
             Of private rows they are not private, but no part of the release.
         """
-        X = self._validate_predict(X) - self.location_
+        offsets = self._validate_predict(X) - self.location_
         # Scaled by powers of two, which changes no bits of what does not overflow.
-        exponents = np.frexp(np.abs(X).max(axis=1, initial=0.0))[1]
-        X = np.ldexp(X, -exponents[:, None])
-        squared = np.einsum("ij,jk,ik->i", X, self.precision_, X, optimize=True)
+        exponents = np.frexp(np.abs(offsets).max(axis=1, initial=0.0))[1]
+        offsets = np.ldexp(offsets, -exponents[:, None])
+        squared = np.einsum("ij,jk,ik->i", offsets, self.precision_, offsets, optimize=True)
         return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)
 
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean log-likelihood of rows under the normal law with the released parameters.
 
         No noise and no charge: the score of private rows is not private.

@@ -1,8 +1,10 @@
 """Differentially private principal component analysis."""
 
 import math
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
@@ -11,7 +13,7 @@ from .._aggregate.shared.axes import second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
-from .._base import BaseDPEstimator, check_integer
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
@@ -101,8 +103,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
     array([[1., 0., 0., 0.]])
     """
 
-    def __init__(self, n_components=None, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -124,7 +136,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
                                   sensitivity="squared radius in Frobenius norm"))
 
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Release the principal components of `X`.
 
         Parameters
@@ -171,7 +183,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         return self.components_.shape[0]
 
     @row_guard
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Project rows on the components.
 
         Parameters
@@ -188,7 +200,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
                         self._validate_predict(X), self.n_components_)
 
     @row_guard
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
         """Map coordinates back to the original space.
 
         Parameters
@@ -202,7 +214,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = np.asarray(check_array(X, dtype=[np.float64, np.float32]))
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
         return for_rows(lambda rows: products(rows, self.components_) + self.mean_,

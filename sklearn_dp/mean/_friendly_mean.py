@@ -1,13 +1,16 @@
 """Differentially private mean of data that may be anywhere."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import RADII, fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.mean_routes import LOCATORS
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._base import BaseDPEstimator, check_real
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
@@ -101,9 +104,21 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     array([1000000., 1000000.])
     """
 
-    def __init__(self, *, epsilon=None, delta=1e-6, rho=None, diameter=None,
-                 diameter_range=RADII, bounds=None, refine=True, locate="auto", ledger=None,
-                 n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        diameter: float | None = None,
+        diameter_range: tuple[float, float] = RADII,
+        bounds: Bounds | None = None,
+        refine: bool = True,
+        locate: str = "auto",
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -138,7 +153,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
                                      bounded=self.bounds is not None, locate=self.locate)
 
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Release the mean of `X`.
 
         Parameters
@@ -172,7 +187,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         self.status_ = result.status
 
     @row_guard
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The mean, once for each row.
 
         Parameters
@@ -189,7 +204,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         return np.tile(narrowed(self.mean_, X.dtype), (len(X), 1))
 
     @row_guard
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Subtract the mean from rows.
 
         Parameters
@@ -206,7 +221,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
                         self.n_features_in_)
 
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Negative mean squared distance to the mean: larger is better.
 
         A function of `X` without noise: the score of private rows is not private.

@@ -1,6 +1,9 @@
 """Differentially private Gaussian mixtures."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import rq
 from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
@@ -12,7 +15,7 @@ from .._aggregate.mixture.terrific import BALLS
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS
-from .._base import BaseDPEstimator, check_integer, check_real
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer, check_real
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
@@ -156,10 +159,26 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
            [20., 20.]])
     """
 
-    def __init__(self, n_components=1, *, covariance_type="full", method="auto", epsilon=None,
-                 delta=1e-6, rho=None, bounds=None, n_tuples="auto", aggregator="auto",
-                 inner=None, terrific_ball="joint", separation=1.5, min_weight=None,
-                 ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        method: str = "auto",
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        n_tuples: int | str = "auto",
+        aggregator: str = "auto",
+        inner: Any = None,
+        terrific_ball: str = "joint",
+        separation: float = 1.5,
+        min_weight: float | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.method = method
@@ -209,10 +228,11 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     def _plan_entries(self, target, n_features):
         settings = self._settings()
-        return mixture_entries(*self._budget(target, settings), n_features, settings)
+        rho, failure = self._budget(target, settings)
+        return mixture_entries(rho, failure, n_features, settings)
 
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Release a Gaussian mixture of `X`.
 
         Parameters
@@ -245,13 +265,15 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         self.size_, self.status_ = result.size, result.status
         shapes = [_shape(axes, scales, self.covariance_type)
                   for axes, scales in zip(result.axes, result.scales, strict=True)]
-        pick = shapes[0] if self.covariance_type == "tied" else [
-            np.array(part) for part in zip(*shapes, strict=True)]
-        self.covariances_, self.precisions_, self.precisions_cholesky_ = pick
+        if self.covariance_type == "tied":
+            parts = shapes[0]
+        else:
+            parts = [np.array(part) for part in zip(*shapes, strict=True)]
+        self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
 
     # -- what is done with the mixture ------------------------------------------------------------
 
-    def to_sklearn(self):
+    def to_sklearn(self) -> GaussianMixture:
         """The released mixture as an estimator of scikit-learn.
 
         Returns
@@ -274,7 +296,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return saturated(X, _FARTHEST / steepest)
 
     @row_guard
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Index of the most likely component of each row.
 
         Parameters
@@ -291,7 +313,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return self.to_sklearn().predict(X)
 
     @row_guard
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Probability of each component given each row.
 
         Parameters
@@ -308,7 +330,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return self.to_sklearn().predict_proba(X)
 
     @row_guard
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Log-density of the released mixture at each row.
 
         Parameters
@@ -325,7 +347,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return self.to_sklearn().score_samples(X)
 
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean log-density of rows: of private rows it is not private.
 
         Parameters
@@ -343,7 +365,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return float(self.score_samples(X).mean())
 
     @row_guard
-    def bic(self, X):
+    def bic(self, X: ArrayLike) -> float:
         """Bayesian information criterion on `X`: of private rows it is not private.
 
         Parameters
@@ -360,7 +382,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         return float(self.to_sklearn().bic(X))
 
     @row_guard
-    def aic(self, X):
+    def aic(self, X: ArrayLike) -> float:
         """Akaike information criterion on `X`: of private rows it is not private.
 
         Parameters
@@ -376,7 +398,12 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         X = self._near_enough(X)
         return float(self.to_sklearn().aic(X))
 
-    def sample(self, n_samples=1, *, random_state=None):
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        random_state: RandomStateLike | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Draw synthetic rows from the released mixture, at no cost in privacy.
 
         Parameters
