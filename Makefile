@@ -4,19 +4,22 @@
 #   make test     the test suite                 make lint    the checks of .pre-commit-config.yaml
 #   make demo     the main job, on real data     make bench   the benchmarks
 #   make audit    the long privacy audits        make docs    the documentation, in site/
-#   make clean    remove what make has made     make regression  costs and times against stored ones
+#   make clean    remove what make has made      make regression  costs and times against stored ones
+#   make certify  lower bounds of epsilon, beside the claims
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
+# CERTIFY_ARGS="--jobs 8"  goes to python -m sklearn_dp.audit certify all
 
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit bench regression lint docs clean help
+.PHONY: test demo audit certify bench regression lint docs clean help
 
 VENV ?= .venv
 PYTHON ?=
 PYTEST_ARGS ?=
+CERTIFY_ARGS ?=
 PARALLEL := -n auto --maxprocesses=4 --dist=worksteal
 
 BIN := $(VENV)/bin
@@ -30,6 +33,9 @@ demo: $(VENV)/.has-plot
 
 audit: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(PARALLEL) -m slow --timeout=3600 $(PYTEST_ARGS)
+
+certify: $(VENV)/.has-test
+	$(BIN)/python -m sklearn_dp.audit certify all $(CERTIFY_ARGS)
 
 bench: $(VENV)/.has-bench
 	@set -e; for script in benchmarks/*.py; do \

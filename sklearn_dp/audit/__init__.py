@@ -1,6 +1,8 @@
 """Audit private estimators: replay on neighbours, test noise, search for leaks, plant bugs."""
 
 from . import mutants  # noqa: F401 - registers them
+from ._certificate import Certificate, Finding, certify
+from ._certificate.cases import Pair
 from ._checks import check_dp_estimator
 from ._discovery import all_estimators
 from ._leaks import scan_for_leaks
@@ -11,10 +13,14 @@ from ._replay import ReplayResult, replay_audit
 
 __all__ = [
     "MUTANTS",
+    "Certificate",
+    "Finding",
     "Mutant",
     "Neighbour",
+    "Pair",
     "ReplayResult",
     "all_estimators",
+    "certify",
     "check_dp_estimator",
     "killer",
     "mutant",

@@ -1,0 +1,128 @@
+"""The audits' command line: ``python -m sklearn_dp.audit certify ESTIMATOR``."""
+
+import argparse
+import ast
+import importlib
+import json
+import sys
+
+from . import all_estimators
+from ._certificate import certify
+from ._certificate.cases import CASES
+
+__all__ = ["main"]
+
+
+def main(arguments=None):
+    """Run a command; returns the exit status.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Of the command line by default.
+
+    Returns
+    -------
+    status : int
+        0 if every claim is kept; 1 if one is false. With ``--deficit`` the other way round: 0 if
+        the planted deficit was found everywhere.
+    """
+    options = _parser().parse_args(arguments)
+    names = sorted(CASES) if options.estimator == "all" else [options.estimator]
+    found = []
+    for name in names:
+        certificate = certify(
+            _estimator(name, options),
+            fits=options.fits,
+            seed=options.seed,
+            jobs=options.jobs,
+            error=options.error,
+            deficit=options.deficit,
+        )
+        found.append(certificate)
+        print(
+            json.dumps(certificate.to_dict()) if options.json else f"{certificate!r}\n", flush=True
+        )
+    wanted = options.deficit is None
+    return int(any(certificate.kept != wanted for certificate in found))
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m sklearn_dp.audit", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "certify",
+        help="a lower bound of epsilon from what thousands of fits show",
+        description="Fit two neighbouring data sets many times, tell them apart as well as can be, "
+        "and print the lower bound of the privacy parameter beside the claim.",
+    )
+    command.add_argument(
+        "estimator", metavar="ESTIMATOR", help="a name of this package, 'all', or module:Class"
+    )
+    command.add_argument("--fits", type=int, default=20000, help="in all (default: %(default)s)")
+    command.add_argument(
+        "--epsilon", type=float, help="of the claim (default: where the test sees most)"
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        dest="params",
+        help="a parameter of the estimator, as a Python literal",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, help="of pairs and of what is learned (default: %(default)s)"
+    )
+    command.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    command.add_argument(
+        "--error",
+        type=float,
+        default=1e-6,
+        help="chance of blaming a true claim (default: %(default)s)",
+    )
+    command.add_argument(
+        "--deficit",
+        type=float,
+        metavar="FACTOR",
+        help="plant noise that is too small by a factor, to see it found",
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object for each certificate")
+    return parser
+
+
+def _estimator(name, options):
+    """An instance with the parameters of its case, and those that were asked for."""
+    known = dict(all_estimators())
+    params = dict(_parameter(text) for text in options.params)
+    if options.epsilon is not None:
+        params["epsilon"] = options.epsilon
+    if name not in CASES:
+        return (known[name] if name in known else _import(name))(**params)
+    case = CASES[name]
+    budget = {} if "rho" in params else {"epsilon": case.epsilon}
+    return known[name](**{**case.params, **budget, **params})
+
+
+def _import(name):
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise SystemExit(f"{name!r} is no estimator of this package; others are module:Class.")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise SystemExit(f"{name}: {error}") from None
+
+
+def _parameter(text):
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SystemExit(f"--set {text}: NAME=VALUE is wanted.")
+    try:
+        return name, ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return name, value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

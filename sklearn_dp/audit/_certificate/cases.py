@@ -1,0 +1,124 @@
+"""Pairs of neighbouring data sets that are as easy to tell apart as a claim allows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, ClusterMixin
+
+__all__ = ["CASES", "Case", "Pair", "pairs_of"]
+
+
+class Pair:
+    """Two data sets, one of which has a row more.
+
+    Parameters
+    ----------
+    name : str
+        In words.
+    X : array-like of shape (n_samples, n_features)
+    record : array-like of shape (n_features,)
+        The row that the other data set has more, at its end.
+    """
+
+    def __init__(self, name, X, record):
+        self.name = name
+        self.X = np.asarray(X, dtype=np.float64)
+        self.other = np.concatenate([self.X, np.asarray(record, dtype=np.float64)[None]])
+
+    @property
+    def units_of_other(self):
+        """For each row of `other` its index in `X`, or -1."""
+        return np.append(np.arange(len(self.X)), -1)
+
+    @property
+    def units_of_X(self):
+        """For each row of `X` its index in `other`."""
+        return np.arange(len(self.X))
+
+    def __repr__(self):
+        return f"Pair({self.name!r})"
+
+
+def equal_rows(n, d=1, place=0.0, record=1.0):
+    """Equal rows, and one at another place."""
+    rows = "one row" if n == 1 else f"{n} equal rows"
+    return Pair(f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
+                np.full((n, d), place), np.full(d, record))
+
+
+def scattered_rows(n, d, far, seed):
+    """Rows about the origin, and one far from it in a random direction."""
+    numbers = ndtri(np.random.default_rng(seed).random((n + 1, d)))
+    direction = numbers[-1] / np.linalg.norm(numbers[-1])
+    return Pair(f"{n} scattered rows, and one more at a distance of {far:g} (d = {d})",
+                0.1 * numbers[:-1], far * direction)
+
+
+class Detector(ClusterMixin, BaseEstimator):
+    """The worst inner estimator: what it learns tells whether the record is among its rows."""
+
+    def fit(self, X, y=None):
+        """Note whether there is a positive number."""
+        self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
+        return self
+
+
+@dataclass(frozen=True)
+class Case:
+    """How an estimator of this package is tested.
+
+    Attributes
+    ----------
+    params : dict
+        Of the estimator, besides its budget.
+    pairs : tuple of Pair
+        Neighbours that move every release by nearly all that is claimed.
+    epsilon : float
+        Where a given number of fits sees most. A test of Gaussian noise has the smallest relative
+        error at a mu of about 3; but noise of less than a step, as on counts at large budgets, has
+        rounding added to it. The two rates of a claim by zCDP must not be near 0 and 1.
+    """
+
+    params: dict
+    pairs: tuple
+    epsilon: float = 16.0
+
+
+# A row alone, and a second one at the border of the public bounds: it fills a bin of its own in
+# each histogram, and every sum moves by the whole clipping radius. The fewer rows there are, the
+# less of what was paid depends on others.
+_ALONE = equal_rows(1)
+_OPPOSITE = equal_rows(4, place=-1.0)
+_ONE = {"bounds": 1.0}
+_ZCDP = 8.0
+
+CASES = {
+    "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
+    "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
+    "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
+    "DPOneCluster": Case({"n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP),
+    "DPOneClusterKMeans": Case(
+        {"n_clusters": 1, "n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP),
+    "DPOutlierScreen": Case(_ONE, (_ALONE,), _ZCDP),
+    "DPPCA": Case({"n_components": 1, **_ONE}, (_OPPOSITE,)),
+    "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
+    "FriendlyCovariance": Case(_ONE, (_OPPOSITE,)),
+    "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),
+    # Two blocks, and an inner estimator that looks for the record.
+    "SampleAndAggregate": Case(
+        {"estimator": Detector(), "output": ("cluster_centers_",), "output_bounds": 1.0,
+         "aggregator": "mean", "n_blocks": 2}, (equal_rows(8, place=-1.0),)),
+}
+"""Of every estimator of this package."""
+
+
+def pairs_of(estimator, pairs, seed):
+    """The given pairs as a list; else those of the case; else some that are hard for most."""
+    if pairs is not None:
+        return [pairs] if isinstance(pairs, Pair) else list(pairs)
+    case = CASES.get(type(estimator).__name__)
+    if case is not None and type(estimator).__module__.split(".")[0] == __package__.split(".")[0]:
+        return list(case.pairs)
+    return [equal_rows(1), equal_rows(8), equal_rows(8, place=-1.0),
+            scattered_rows(40, 2, 1.0, seed), scattered_rows(40, 2, 1e3, seed)]

@@ -1,0 +1,278 @@
+"""The certificate: a lower bound of epsilon from what fits show, beside the claim.
+
+1. Two neighbouring data sets are chosen that should be as easy to tell apart as the claim allows.
+2. Both are fitted thousands of times, with noise from the operating system, from end to end.
+3. On one half of the fits distinguishers are learned, and one of them, with a threshold, is chosen.
+   The likelihood ratio of all releases needs no learning: a fifth of the fits choose its
+   threshold, or none where the theory knows it.
+4. On the other fits its alarms are counted. Clopper-Pearson limits of the two rates give a lower
+   bound of the privacy parameter; a claim below it is false, but for the stated error.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from .._observe import n_features_of
+from .cases import pairs_of
+from .claims import GAUSSIAN, Rates, claim_of, least_epsilon, smallest_deficit
+from .distinguishers import best_column, scores, separation
+from .runs import run_pair
+from .shown import Table
+
+__all__ = ["ERROR", "Certificate", "Finding", "certify"]
+
+ERROR = 1e-6
+"""Chance that a certificate blames a claim that is true."""
+
+_SHOWN = 0.3, 0.5  # the part of the fits to learn from ends, the part to choose with ends
+_RELEASED = 0.0, 0.2
+_KNOWN = 0.0, 0.0
+_THRESHOLDS = np.linspace(0, 1, 101)  # quantiles of what is learned
+_LEVELS = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)  # of the log-likelihood ratio
+_PILOT = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the best test of one view found on fits that it had not seen.
+
+    Attributes
+    ----------
+    view : str
+        "the fitted estimator" or "all releases".
+    distinguisher : str
+    rates : Rates
+    value : float
+        Lower bound of the parameter of the claim: mu, rho or epsilon.
+    epsilon : float
+        The claim's epsilon with this value in its place.
+    epsilon_of_rates : float
+        Lower bound of epsilon from the two rates alone, for whatever kind of claim.
+    deficit : float
+        Smallest factor by which the noise could be too small and be found in nine of ten
+        certificates; inf if 100 is not enough.
+    """
+
+    view: str
+    distinguisher: str
+    rates: Rates
+    value: float
+    epsilon: float
+    epsilon_of_rates: float
+    deficit: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a certificate found.
+
+    Attributes
+    ----------
+    estimator : str
+    pair : str
+        The two data sets in words.
+    claim : Claim
+    fits : int
+    error : float
+        Chance of a lower bound above a true value, for all findings together.
+    findings : tuple of Finding
+    planted : float or None
+        Factor by which the noise was made too small on purpose.
+    """
+
+    estimator: str
+    pair: str
+    claim: object
+    fits: int
+    error: float
+    findings: tuple
+    planted: float | None = None
+
+    @property
+    def best(self):
+        """The finding with the largest lower bound."""
+        return max(self.findings, key=lambda finding: finding.value)
+
+    @property
+    def kept(self):
+        """Whether no lower bound is above the claim."""
+        return all(finding.value <= self.claim.value
+                   and finding.epsilon_of_rates <= self.claim.epsilon
+                   for finding in self.findings)
+
+    @property
+    def deficit(self):
+        """The smallest deficit of noise that would have been found."""
+        return min(finding.deficit for finding in self.findings)
+
+    def to_dict(self):
+        """Numbers and words only, for JSON; numbers that are not finite become None."""
+        claim = self.claim
+        return {
+            "estimator": self.estimator, "pair": self.pair, "fits": self.fits,
+            "error": self.error, "planted": self.planted, "kept": self.kept,
+            "claim": {"kind": claim.kind, claim.parameter: claim.value,
+                      "epsilon": claim.epsilon, "delta": claim.delta},
+            "deficit": _finite(self.deficit),
+            "findings": [
+                {"view": f.view, "distinguisher": f.distinguisher, claim.parameter: f.value,
+                 "epsilon": f.epsilon, "epsilon_of_rates": f.epsilon_of_rates,
+                 "deficit": _finite(f.deficit), "rates": vars(f.rates)} for f in self.findings]}
+
+    def __repr__(self):
+        claim, name = self.claim, self.claim.parameter
+        lines = [f"Certificate of {self.estimator}: {self.fits} fits, {self.pair}",
+                 f"claim: ({claim.epsilon:.4g}, {claim.delta:.3g})-DP; {name} = {claim.value:.4g}"]
+        if self.planted is not None:
+            lines.append(f"planted: noise that is {self.planted:g} times too small")
+        for finding in self.findings:
+            rates = finding.rates
+            lines += [f"{finding.view}: {name} is at least {finding.value:.4g}, epsilon "
+                      f"{finding.epsilon:.4g} (by the rates alone {finding.epsilon_of_rates:.4g})",
+                      f"  by {finding.distinguisher}: alarms {rates.true} of {rates.n_true} with "
+                      f"the record, {rates.false} of {rates.n_false} without",
+                      f"  would find noise that is {finding.deficit:.3g} times too small"]
+        verdict = "no lower bound is above the claim" if self.kept else "THE CLAIM IS FALSE"
+        return "\n".join([*lines, f"{verdict} (chance of error at most {self.error:.3g})"])
+
+
+def _finite(number):
+    return number if math.isfinite(number) else None
+
+
+def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, deficit=None):
+    """Test the privacy claim of an estimator from what its fits show.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of this package, or any with parameters `epsilon` and `delta` and a ``fit(X)``. Clones are
+        fitted, with noise of the operating system unless `random_state` is set; no ledger is
+        charged.
+    pairs : Pair or sequence of Pair, optional
+        Neighbouring data sets; of several, a pilot chooses. By default some that are hard on most
+        algorithms.
+    fits : int, default=20000
+        In all, half of them on each data set, half of them for learning.
+    seed : int, default=0
+        Of the choice of pairs and of what is learned, never of the noise.
+    jobs : int, default=1
+        Processes.
+    error : float, default=1e-6
+        Chance that any of the lower bounds is too large.
+    deficit : float, optional
+        Plant noise that is too small by this factor, to see whether it is found.
+
+    Returns
+    -------
+    certificate : Certificate
+
+    Notes
+    -----
+    A certificate can disprove a claim, never prove it: it knows one pair of data sets, one set of
+    parameters, and the distinguishers that it has. Its power is the deficit that it reports.
+    """
+    estimator = _without_ledger(estimator)
+    pairs = pairs_of(estimator, pairs, seed)
+    claim = claim_of(estimator, n_features_of(pairs[0].X))
+    pair = pairs[0] if len(pairs) == 1 else max(
+        pairs, key=lambda each: _promise(estimator, each, jobs, deficit))
+    runs = run_pair(estimator, pair, fits, jobs=jobs, deficit=deficit)
+    views = [_View("the fitted estimator", _scores_of_shown(runs, seed), _SHOWN)]
+    if runs.ratios is not None and np.ptp(runs.ratios):
+        views.append(_view_of_releases(runs.ratios, claim))
+    findings = tuple(_finding(view, runs.is_other, claim, error / len(views)) for view in views)
+    return Certificate(type(estimator).__name__, pair.name, claim, fits, error, findings, deficit)
+
+
+def _without_ledger(estimator):
+    copy = clone(estimator)
+    return copy.set_params(ledger=None) if "ledger" in copy.get_params() else copy
+
+
+def _promise(estimator, pair, jobs, deficit):
+    """How well a few fits on a pair can be told apart."""
+    runs = run_pair(estimator, pair, _PILOT, jobs=jobs, deficit=deficit)
+    found = best_column(Table(runs.rows), runs.is_other)
+    return found if runs.ratios is None else max(found, separation(runs.ratios, runs.is_other))
+
+
+@dataclass(frozen=True)
+class _View:
+    """What can be seen of a fit, as numbers of several distinguishers.
+
+    Attributes
+    ----------
+    name : str
+    scores : dict of str to ndarray
+    ends : pair of float
+        Parts of the fits: up to the first to learn from, up to the second to choose with.
+    levels : tuple of float or None
+        Thresholds to choose from; quantiles of the numbers by default.
+    """
+
+    name: str
+    scores: dict
+    ends: tuple
+    levels: tuple | None = None
+
+
+def _view_of_releases(ratios, claim):
+    # Of a Gaussian shift the two rates are equally far from 1/2 at zero, where a bound of mu has
+    # the smallest error: nothing is left to choose.
+    scores = {"log-likelihood ratio": ratios}
+    if claim.kind == GAUSSIAN:
+        return _View("all releases", scores, _KNOWN, (0.0,))
+    return _View("all releases", scores, _RELEASED, _LEVELS)
+
+
+def _parts(n, ends):
+    """Fits to learn from, to choose with, and to count on; each has equally many of both sides."""
+    place = np.arange(n) // 2 / (n / 2)
+    return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
+
+
+def _scores_of_shown(runs, seed):
+    learn, _, _ = _parts(len(runs.rows), _SHOWN)
+    return (scores(Table(runs.rows), runs.is_other, learn, seed)
+            or {"nothing differs": np.zeros(len(runs.rows))})
+
+
+def _finding(view, is_other, claim, error):
+    """Choose a distinguisher and a threshold, then count on fits that had no part in it."""
+    _, choose, count = _parts(len(is_other), view.ends)
+    name, threshold = _choice(view, choose, is_other, claim, error)
+    rates = _rates(view.scores[name][count] > threshold, is_other[count])
+    low, high = rates.limits(error)
+    value = claim.least(low, high)
+    return Finding(view.name, name, rates, value, claim.epsilon_at(value),
+                   least_epsilon(low, high, claim.delta), smallest_deficit(claim, rates, error))
+
+
+def _choice(view, choose, is_other, claim, error):
+    """The distinguisher and the threshold with the largest lower bound on the fits that choose.
+
+    Where no bound is above zero, that with the largest difference of the two rates.
+    """
+    options = [(name, float(level)) for name, numbers in view.scores.items()
+               for level in (view.levels or _quantiles(numbers[choose]))]
+    if len(options) == 1:
+        return options[0]
+
+    def worth(option):
+        rates = _rates(view.scores[option[0]][choose] > option[1], is_other[choose])
+        return claim.least(*rates.limits(error)), rates.counted[0] - rates.counted[1]
+
+    return max(options, key=worth)
+
+
+def _quantiles(numbers):
+    return np.unique(np.quantile(numbers, _THRESHOLDS, method="lower"))
+
+
+def _rates(alarms, is_other):
+    return Rates(int(alarms[is_other].sum()), int(is_other.sum()),
+                 int(alarms[~is_other].sum()), int((~is_other).sum()))

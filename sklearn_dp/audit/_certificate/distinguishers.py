@@ -1,0 +1,145 @@
+"""Tests that try to tell from one fit on which of two data sets it was made.
+
+Each distinguisher gives every fit one number; a threshold makes it a test. All of them see the same
+table. What is learned is learned from the fits that are kept for it, and the numbers of all other
+fits are then functions of these alone, so that the bounds of the other half stay exact.
+"""
+
+import warnings
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+__all__ = ["best_column", "scores", "separation"]
+
+_MOST_COLUMNS = 60  # that a learner sees, the best ones
+_MOST_SQUARED = 10  # of which products are made
+_MOST_SINGLE = 8  # columns that are tests by themselves
+_MOST_VALUES = 20  # words of a column that are told apart
+_CLIP = 6.0
+
+
+def scores(table, is_other, learn, seed=0):
+    """Numbers of all fits, by many distinguishers.
+
+    Parameters
+    ----------
+    table : Table
+    is_other : ndarray of bool of shape (n_fits,)
+        On which data set.
+    learn : ndarray of bool of shape (n_fits,)
+        The fits that may be learned from.
+    seed : int, default=0
+
+    Returns
+    -------
+    found : dict of str to ndarray of shape (n_fits,)
+        Large numbers where a fit is more likely one of the other data set.
+    """
+    found = {}
+    for name, column in table.words.items():
+        found[f"words: {name}"] = _word_score(column, is_other, learn)
+    if table.words:
+        together = np.array([" | ".join(parts) for parts in
+                             zip(*map(_texts, table.words.values()), strict=True)], dtype=object)
+        found["words: all"] = _word_score(together, is_other, learn)
+    columns = _columns(table, found, learn)
+    if not columns:
+        return found
+    ranked = sorted(columns, key=lambda name: -separation(columns[name][learn], is_other[learn]))
+    for name in ranked[:_MOST_SINGLE]:
+        if not name.startswith("words"):
+            found |= {name: _turned(columns[name], is_other, learn),
+                      f"distance of {name} from its median":
+                      _turned(np.abs(columns[name]), is_other, learn)}
+    X = np.column_stack([columns[name] for name in ranked[:_MOST_COLUMNS]])
+    return found | {f"learned: {name}": _learned(model, X, is_other, learn)
+                    for name, model in _models(seed).items()}
+
+
+def separation(numbers, is_other):
+    """Chance that a number of one data set is above one of the other, 1/2 or more."""
+    ranks = rankdata(numbers)
+    n, m = int(is_other.sum()), int((~is_other).sum())
+    if not n or not m:
+        return 0.5
+    area = (float(ranks[is_other].sum()) - n * (n + 1) / 2) / (n * m)
+    return max(area, 1 - area)
+
+
+def best_column(table, is_other):
+    """How well the best single column tells the data sets apart."""
+    everyone = np.ones(table.n_rows, dtype=bool)
+    words = {name: _word_score(column, is_other, everyone)
+             for name, column in table.words.items()}
+    columns = _columns(table, words, everyone)
+    return max((separation(column, is_other) for column in columns.values()), default=0.5)
+
+
+def _texts(column):
+    return [str(word) for word in column]
+
+
+def _word_score(column, is_other, learn):
+    """Log ratio of how often a word was seen, with half a sighting more; rare words together."""
+    words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
+    seen = np.bincount(codes[learn], minlength=len(words))
+    codes = np.where(seen[codes] < np.sort(seen)[::-1][:_MOST_VALUES][-1], len(words), codes)
+    counts = [np.bincount(codes[learn & side], minlength=len(words) + 1) + 0.5
+              for side in (is_other, ~is_other)]
+    return np.log(counts[0] / counts[0].sum() / counts[1] * counts[1].sum())[codes]
+
+
+def _columns(table, words, learn):
+    """Numbers in units of their spread about their median; whether they are there; words."""
+    columns = {name: score for name, score in words.items() if np.ptp(score[learn]) > 0}
+    for name, column in table.numbers.items():
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = column[learn & np.isfinite(column)]
+            middle, low, high = np.quantile(known, [0.5, 0.16, 0.84]) if len(known) else (0, 0, 0)
+            spread = (high - low) / 2 or np.std(known) if len(known) else 0.0
+            scaled = (column - middle) / (spread if np.isfinite(spread) and spread else 1.0)
+        if not np.isfinite(column).all():
+            columns[f"whether {name} is a number"] = np.isfinite(column).astype(np.float64)
+        columns[name] = np.clip(np.nan_to_num(scaled, nan=0.0), -_CLIP, _CLIP)
+    return columns
+
+
+def _turned(numbers, is_other, learn):
+    """The numbers or their opposites, whichever are larger on the other data set."""
+    ranks = np.argsort(np.argsort(numbers[learn]))
+    up = ranks[is_other[learn]].mean() >= ranks[~is_other[learn]].mean()
+    return numbers if up else -numbers
+
+
+def _models(seed):
+    products = make_pipeline(StandardScaler(), _First(), PolynomialFeatures(2, include_bias=False),
+                             StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
+    return {
+        "linear": LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-3),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)),
+        "products": products,
+        "boosted trees": HistGradientBoostingClassifier(
+            max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed),
+    }
+
+
+class _First:
+    """The first columns, which are the best ones."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X[:, :_MOST_SQUARED]
+
+
+def _learned(model, X, is_other, learn):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a learner does not converge costs power only
+        return model.fit(X[learn], is_other[learn]).decision_function(X)

@@ -1,0 +1,114 @@
+"""Fits for a certificate: many, with system noise, in several processes if asked for."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from ..._base import BaseDPEstimator
+from ..._privacy._noise import NoiseSource
+from .._mutation import Mutant
+from .._observe import run_fit
+from .likelihood import log_likelihood_ratio
+from .shown import shown
+
+__all__ = ["Runs", "less_noise", "run_pair", "sees_releases"]
+
+_CHUNK = 50
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What many fits on two data sets have shown.
+
+    Attributes
+    ----------
+    rows : list of (numbers, words)
+    is_other : ndarray of bool
+        Whether the fit had the data set with the record.
+    ratios : ndarray of float, or None
+        Log-likelihood ratio of all releases; None where they cannot be seen.
+    """
+
+    rows: list
+    is_other: np.ndarray
+    ratios: np.ndarray | None
+
+
+def sees_releases(estimator):
+    """Whether releases on the way can be seen: in estimators of this package."""
+    return isinstance(estimator, BaseDPEstimator)
+
+
+def less_noise(factor):
+    """A mutant: every sampler of the kernel draws noise that is too small by a factor."""
+
+    def scaled(original):
+        def draw(self, scale, size=None):
+            return original(self, np.asarray(scale) / factor, size)
+
+        return draw
+
+    def choice(original):
+        def exponential_choice(self, gaps, rate):
+            return original(self, gaps, rate * factor)
+
+        return exponential_choice
+
+    return Mutant(f"noise {factor} times too small", (), (
+        (NoiseSource, "rounded_gaussian", scaled), (NoiseSource, "rounded_laplace", scaled),
+        (NoiseSource, "exponential_choice", choice)))
+
+
+def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
+    """Fit both data sets of a pair, half of the fits each.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Clones are fitted.
+    pair : Pair
+    fits : int
+    jobs : int, default=1
+        Processes; with one, everything runs in this process.
+    deficit : float, optional
+        Plant noise that is too small by this factor: a test of the certificate itself.
+
+    Returns
+    -------
+    runs : Runs
+    """
+    sides = [bool(i % 2) for i in range(fits)]
+    tasks = [(estimator, pair, sides[i:i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
+    if jobs == 1:
+        parts = [_chunk(*task) for task in tasks]
+    else:
+        with ProcessPoolExecutor(jobs, initializer=_one_thread) as pool:
+            parts = list(pool.map(_chunk, *zip(*tasks, strict=True)))
+    results = [result for part in parts for result in part]
+    ratios = np.array([ratio for _, ratio in results]) if sees_releases(estimator) else None
+    return Runs([row for row, _ in results], np.array(sides), ratios)
+
+
+def _one_thread():
+    """Small fits do not gain from threads, and processes that share cores lose by them."""
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+
+def _chunk(estimator, pair, sides, deficit):
+    context = nullcontext() if deficit is None else less_noise(deficit).planted()
+    with context:
+        return [_run(estimator, pair, side) for side in sides]
+
+
+def _run(estimator, pair, other):
+    copy = clone(estimator)
+    X, rest = (pair.other, pair.X) if other else (pair.X, pair.other)
+    if not sees_releases(estimator):
+        return shown(run_fit(copy, X)), 0.0
+    units = pair.units_of_X if other else pair.units_of_other
+    outcome, score = log_likelihood_ratio(copy, X, rest, units)
+    return shown(outcome), -score if other else score

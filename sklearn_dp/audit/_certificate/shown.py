@@ -1,0 +1,146 @@
+"""Everything that a fitted estimator shows, as numbers and as words.
+
+What an estimator shows is what its pickle holds (in-memory conveniences such as ``labels_`` are not
+in it), what its report and its texts say, how long these are, and what the fit warned of or raised.
+"""
+
+import pickle
+
+import numpy as np
+
+__all__ = ["Table", "shown"]
+
+_MOST_NUMBERS = 64  # of one attribute
+_PARAMETERS_OF_RELEASES = ("sensitivity", "sigma", "rho", "delta")
+
+
+def shown(outcome):
+    """Numbers and words that one fit shows.
+
+    Parameters
+    ----------
+    outcome : Outcome
+
+    Returns
+    -------
+    numbers : dict of str to float
+    words : dict of str to str
+    """
+    numbers, words = {}, {
+        "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
+        "error": "" if outcome.error is None else repr(outcome.error)}
+    if outcome.error is not None:
+        return numbers, words
+    data = pickle.dumps(outcome.estimator, protocol=5)
+    numbers["length of the pickle"] = float(len(data))
+    report = vars(outcome.estimator).get("privacy_report_")
+    if report is not None:
+        _report(report, numbers, words)
+    attributes = {name: value for name, value in vars(pickle.loads(data)).items()
+                  if name.endswith("_") and name != "privacy_report_"}
+    for name, value in attributes.items():
+        _enter(name, value, numbers, words)
+    _totals(attributes, numbers)
+    return numbers, words
+
+
+def _report(report, numbers, words):
+    numbers["length of the report"] = float(len(repr(report)))
+    numbers["number of releases"] = float(len(report.releases))
+    words["releases"] = " / ".join(row["release"] for row in report.releases)
+    words["notes of the report"] = " / ".join(report.warnings)
+    for i, row in enumerate(report.releases[:_MOST_NUMBERS]):
+        for name in _PARAMETERS_OF_RELEASES:
+            _enter(f"report: {name} of release {i}", row.get(name), numbers, words)
+
+
+def _enter(name, value, numbers, words):
+    """Enter an attribute under its name, and its parts under longer ones."""
+    if value is None or isinstance(value, (str, bytes)):
+        words[name] = repr(value)
+    elif isinstance(value, dict):
+        words[f"keys of {name}"] = repr(sorted(map(str, value)))
+        _enter_parts(name, value.items(), numbers, words)
+    elif isinstance(value, (list, tuple)) and not _is_numeric(value):
+        numbers[f"length of {name}"] = float(len(value))
+        _enter_parts(name, enumerate(value), numbers, words)
+    elif _is_numeric(value):
+        _enter_array(name, np.asarray(value), numbers, words)
+    else:
+        words[name] = type(value).__name__
+        numbers[f"length of the pickle of {name}"] = float(len(pickle.dumps(value, protocol=5)))
+
+
+def _enter_parts(name, parts, numbers, words):
+    for key, part in list(parts)[:_MOST_NUMBERS]:
+        _enter(f"{name}[{key}]", part, numbers, words)
+
+
+def _is_numeric(value):
+    try:
+        return np.asarray(value).dtype.kind in "bifu"
+    except ValueError:  # a list of arrays of several shapes
+        return False
+
+
+def _enter_array(name, array, numbers, words):
+    words[f"shape of {name}"] = f"{array.shape} {array.dtype}"
+    flat = array.astype(np.float64).ravel()
+    if array.ndim == 0:
+        numbers[name] = float(flat[0])
+        return
+    # In order of size too: places may be arbitrary.
+    for i, (number, ordered) in enumerate(zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1],
+                                              strict=False)):
+        numbers[f"{name}[{i}]"] = number
+        if len(flat) > 1:
+            numbers[f"{name} sorted[{i}]"] = ordered
+    if len(flat) > 1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers |= {f"sum of {name}": flat.sum(), f"norm of {name}": np.linalg.norm(flat)}
+
+
+def _totals(attributes, numbers):
+    """Points times their weights: nearer to a sum than the points are, and a sum has the noise."""
+    arrays = {name: np.atleast_1d(np.asarray(value, dtype=np.float64))
+              for name, value in attributes.items() if value is not None and _is_numeric(value)}
+    for other, weights in arrays.items():
+        if weights.ndim > 1 or not ("weight" in other or "size" in other):
+            continue
+        for name, points in arrays.items():
+            if name == other or points.ndim > 2 or len(weights) not in (1, len(points)):
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                total = weights @ points if len(weights) == len(points) else weights[0] * points
+            for i, number in enumerate(np.ravel(total)[:_MOST_NUMBERS]):
+                numbers[f"{name} times {other}[{i}]"] = float(number)
+
+
+class Table:
+    """What many fits show: columns of numbers and of words.
+
+    Parameters
+    ----------
+    rows : list of (dict of str to float, dict of str to str)
+    """
+
+    def __init__(self, rows):
+        self.n_rows = len(rows)
+        self.numbers = _columns([row[0] for row in rows], np.nan, np.float64)
+        self.words = _columns([row[1] for row in rows], "(missing)", object)
+
+
+def _columns(rows, missing, dtype):
+    columns = {}
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            if name not in columns:
+                columns[name] = np.full(len(rows), missing, dtype=dtype)
+            columns[name][i] = value
+    return {name: column for name, column in columns.items() if not _is_constant(column)}
+
+
+def _is_constant(column):
+    if column.dtype == object:
+        return bool(np.all(column == column[0]))
+    return bool(np.array_equal(column, np.full(len(column), column[0]), equal_nan=True))

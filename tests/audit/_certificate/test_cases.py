@@ -1,0 +1,67 @@
+"""Each estimator has a case, and its pairs are neighbours that move nearly all that is claimed."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPKMeans
+from sklearn_dp.audit import Neighbour, all_estimators, replay_audit
+from sklearn_dp.audit._certificate.cases import CASES, Detector, Pair, equal_rows, pairs_of
+
+
+def test_every_estimator_has_a_case():
+    assert sorted(CASES) == [name for name, _ in all_estimators()]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_replay_of_the_pair_keeps_the_claim(name):
+    case = CASES[name]
+    estimator = dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
+    for pair in case.pairs:
+        assert np.array_equal(pair.other[pair.units_of_other >= 0], pair.X)
+        result = replay_audit(estimator, pair.X, [
+            Neighbour(pair.name, pair.other, None, pair.units_of_other)])
+        assert not result.violations
+
+
+# What choices realise depends on the scores, and a friendly core is not compared.
+WHOLE = ("DPGaussianMixture", "DPKMeans", "DPPCA", "FederatedDPKMeans", "FriendlyCovariance",
+         "FriendlyMean", "SampleAndAggregate")
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_pair_realises_most_of_what_is_claimed(name):
+    case = CASES[name]
+    estimator = dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
+    pair = case.pairs[0]
+    losses = []
+    for seed in range(8):
+        result = replay_audit(estimator, pair.X, [
+            Neighbour(pair.name, pair.other, None, pair.units_of_other)], random_state=seed)
+        losses.append(result.worst_loss / result.rho)
+    assert np.mean(losses) > 0.75
+
+
+def test_pairs_may_be_given_and_unknown_estimators_get_several():
+    pair = equal_rows(3, d=2)
+    assert pairs_of(DPKMeans(), pair, 0) == [pair]
+    assert pairs_of(DPKMeans(), (pair, pair), 0) == [pair, pair]
+
+    class DPKMeansOfMine(DPKMeans):
+        pass
+
+    several = pairs_of(DPKMeansOfMine(), None, 0)
+    assert len(several) > 3
+    for each, same, other in zip(several, pairs_of(DPKMeansOfMine(), None, 0),
+                                 pairs_of(DPKMeansOfMine(), None, 1), strict=True):
+        assert len(each.other) == len(each.X) + 1
+        assert np.array_equal(each.other, same.other)
+        assert "scattered" not in each.name or not np.array_equal(each.other, other.other)
+
+
+def test_a_pair_shows_its_name():
+    assert repr(Pair("two rows", [[0.0]], [1.0])) == "Pair('two rows')"
+
+
+def test_the_worst_inner_estimator_tells_what_it_saw():
+    assert Detector().fit(np.array([[-1.0], [1.0]])).cluster_centers_ == [[1.0]]
+    assert Detector().fit(np.array([[-1.0], [-1.0]])).cluster_centers_ == [[-1.0]]

@@ -1,0 +1,54 @@
+"""Fits of both data sets, in this process and in others; planted deficits."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from sklearn_dp import DPKMeans
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp.audit._certificate.cases import equal_rows
+from sklearn_dp.audit._certificate.runs import less_noise, run_pair, sees_releases
+
+PAIR = equal_rows(3)
+
+
+class Counter(BaseEstimator):
+    """No estimator of this package."""
+
+    def fit(self, X, y=None):
+        self.size_ = len(X)
+        return self
+
+
+def test_half_of_the_fits_have_the_record():
+    runs = run_pair(Counter(), PAIR, 10)
+    sizes = np.array([numbers["size_"] for numbers, _ in runs.rows])
+    np.testing.assert_array_equal(runs.is_other, np.arange(10) % 2 == 1)
+    np.testing.assert_array_equal(sizes, np.where(runs.is_other, 4, 3))
+    assert runs.ratios is None and not sees_releases(Counter())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_releases_are_seen_and_the_noise_is_of_the_system(jobs):
+    runs = run_pair(DPKMeans(1, bounds=1.0, rho=4.0), PAIR, 104, jobs=jobs)
+    assert len({numbers["cluster_centers_[0]"] for numbers, _ in runs.rows}) == 104
+    assert all("Seeded" not in words["warnings"] for _, words in runs.rows)
+    # They are about N(3, 6) with the record and N(-3, 6) without: five deviations of a mean.
+    assert runs.ratios[runs.is_other].mean() > 1 > -1 > runs.ratios[~runs.is_other].mean()
+
+
+def test_less_noise_is_less_by_the_factor_in_every_law():
+    """Seeded; 4000 numbers: five deviations of a spread are 6 percent."""
+    def spreads():
+        noise = NoiseSource(0)
+        return [np.std(noise.rounded_gaussian(1e6, 4000)),
+                np.mean(np.abs(noise.rounded_laplace(1e6, 4000))),
+                np.mean([noise.exponential_choice(np.arange(100), 0.1) for _ in range(1000)])]
+
+    before = spreads()
+    with less_noise(4.0).planted():
+        during = spreads()
+    assert spreads() == before
+    np.testing.assert_allclose(np.divide(before, during)[:2], 4.0, rtol=0.06)
+    # A choice falls off as exp(-rate index): 9.5 on average, and 2.0 with four times the rate.
+    assert during[2] < before[2] / 3
