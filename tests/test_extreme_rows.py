@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sklearn_dp import DPPCA, DPKMeans, DPOutlierScreen, FriendlyMean, SampleAndAggregate, _base
 from sklearn_dp._base import BaseDPEstimator
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighbouring_pairs, replay_audit
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._storage import STORAGES, stored
@@ -168,7 +168,7 @@ def seeded(pipeline):
 
 
 def fitted_under(recorder, pipeline, X):
-    with strict(), tape(recorder):
+    with strict(), trace(recorder):
         try:
             seeded(pipeline).fit(X)
         except Exception as error:
@@ -177,7 +177,7 @@ def fitted_under(recorder, pipeline, X):
 
 
 def violations_of(pipeline, X, storage="C", kinds=("farthest", "tiny", "random", "remove")):
-    recorder = Tape()
+    recorder = Trace()
     found = [fitted_under(recorder, pipeline, stored(X, storage))]
     for pair in neighbouring_pairs(X, 0, kinds=kinds, repeats=2):
         replay = Replay(recorder.events, pair.units)

@@ -430,7 +430,7 @@ class ApproxDP:
         check_delta("delta", self.delta, zero=True)
 
 
-Event = Gaussian | ZCDP | PureDP | ApproxDP
+DpEvent = Gaussian | ZCDP | PureDP | ApproxDP
 
 # The accountant's table: the (rho, delta)-zCDP cost of each event. Looked up by exact type.
 _COST: dict[type, Callable[[Any], tuple[float, float]]] = {
@@ -450,13 +450,13 @@ def _lookup(table: dict[type, Any], event: object) -> Any:
         raise TypeError(f"unknown privacy event of type {type(event).__name__}") from None
 
 
-def zcdp_cost(event: Event) -> tuple[float, float]:
+def zcdp_cost(event: DpEvent) -> tuple[float, float]:
     """Return (rho, delta) of one event, rounded up."""
     cost: tuple[float, float] = _lookup(_COST, event)(event)
     return cost
 
 
-def compose(events: Iterable[Event]) -> Gaussian | ZCDP:
+def compose(events: Iterable[DpEvent]) -> Gaussian | ZCDP:
     """One event that covers all ``events``: Gaussian if they all are, else (rho, delta)-zCDP."""
     events = list(events)
     costs = [zcdp_cost(event) for event in events]
@@ -466,7 +466,7 @@ def compose(events: Iterable[Event]) -> Gaussian | ZCDP:
     return ZCDP(rho, check_delta("sum of delta", sum_up(d for _, d in costs), zero=True))
 
 
-def total(events: Iterable[Event], delta: float) -> float:
+def total(events: Iterable[DpEvent], delta: float) -> float:
     """Epsilon at ``delta`` of the adaptive composition of ``events``, rounded up.
 
     The better of two valid bounds: (1) the exact Gaussian curve if all events are Gaussian, else
@@ -485,7 +485,7 @@ def total(events: Iterable[Event], delta: float) -> float:
     return epsilon
 
 
-def _curve_epsilon(events: Sequence[Event], delta: float) -> float:
+def _curve_epsilon(events: Sequence[DpEvent], delta: float) -> float:
     """Bound (1) of `total`; infinite if ``delta`` is used up."""
     if not events:
         return 0.0 if delta >= 0 else math.inf
@@ -501,7 +501,7 @@ def _curve_epsilon(events: Sequence[Event], delta: float) -> float:
 # ------------------------------------------------------------------------------ group privacy
 
 
-def group_privacy(event: Event, size: int) -> Event:
+def group_privacy(event: DpEvent, size: int) -> DpEvent:
     """Return the event as seen by neighbours that differ in ``size`` units.
 
     Exact for Gaussian noise (mu grows to size * mu), Laplace and exponential mechanisms (the
@@ -514,7 +514,7 @@ def group_privacy(event: Event, size: int) -> Event:
         raise TypeError(f"size must be an integer, got {type(size).__name__}")
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
-    enlarged: Event = _lookup(_GROUP, event)(event, int(size))
+    enlarged: DpEvent = _lookup(_GROUP, event)(event, int(size))
     return event if size == 1 else enlarged
 
 
@@ -535,7 +535,7 @@ def _group_approx_dp(event: ApproxDP, size: int) -> ApproxDP:
     return ApproxDP(_times_up(epsilon, size), check_delta("delta of the group", delta, zero=True))
 
 
-_GROUP: dict[type, Callable[[Any, int], Event]] = {
+_GROUP: dict[type, Callable[[Any, int], DpEvent]] = {
     Gaussian: lambda event, size: Gaussian(_times_up(event.rho, size * size)),
     ZCDP: _group_zcdp,
     PureDP: lambda event, size: PureDP(_times_up(event.epsilon, size)),

@@ -20,7 +20,7 @@ from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._rounding import float_down, float_up
 from ._step import Step
-from ._tape import Event, active_tape
+from ._trace import Event, active_trace
 from .laws import filters, gaussian, histograms, laplace, proportional, selection, shares
 from .laws._release import Release
 
@@ -87,13 +87,13 @@ class PrivacySession:
                 "does not hold against anyone who knows the seed. Use random_state=None for "
                 "real data.", SeededNoiseWarning, stacklevel=4)
         self.noise = "system" if seed is None else "seeded"
-        self._tape, self._nested = active_tape(), False
+        self._trace, self._nested = active_trace(), False
         self._part: tuple[str, ...] = ()
         self._parts: set[str] = set()  # labels of parts that may have spent more than this session
         self._source, self._process = NoiseSource(seed, "noise"), process_mark()
         fresh = int.from_bytes(fresh_bytes(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
-        self._algorithm_seed = self._play("seed", "", None, None, None, 0.0, {}, fresh)
+        self._algorithm_seed = self._record("seed", "", None, None, None, 0.0, {}, fresh)
         self._open_accounts()
         self._log = []
 
@@ -181,7 +181,7 @@ class PrivacySession:
     def _release(self, entry, release):
         """Pay, then draw: the output of a release, in grid steps."""
         self._charge(entry, release.rho, release.delta, release.mechanism)
-        output = self._play_release(entry, release, release.draw(self._noise))
+        output = self._record_release(entry, release, release.draw(self._noise))
         self._note(entry, release)
         return output
 
@@ -242,7 +242,7 @@ class PrivacySession:
         return _lengths(self._release(entry, release), release.unit)
 
     def _without_shares(self, entry, total):
-        return total if self._tape is None else total - self._tape.take_shares(entry)
+        return total if self._trace is None else total - self._trace.take_shares(entry)
 
     def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
                          unit=1.0, rho=None):
@@ -471,7 +471,7 @@ class PrivacySession:
         """64 random bits for each unit, independent of the data and of those of other tags."""
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
-        return self._play("draws", "", None, None, None, 0.0, {}, draws)
+        return self._record("draws", "", None, None, None, 0.0, {}, draws)
 
     def blocks(self, n_units, n_blocks):
         """A block in [0, n_blocks) for each unit, uniform and independent.
@@ -488,7 +488,7 @@ class PrivacySession:
         No release. What several copies cost is a formula of group privacy, so an audit leaves out
         pairs that differ in a unit of several.
         """
-        self._play("copies", "", copies, None, None, 0.0, {}, None)
+        self._record("copies", "", copies, None, None, 0.0, {}, None)
 
     def random_order(self, points):
         """A uniformly random order of the k points of an arrangement, as indices.
@@ -508,7 +508,7 @@ class PrivacySession:
         for last in range(len(order) - 1, 0, -1):
             other = int(self._noise.uniform_integers(last + 1))
             order[[last, other]] = order[[other, last]]
-        return self._play("order", "", points, None, None, 0.0, {}, order)
+        return self._record("order", "", points, None, None, 0.0, {}, order)
 
     def rng(self, tag):
         """A generator for restarts and inner fits; the same for neighbours by construction."""
@@ -517,18 +517,18 @@ class PrivacySession:
 
     # -- records ----------------------------------------------------------------------------
 
-    def _play_release(self, entry, release, output):
+    def _record_release(self, entry, release, output):
         """Show a release to an audit, where there is one."""
         cost = release.rho if release.cost is None else release.cost
-        return self._play(release.kind, entry, release.value, release.sensitivity, release.scale,
+        return self._record(release.kind, entry, release.value, release.sensitivity, release.scale,
                           cost, release.public, output)
 
-    def _play(self, kind, entry, value, sensitivity, scale, cost, public, output):
-        if self._tape is None:
+    def _record(self, kind, entry, value, sensitivity, scale, cost, public, output):
+        if self._trace is None:
             return output
         public = {**public, "nested": True} if self._nested else public
         public = {**public, "part": "/".join(self._part)} if self._part else public
-        return self._tape.play(
+        return self._trace.record(
             Event(kind, entry, value, sensitivity, scale, cost, public, output))
 
     def _note(self, entry, release):

@@ -14,7 +14,7 @@ class Step:
     most of what they draw is no release: a noisy score that stays inside, the choice of a
     candidate. The step costs what that theorem says, once. Its draws cost nothing more; but each
     states the sensitivity, epsilon and delta that the theorem relies on, gets its noise from them,
-    and is on the tape, so that an audit can check the premises draw by draw.
+    and is on the trace, so that an audit can check the premises draw by draw.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Step:
 
     def _draw(self, release):
         session = self._session
-        return session._play_release(self._entry, release, release.draw(session._noise))
+        return session._record_release(self._entry, release, release.draw(session._noise))
 
     def laplace(self, value, *, sensitivity, epsilon, own=False):
         """Integers with rounded Laplace noise.
@@ -78,9 +78,9 @@ class Step:
         for place in range(size):
             other = place + int(session._noise.uniform_integers(n - place))
             order[[place, other]] = order[[other, place]]
-        return session._play("sample", self._entry, None, None, None, 0.0, {"n": n},
+        return session._record("sample", self._entry, None, None, None, 0.0, {"n": n},
                              order[:size].copy())
 
     def given(self, holds):
         """What follows is private where this holds; it fails within the delta of the step."""
-        self._session._play("condition", self._entry, bool(holds), None, None, 0.0, {}, None)
+        self._session._record("condition", self._entry, bool(holds), None, None, 0.0, {}, None)

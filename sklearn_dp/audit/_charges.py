@@ -6,7 +6,7 @@ from inspect import signature
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._ledger import LedgerCharge, PrivacyLedger
-from .._privacy._tape import Tape
+from .._privacy._trace import Trace
 from ._observe import n_features_of, prepared, run_fit
 from ._recount import all_gaussian
 
@@ -46,7 +46,7 @@ def charge_problems(estimator, X, *, groups=None):
     """
     unit = "row" if groups is None else "group"
     plan = prepared(estimator).privacy_plan(n_features_of(X), unit=unit)
-    ledger, recorder = rich_ledger(plan), Tape()
+    ledger, recorder = rich_ledger(plan), Trace()
     outcome = run_fit(prepared(estimator, ledger=ledger), X, groups, recorder=recorder)
     if outcome.error is not None:
         return [f"a fit with a ledger raises {outcome.error!r}"]

@@ -76,9 +76,9 @@ class Explosion(Exception):
 
 
 class Bomb:
-    """A tape that breaks the fit at its first release."""
+    """A trace that breaks the fit at its first release."""
 
-    def play(self, event):
+    def record(self, event):
         if event.entry:
             raise Explosion
         return event.output

@@ -160,12 +160,12 @@ def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
     fit has some 80 numbers (halved) or 500 (by 1.25); there is no other test of the noise here.
     """
     cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
-    total, tapes = ReplayResult(type(estimator).__name__), []
+    total, traces = ReplayResult(type(estimator).__name__), []
     for case in cases:
         result, events = _audit_case(estimator, case, pairs)
         total += result
-        tapes.append(events)
-    total.violations += scale_problems(tapes, random_state)
+        traces.append(events)
+    total.violations += scale_problems(traces, random_state)
     return total
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._privacy._tape import Tape
+from .._privacy._trace import Trace
 from ..exceptions import SeededNoiseWarning
 from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed
 from ._claims import paid
@@ -106,7 +106,7 @@ def check_noise_is_fresh(estimator):
 def _drawn_with_global_seed(estimator, seed):
     """All noise of a fit with a moderate budget, so that there is noise to see."""
     np.random.seed(seed)  # noqa: NPY002 - the global state is what must have no effect
-    recorder = Tape()
+    recorder = Trace()
     moderate = prepared(estimator, random_state=None, epsilon=1.0, rho=None)
     succeed(run_fit(moderate, check_data(30), recorder=recorder))
     return np.concatenate([np.ravel(event.output - event.value).astype(float)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
-from .._privacy._tape import Tape, tape
+from .._privacy._trace import Trace, trace
 from ._distribution import (
     between_tests,
     law_tests,
@@ -79,12 +79,12 @@ def noise_audit(estimator, X, *, groups=None, fits=20, random_state=0):
     return found + noise_problems([recording.events for recording in recordings], random_state)
 
 
-def noise_problems(tapes, random_state=0):
+def noise_problems(traces, random_state=0):
     """The same for recordings that are there already.
 
     Parameters
     ----------
-    tapes : list of list of Event
+    traces : list of list of Event
     random_state : int, default=0
         For the auditor's own uniform numbers.
 
@@ -93,12 +93,12 @@ def noise_problems(tapes, random_state=0):
     problems : list of str
     """
     rng = np.random.default_rng(random_state)
-    fits = [[(event, _standardized(event, rng)) for event in events] for events in tapes]
-    tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(tapes)]
+    fits = [[(event, _standardized(event, rng)) for event in events] for events in traces]
+    tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(traces)]
     return _unlikely(tests)
 
 
-def scale_problems(tapes, random_state=0):
+def scale_problems(traces, random_state=0):
     """Scales only, of each recording on its own: for a few fits of many different data sets.
 
     A false alarm has a probability of 1e-6 for all of them together. A recording with m numbers is
@@ -106,7 +106,7 @@ def scale_problems(tapes, random_state=0):
     """
     rng = np.random.default_rng(random_state)
     tests = []
-    for number, events in enumerate(tapes):
+    for number, events in enumerate(traces):
         numbers = [np.ravel(_standardized(event, rng)) for event in events]
         tests += law_tests(f"fit {number}", np.concatenate([np.empty(0), *numbers]))
     return _unlikely(tests)
@@ -129,7 +129,7 @@ def kernel_problems(random_state=0, *, size=450_000):
                        (PlanEntry("gaussian", Mechanism.LAPLACE, 4.0, uses=None),
                         PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None)))
     shape = (size // 1000, 250)
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=random_state)
         for _ in range(4):
             session.gaussian("gaussian", np.zeros(shape, np.int64), sensitivity=2.0**20, rho=0.5)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from .._privacy._tape import tape
+from .._privacy._trace import trace
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
 
@@ -139,7 +139,7 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
     internal : bool, default=False
         Leave out scikit-learn's validation, which refuses an empty `X`: the guarantee covers the
         empty data set too.
-    recorder : Tape or Replay, optional
+    recorder : Trace or Replay, optional
     strict : bool, default=True
         Fit as the strictest user would: all warnings are errors but the package's own, which
         depend on releases only, and numpy raises whatever it can. What overflows on one of two
@@ -151,7 +151,7 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
-    with (_listening() as heard, warnings.catch_warnings(record=True) as caught, tape(recorder),
+    with (_listening() as heard, warnings.catch_warnings(record=True) as caught, trace(recorder),
           numeric):
         warnings.simplefilter("error" if strict else "always")
         for kind in (PrivacyWarning, UtilityWarning):

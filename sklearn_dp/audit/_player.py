@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .._privacy._tape import Shares
+from .._privacy._trace import Shares
 from .laws import law_of
 
 __all__ = ["Replay"]
@@ -52,7 +52,7 @@ class Replay(Shares):
     _next: int = 0
     _added: dict = field(default_factory=dict)
 
-    def play(self, event):
+    def record(self, event):
         """Compare an event with the recorded one and return the recorded output."""
         output = self._played(event)
         if event.kind == "share":

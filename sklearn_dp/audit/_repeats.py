@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from .._privacy._tape import Shares, tape
+from .._privacy._trace import Shares, trace
 from ._observe import prepared
 
 __all__ = ["FINGERPRINT_BITS", "entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]
@@ -24,12 +24,12 @@ FINGERPRINT_BITS = 90
 """No two of a million fingerprints agree by chance, but for 2^-51."""
 
 
-def repeat_tests(tapes):
+def repeat_tests(traces):
     """Runs of fine noise that come twice in all these fits.
 
     Parameters
     ----------
-    tapes : list of list of Event
+    traces : list of list of Event
 
     Yields
     ------
@@ -37,7 +37,7 @@ def repeat_tests(tapes):
         One test, if there is any fine noise. It finds any three or four fine numbers in a row that
         are used again; not single numbers, nor noise of less than 2^14 steps.
     """
-    numbers, radii, fits = _fine_numbers(tapes)
+    numbers, radii, fits = _fine_numbers(traces)
     if len(numbers) < 2:
         return
     chance = min(_longest_run(numbers, radii, fits, sign) for sign in (1, -1))
@@ -45,11 +45,11 @@ def repeat_tests(tapes):
     yield "noise is used again", min(1.0, chance * len(numbers) ** 2 * _LONGEST)
 
 
-def _fine_numbers(tapes):
+def _fine_numbers(traces):
     """z of fine noise with the radius of its rounding, and the fit that it comes from."""
-    most = max(64, _MOST // max(len(tapes), 1))
+    most = max(64, _MOST // max(len(traces), 1))
     numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
-    for number, events in enumerate(tapes):
+    for number, events in enumerate(traces):
         left = most
         for z, radius in map(_fine_noise, events):
             numbers.append(z[:left])
@@ -116,7 +116,7 @@ class _Fingerprint(Shares):
     def __init__(self):
         self.marks, self.bits, self._added = [], 0.0, {}
 
-    def play(self, event):
+    def record(self, event):
         if event.kind == "share":
             self.add_share(event)
         elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
@@ -140,7 +140,7 @@ def fingerprint(estimator, X):
     """
     recorder = _Fingerprint()
     copy = prepared(estimator, random_state=None)
-    with warnings.catch_warnings(), tape(recorder):
+    with warnings.catch_warnings(), trace(recorder):
         warnings.simplefilter("ignore")
         with suppress(_Enough):
             copy.fit(X)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .._privacy._tape import Tape
+from .._privacy._trace import Trace
 from ._claims import check_claims, paid
 from ._groups import ids, unit_numbers
 from ._neighbours import neighbouring_pairs, unrelated
@@ -40,7 +40,7 @@ class Recording:
 
 
 def record(estimator, X, *, groups=None, random_state=0, internal=False):
-    """Fit a clone under a tape and check what it released against what it says.
+    """Fit a clone under a trace and check what it released against what it says.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def record(estimator, X, *, groups=None, random_state=0, internal=False):
     -------
     recording : Recording
     """
-    recorder = Tape()
+    recorder = Trace()
     copy = prepared(estimator, random_state=random_state)
     plan = copy.privacy_plan(n_features_of(X), unit="row" if groups is None else "group")
     outcome = run_fit(copy, X, groups, internal=internal, recorder=recorder)

@@ -8,7 +8,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 
@@ -25,7 +25,7 @@ def session(rho=RHO, mechanism="gaussian", delta=0.0):
 
 def exact_value(release):
     """The statistic that a release is about."""
-    with tape(Tape()) as recording:
+    with trace(Trace()) as recording:
         release(session())
     return [event for event in recording.events if event.kind != "seed"][0].value
 
@@ -71,10 +71,10 @@ def test_neighbours_stay_within_the_claimed_sensitivity(name, grouped):
             units = Units(len(rows), groups if grouped else None)
             release(session(), rows, units, grid.steps(1.0))
 
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             run(rows, groups)
         mapping = np.flatnonzero(np.unique(groups) != groups[0])
-        with tape(Replay(recording.events, mapping)) as replay:
+        with trace(Replay(recording.events, mapping)) as replay:
             run(rows[keep], groups[keep])
         assert replay.finish() == []
         worst = max(worst, replay.ratios["e"])
@@ -106,7 +106,7 @@ def test_gram_noise_is_isometric():
     """
     rows, units = np.zeros((0, 6)), Units(0)
     matrices = []
-    with tape(Tape()):
+    with trace(Trace()):
         plan = PrivacyPlan(PrivacyBudget(rho=300.0, delta=1e-6),
                            (PlanEntry("e", "gaussian", 300.0, uses=None),))
         one = PrivacySession(plan, random_state=0)

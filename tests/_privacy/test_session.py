@@ -1,4 +1,4 @@
-"""Plans, charges, releases, and the tape."""
+"""Plans, charges, releases, and the trace."""
 
 import copy
 import os
@@ -15,7 +15,7 @@ from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._parts import dearest
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
@@ -155,9 +155,9 @@ def release(values, sensitivity=1.0, rho=0.5, units=None):
 
 
 def replayed(function, first, second, units=(0,)):
-    with tape(Tape()) as recording:
+    with trace(Trace()) as recording:
         before = function(first)
-    with tape(Replay(recording.events, np.array(units))) as replay:
+    with trace(Replay(recording.events, np.array(units))) as replay:
         after = function(second)
     replay.finish()
     return before, after, replay
@@ -202,7 +202,7 @@ def test_replay_couples_the_randomness_of_the_common_units():
 def test_nothing_is_recorded_outside_an_audit():
     session = open_session()
     session.gaussian("sum", [123456789], sensitivity=1e7)
-    assert session._tape is None
+    assert session._trace is None
     assert "123456789" not in repr(session.report())
     pickle.dumps(session.report())
 
@@ -246,13 +246,13 @@ def test_dearest_chain():
 
 def test_a_replay_sees_a_unit_in_two_parts():
     def run(weights, recorder):
-        with tape(recorder):
+        with trace(recorder):
             session = PrivacySession(parted_plan(), random_state=0)
         for label, weight in weights.items():
             session.part(label).gaussian("some", weight, sensitivity=1, rho=0.5)
         return recorder.finish() if isinstance(recorder, Replay) else recorder.events
 
-    events = run({"left": 3, "right": 5}, Tape())
+    events = run({"left": 3, "right": 5}, Trace())
     assert run({"left": 4, "right": 5}, Replay(events, np.arange(1))) == []
     found = run({"left": 4, "right": 6}, Replay(events, np.arange(1)))
     assert len(found) == 1 and "both parts" in found[0]

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._claims import check_claims, paid, rho_of
 
 
@@ -20,7 +20,7 @@ def fit():
              "bernoulli"]
     plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), tuple(
         PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names))
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
         release_all(session)
     return recorder.events, plan, session.report()

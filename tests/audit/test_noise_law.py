@@ -7,7 +7,7 @@ from scipy.stats import kstest
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import noise_audit
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 
@@ -33,12 +33,12 @@ RELEASES = {
 def events_of(release, scale, fits):
     plan = PrivacyPlan(PrivacyBudget(rho=10.0, delta=0.5),
                        (PlanEntry("a", "friendly core", 5.0, 0.2),))
-    tapes = []
+    traces = []
     for seed in range(fits):
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             release(PrivacySession(plan, random_state=seed), scale)
-        tapes.append(recorder.events)
-    return tapes
+        traces.append(recorder.events)
+    return traces
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -47,36 +47,36 @@ def events_of(release, scale, fits):
 def test_correct_noise_becomes_standard_normal(name, scale):
     """False alarm 1e-7 for each of 24 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
     numbers they see a scale that is off by 7 %."""
-    tapes = events_of(RELEASES[name], scale, 100)
+    traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
-    numbers = np.concatenate([_standardized(event, rng) for events in tapes for event in events
+    numbers = np.concatenate([_standardized(event, rng) for events in traces for event in events
                               if event.entry])
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100
-    assert noise_problems(tapes) == []
+    assert noise_problems(traces) == []
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("name", ["gaussian", "laplace", "sparse", "stability", "filter"])
 def test_noise_of_another_scale_is_found(name):
     for factor in (0.5, 2.0):
-        tapes = events_of(RELEASES[name], 30.0, 60)
-        for events in tapes:
+        traces = events_of(RELEASES[name], 30.0, 60)
+        for events in traces:
             for event in events:
                 event.scale = None if event.scale is None else event.scale * factor
-        assert any("than claimed" in text for text in noise_problems(tapes))
+        assert any("than claimed" in text for text in noise_problems(traces))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 def test_choices_that_ignore_the_scores_are_found():
-    tapes = events_of(RELEASES["choice"], 1.0, 400)
-    for events in tapes:
+    traces = events_of(RELEASES["choice"], 1.0, 400)
+    for events in traces:
         events[-1].output = 0
-    assert noise_problems(tapes)
-    tapes = events_of(RELEASES["bernoulli"], 1.0, 60)
-    for events in tapes:
+    assert noise_problems(traces)
+    traces = events_of(RELEASES["bernoulli"], 1.0, 60)
+    for events in traces:
         events[-1].output = np.arange(40) >= 20
-    assert noise_problems(tapes)
+    assert noise_problems(traces)
 
 
 def test_the_toy_passes(toy, points):

@@ -30,7 +30,7 @@ def test_single_precision_holds_the_largest_numbers_it_can():
 
 def test_an_unknown_storage_is_named():
     with pytest.raises(ValueError, match="storage"):
-        stored(np.ones((2, 2)), "tape")
+        stored(np.ones((2, 2)), "trace")
 
 
 def test_recordings_take_turns(toy, points, monkeypatch):

@@ -10,7 +10,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
@@ -187,9 +187,9 @@ def audit(n_pairs, seed=0, **parameters):
         estimator = model(n_tuples=30, rho=12.0, random_state=i, **parameters)
         added, units, back = neighbours(rng, X)
         first, second, mapping = (X, added, units) if i % 2 else (added, X, back)
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             fitted = clone(estimator).fit(first)
-        with tape(Replay(recording.events, mapping, keep_added=bool(i % 3))) as replay:
+        with trace(Replay(recording.events, mapping, keep_added=bool(i % 3))) as replay:
             try:
                 other = clone(estimator).fit(second)
             except ValueError:  # shapes that no longer agree

@@ -16,7 +16,7 @@ from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 from sklearn_dp.exceptions import BudgetExceededError
@@ -111,12 +111,12 @@ def audit(mode, n_pairs, seed=0):
         units, back = np.insert(known, place, -1), np.delete(np.arange(len(X) + 1), place)
         first, second, mapping = (X, more, units) if i % 2 else (more, X, back)
         estimator = base.set_params(random_state=i)
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             fitted = clone(estimator).fit(first)
         draws = next(e.output for e in recording.events if e.kind == "draws")
         if base.sampling == "with_replacement" and i % 2 == 0 and draws[place] > 0.909 * 2.0**64:
             continue
-        with tape(OneCopy(recording.events, mapping, keep_added=bool(i % 3))) as replay:
+        with trace(OneCopy(recording.events, mapping, keep_added=bool(i % 3))) as replay:
             other = clone(estimator).fit(second)
         paths.add(fitted.path_)
         if replay.voided:
@@ -163,7 +163,7 @@ def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     plant(monkeypatch)
     try:
         violations, _, voided = audit(mode, 8)
-    except StopIteration:  # no draws on the tape
+    except StopIteration:  # no draws on the trace
         return
     assert violations or voided > 4
 

@@ -19,7 +19,7 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
 from sklearn_dp._aggregate.moments.moment_releases import exact_moments
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance, _friendly_covariance
@@ -384,8 +384,8 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
 
 def test_noise_is_symmetric_and_the_plan_is_kept():
     X = normal(3000, 4, 5.0)[0]
-    recorder = Tape()
-    with tape(recorder):
+    recorder = Trace()
+    with trace(recorder):
         model = FriendlyCovariance(epsilon=1.0, random_state=0).fit(X)
     paid = sum(event.cost for event in recorder.events)
     assert paid <= model.privacy_plan(4).rho and paid > 0.97 * model.privacy_plan(4).rho

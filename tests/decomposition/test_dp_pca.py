@@ -13,7 +13,7 @@ from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
@@ -62,8 +62,8 @@ def test_the_noise_is_symmetric_and_isometric():
     for seed in range(40):
         model = DPPCA(bounds=1.0, rho=0.5, random_state=seed)
         session_plan = model.privacy_plan(6)["second moment"]
-        recorder = Tape()
-        with tape(recorder):
+        recorder = Trace()
+        with trace(recorder):
             model.fit(X)
         event = recorder.events[-1]
         shift = (event.output - event.value) / event.scale
@@ -79,8 +79,8 @@ def test_the_noise_is_symmetric_and_isometric():
 def exact_moment(rows, limit):
     """The upper triangle behind a release of the sum of x x^T, and what is claimed of it."""
     plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
-    recorder = Tape()
-    with tape(recorder):
+    recorder = Trace()
+    with trace(recorder):
         second_moment(PrivacySession(plan), "moment", Rows.of(rows, 2.0**24), limit,
                       Units(len(rows)), 1.0)
     event = recorder.events[-1]

@@ -10,7 +10,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import neighbouring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
 from sklearn_dp.audit._player import Replay
@@ -90,13 +90,13 @@ def test_rows_of_clients_may_come_and_go():
     for seed in range(8):
         X, model = rows(40, seed), WithServer(3, privacy_unit="row", n_lloyd=1, random_state=seed)
         where = np.random.default_rng(seed).integers(5, size=40)
-        recorder = Tape()
-        with tape(recorder):
+        recorder = Trace()
+        with trace(recorder):
             fitted = model.fit(X, groups=where)
         for pair in neighbouring_pairs(X, seed, points=fitted.cluster_centers_, repeats=2):
             new = np.where(pair.units < 0, seed % 5, where[np.maximum(pair.units, 0)])
             replay = Replay(recorder.events, pair.units)
-            with tape(replay):
+            with trace(replay):
                 other = WithServer(3, privacy_unit="row", n_lloyd=1, random_state=seed).fit(
                     pair.X, groups=new)
             assert replay.finish() == []
@@ -318,8 +318,8 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
     for X in (np.empty((0, 2)), np.array([[1e6, 0.0]])):
         values = []
         for seed in range(1000):
-            session, recorder = None, Tape()
-            with tape(recorder):
+            session, recorder = None, Trace()
+            with trace(recorder):
                 session = PrivacySession(plan, random_state=seed + 1000 * len(X))
                 state = first_message(setup, session)
                 total = _protocol.client_update("moment", state.message, X)

@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import _engines, _protocol, _server, client_update
 from sklearn_dp.federated._engines import LocalEngine, check_distinct
@@ -131,8 +131,8 @@ def federated(parts, seed, unit, told=None):
 
 def audit(seed, unit):
     """What is wrong with one fit beside malicious clients, and with a neighbour of it."""
-    parts, told, recorder = [rows(7, seed + j) for j in range(3)], [], Tape()
-    with tape(recorder):
+    parts, told, recorder = [rows(7, seed + j) for j in range(3)], [], Trace()
+    with trace(recorder):
         fitted = federated(parts, seed, unit, told)
     wrong = [] if np.isfinite(fitted.cluster_centers_).all() else ["centers"]
     # All honest clients are told the same, and clip to no more than what is claimed.
@@ -149,7 +149,7 @@ def audit(seed, unit):
     far = np.full((1, D), 1e300)
     near = [np.vstack([parts[0], far]), *parts[1:]] if unit == "row" else [*parts, 5 + rows(9)]
     replay = Replay(recorder.events, None)
-    with tape(replay):
+    with trace(replay):
         federated(near, seed, unit)
     return wrong + replay.finish()
 

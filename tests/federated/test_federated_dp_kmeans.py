@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.federated import client_update
 
@@ -148,8 +148,8 @@ def test_the_noise_of_a_moment_is_isometric():
     plan = PrivacyPlan(budget, (PlanEntry("second moment", "gaussian", budget.to_rho()),))
     upper = np.triu_indices(100)
     for seed in range(4):
-        session, recorder = None, Tape()
-        with tape(recorder):
+        session, recorder = None, Trace()
+        with trace(recorder):
             session = PrivacySession(plan, random_state=seed)
             state = first_message(setup, session)
             server_update(state, {"second moment": np.zeros(5050, dtype=np.int64)}, session)

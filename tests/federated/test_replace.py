@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._neighbours import RELATIONS
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import LedgerError
@@ -63,13 +63,13 @@ def audit(estimator, told, pairs):
         X = data(pair, 24)
         groups = np.arange(24) // 4 if told else None
         other, other_groups = swapped(X, groups, rng)
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             fitted = estimator.set_params(random_state=pair).fit(X, groups=groups, X_server=SERVER)
         centers = fitted.cluster_centers_
         violations += check_claims(recorder.events, fitted.privacy_plan(
             D, unit="group" if told else "row", X_server=SERVER), fitted.privacy_report_)
         replay = Replay(recorder.events, np.arange(6 if told else 24))
-        with tape(replay):
+        with trace(replay):
             again = estimator.fit(other, groups=other_groups, X_server=SERVER)
         violations += replay.finish()
         if not np.array_equal(again.cluster_centers_, centers):

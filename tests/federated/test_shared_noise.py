@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.laws import shares as _shares
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._claims import check_claims
@@ -220,12 +220,12 @@ def audit_clients(unit, pairs, **options):
     for pair in range(pairs):
         X, estimator = parties(pair), model(privacy_unit=unit, random_state=pair, **options)
         other = with_one_changed(X, unit, rng)
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             fitted = clone(estimator).fit_clients(X, X_server=SERVER)
         violations += check_claims(recorder.events, fitted.privacy_plan(
             D, unit="row" if unit == "row" else "group", X_server=SERVER), fitted.privacy_report_)
         replay = Replay(recorder.events, np.arange(M))
-        with tape(replay):
+        with trace(replay):
             again = estimator.fit_clients(other, X_server=SERVER)
         violations += replay.finish()
         if not np.array_equal(again.cluster_centers_, fitted.cluster_centers_):
@@ -280,10 +280,10 @@ def test_five_hundred_neighbours_in_a_simulation(told):
     assert max(total.ratios.values()) <= 1 + 1e-12
 
 
-def tapes_of_clients(fits, **options):
+def traces_of_clients(fits, **options):
     found = []
     for seed in range(fits):
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             model(random_state=seed, **options).fit_clients(parties(), X_server=SERVER)
         found.append(recorder.events)
     return found
@@ -291,7 +291,7 @@ def tapes_of_clients(fits, **options):
 
 def test_shares_and_their_sums_have_the_law_that_is_claimed():
     """Every share, and every sum of shares: scale, mean, independence; false alarms 1e-6."""
-    assert noise_problems(tapes_of_clients(6)) == []
+    assert noise_problems(traces_of_clients(6)) == []
     assert noise_audit(next(setups()), rows(30), fits=6) == []
 
 
@@ -345,12 +345,12 @@ def no_share_without_rows(patch):
 
 def found_by_audits():
     problems = [*audit_clients("client", 6)[0], *audit_clients("row", 3)[0]]
-    return problems or noise_problems(tapes_of_clients(3)) or list(_sums_of_shares())
+    return problems or noise_problems(traces_of_clients(3)) or list(_sums_of_shares())
 
 
 def _sums_of_shares():
-    """What is released is the exact sum and one share of each client, as it is on the tape."""
-    for events in tapes_of_clients(1, privacy_unit="row"):
+    """What is released is the exact sum and one share of each client, as it is on the trace."""
+    for events in traces_of_clients(1, privacy_unit="row"):
         drawn = [event.entry for event in events if event.kind == "share"]
         for event in (event for event in events if event.kind == "gaussian"):
             uses = [other.entry for other in events if other.kind == "gaussian"].count(event.entry)

@@ -11,7 +11,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import neighbouring_pairs
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import _starts, client_update, elbow
@@ -58,8 +58,8 @@ def test_the_average_has_noise_for_the_squared_radius():
     """Standard deviation of the sum is radius / sqrt(2 rho): twice the radius, twice the noise."""
     scales = []
     for radius in (4.0, 8.0):
-        recorder = Tape()
-        with tape(recorder):
+        recorder = Trace()
+        with trace(recorder):
             private_average(np.full((100, 3), 1.0), radius, epsilon=1.0, random_state=0)
         event = next(e for e in recorder.events if e.entry == "sum")
         scales.append(float(event.scale) * event.public["unit"])
@@ -84,8 +84,8 @@ def test_rows_that_are_not_finite_are_left_out_of_the_average(bad):
     worse = np.insert(X, [0, 20, 50], [bad, 1.0, 1.0], axis=0)
     seen = []
     for rows in (X, worse):
-        recorder = Tape()
-        with tape(recorder):
+        recorder = Trace()
+        with trace(recorder):
             private_average(rows, 4.0, epsilon=1.0, random_state=0)
         seen.append([np.asarray(event.value).tolist() for event in recorder.events])
     assert seen[0] == seen[1] and seen[0][-1] == 50
@@ -103,9 +103,9 @@ def test_server_points_without_rows_are_thinned_out():
     domain = Domain.from_bounds(12.0, 6)
     far = 3 + np.random.default_rng(2).uniform(0, 1, size=(60, 6))
     points = on_grid(np.vstack([server, far]), domain)
-    rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Tape()
+    rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Trace()
     assert rounds == 47  # T = 46 = 10 log(4 log(100) / 0.2), rounded up; and one
-    with tape(recorder):
+    with trace(recorder):
         kept = simplify_server_data(session_of(1.0, rounds), "counts",
                                     LocalEngine([X[:99], X[99:]]), domain, points, rounds,
                                     rho=1.0, threshold=30.0)
@@ -202,12 +202,12 @@ def test_the_whole_algorithm_answers_whatever_the_data():
 def test_neighbours_of_the_whole_algorithm():
     X, _, server = far_clusters(2, n=120)
     facts = {**FACTS, "n_rows": 120}
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         centers, _ = cluster([X], server, 3, epsilon=8.0, random_state=0, **facts)
     worst = {}
     for pair in neighbouring_pairs(X, 0, points=centers, repeats=2):
         replay = Replay(recorder.events, pair.units)
-        with tape(replay):
+        with trace(replay):
             again, _ = cluster([pair.X[:50], pair.X[50:]], server, 3, epsilon=8.0, random_state=0,
                                **facts)
         assert replay.finish() == [] and np.array_equal(again, centers)

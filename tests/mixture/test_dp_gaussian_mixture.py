@@ -42,7 +42,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._observe import prepared, run_fit
@@ -450,8 +450,8 @@ def test_counts_of_the_second_half():
     """
     X, noise = audit_data(), []
     for seed in range(10):
-        model, recorder = DPGaussianMixture(3, random_state=seed, **WAYS["tuples"][0]), Tape()
-        with tape(recorder):
+        model, recorder = DPGaussianMixture(3, random_state=seed, **WAYS["tuples"][0]), Trace()
+        with trace(recorder):
             model.fit(X)
         found = [e for e in recorder.events if e.entry == "component counts"]
         second = found[0].value.sum() / 2**20  # hard assignments, in steps of the weights
@@ -680,18 +680,18 @@ def test_five_hundred_pairs(form):
 class _Logged(_Forced):
     """A replay that notes what is asked of it."""
 
-    def play(self, event):
+    def record(self, event):
         self.sequence.append((event.kind, event.entry, event.public.get("part")))
-        return super().play(event)
+        return super().record(event)
 
 
-class _Hostile(Tape):
+class _Hostile(Trace):
     """Counts with the worst noise that there is."""
 
-    def play(self, event):
+    def record(self, event):
         if event.kind == "gaussian" and event.entry == "component counts":
             event.output = -np.abs(event.output)
-        return super().play(event)
+        return super().record(event)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -21,7 +21,7 @@ class Release:
     Attributes
     ----------
     kind : str
-        Of the event that an audit sees; see :class:`~sklearn_dp._privacy._tape.Event`.
+        Of the event that an audit sees; see :class:`~sklearn_dp._privacy._trace.Event`.
     mechanism : Mechanism
     value : object
         The exact statistic.

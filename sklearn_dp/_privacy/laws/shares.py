@@ -48,7 +48,7 @@ import numpy as np
 from .._noise import MAX_SCALE, NoiseSource
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
-from .._tape import Event, active_tape
+from .._trace import Event, active_trace
 from ._release import Release, check_cost, positive_sensitivity
 
 __all__ = ["LEAST_SHARE", "MOST_SHARES", "SHARES_DELTA", "NoiseShares", "ShareScale", "release",
@@ -192,8 +192,8 @@ class NoiseShares:
         if not np.all(sigma >= LEAST_SHARE):
             raise ValueError("the shares of the noise must be finer: the sum would not be private.")
         share = noise.rounded_gaussian(sigma, shape)
-        tape = active_tape()
-        if tape is None:
+        trace = active_trace()
+        if trace is None:
             return share
-        return tape.play(Event("share", entry, np.zeros_like(share), None, sigma, 0.0,
+        return trace.record(Event("share", entry, np.zeros_like(share), None, sigma, 0.0,
                                {"client": self._name}, share))

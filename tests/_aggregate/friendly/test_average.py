@@ -15,7 +15,7 @@ from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._rounding import sum_up
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -40,7 +40,7 @@ def average(rows, radius, seed=0, delta=1e-6):
 
 
 def recorded(run, *arguments):
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         result = run(*arguments)
     return recorder.events, result
 
@@ -173,9 +173,9 @@ def mean_violations(stop=False):
     found, ratios = [], {}
     for seed in range(40):
         for X, other, units in neighbours(rng):
-            with tape(Tape()) as recorder:
+            with trace(Trace()) as recorder:
                 averages.fc_average(fc_session(seed), X, 1.0)
-            with tape(Replay(recorder.events, units)) as replay:
+            with trace(Replay(recorder.events, units)) as replay:
                 averages.fc_average(fc_session(seed), other, 1.0)
             found += replay.finish()
             ratios = {k: max(v, ratios.get(k, 0)) for k, v in replay.ratios.items()} | {
@@ -283,9 +283,9 @@ def test_replay_of_the_radius_search():
         n = int(rng.integers(1, 50))
         X = rng.normal(size=(n, 2)) * 10.0 ** rng.integers(-3, 3)
         for other in (X[:-1], np.append(X, [[1e5, 0.0]], axis=0)):
-            with tape(Tape()) as recorder:
+            with trace(Trace()) as recorder:
                 radius_of_replay(X, seed)
-            with tape(Replay(recorder.events, np.arange(len(other)))) as replay:
+            with trace(Replay(recorder.events, np.arange(len(other)))) as replay:
                 radius_of_replay(other, seed)
             assert not replay.finish()
             largest = max(largest, replay.ratios["radius"])
@@ -339,7 +339,7 @@ def test_published_accuracy():
 def test_a_far_point_does_not_survive():
     """One of 801: it has one friend, itself, and would need noise of fifteen sd."""
     X = np.append(np.zeros((800, 2)), [[1e9, 0.0]], axis=0)
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         averages.fc_average(session_of(averages.fc_average_entries(1.0, DELTA)), X, 1.0)
     event = next(e for e in recorder.events if e.kind == "filter")
     assert (event.public["threshold"] - event.value[-1]) / event.scale > 15

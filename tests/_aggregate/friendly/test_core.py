@@ -17,7 +17,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._noise import gaussian_tail
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -34,7 +34,7 @@ def session(seed=0, rho=RHO, delta=DELTA):
 
 def event_of(run, seed=0, **options):
     """The filter's event of a run, and its decisions."""
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         keep = run(session(seed, **options))
     return recorder.events[-1], keep
 
@@ -332,9 +332,9 @@ def pairs(rng, kind):
 
 
 def replayed(kind, X, other, units, seed):
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         run_core(kind, session(seed), X)
-    with tape(Replay(recorder.events, units)) as replay:
+    with trace(Replay(recorder.events, units)) as replay:
         run_core(kind, session(seed), other)
     return replay.finish(), replay
 
@@ -403,9 +403,9 @@ def test_replay_kills_broken_filters(name, monkeypatch):
 
 def test_replay_keeps_the_decisions_of_common_elements():
     X = np.zeros((30, 2))
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         keep = run_core("add or remove", session(), X)
-    with tape(Replay(recorder.events, np.arange(1, 30))):
+    with trace(Replay(recorder.events, np.arange(1, 30))):
         again = run_core("add or remove", session(), X[1:])
     assert keep.any() and np.array_equal(again, keep[1:])
 

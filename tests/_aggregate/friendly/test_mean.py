@@ -15,7 +15,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 
@@ -193,9 +193,9 @@ def violations(options, runs, stop=False):
     found, ratios = [], {}
     for seed in range(runs):
         for X, other, units in pairs(rng):
-            with tape(Tape()) as recorder:
+            with trace(Trace()) as recorder:
                 one = fit(X, LOOSE, seed, **options)
-            with tape(Replay(recorder.events, units)) as replay:
+            with trace(Replay(recorder.events, units)) as replay:
                 two = fit(other, LOOSE, seed, **options)
             found += replay.finish()
             if not replay.violations and not np.array_equal(one.mean, two.mean):
@@ -216,9 +216,9 @@ def test_replay_finds_no_violation(options):
 
 def test_replay_of_an_empty_data_set():
     for options in OPTIONS:
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             fit(np.ones((1, 2)), LOOSE, **options)
-        with tape(Replay(recorder.events, np.arange(0))) as replay:
+        with trace(Replay(recorder.events, np.arange(0))) as replay:
             fit(np.empty((0, 2)), LOOSE, **options)
         assert not replay.finish()
 

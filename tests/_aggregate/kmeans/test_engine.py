@@ -19,7 +19,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import SeededNoiseWarning
@@ -128,11 +128,11 @@ def neighbour(case, rng, centers):
 
 def replay(known, present, units):
     """Fit `known`, then force its releases on `present`; the finished replay."""
-    recorder = Tape()
-    with tape(recorder):
+    recorder = Trace()
+    with trace(recorder):
         known.fit()
     player = Replay(recorder.events, units)
-    with tape(player):
+    with trace(player):
         present.fit()
     player.finish()
     return player

@@ -14,7 +14,7 @@ from sklearn_dp._aggregate.one_cluster.search import Search
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import int_point as public_int_point
 from sklearn_dp.exceptions import BudgetExceededError
@@ -70,11 +70,11 @@ def test_replay_of_neighbours():
     for seed in range(60):
         values = rng.integers(-2**15, 2**15, rng.integers(1, 40)).astype(float)
         other = np.append(values, rng.integers(-2**19, 2**19))
-        recorder = Tape()
-        with tape(recorder):
+        recorder = Trace()
+        with trace(recorder):
             first = run(values, 20, 50.0, seed)
         replay = Replay(recorder.events, np.append(np.arange(len(values)), -1))
-        with tape(replay):
+        with trace(replay):
             assert run(other, 20, 50.0, seed) == first
         assert replay.finish() == []
 
@@ -99,12 +99,12 @@ def test_the_median_of_neighbours():
     rng = np.random.default_rng(4)
     for seed in range(30):
         values = rng.normal(size=rng.integers(0, 30))
-        other, recorder = np.append(values, rng.choice([1e300, 0.0, -3.0])), Tape()
+        other, recorder = np.append(values, rng.choice([1e300, 0.0, -3.0])), Trace()
         options = dict(bounds=4.0, n_points=20, epsilon=30.0, random_state=seed)
-        with tape(recorder):
+        with trace(recorder):
             first = public_int_point(values, **options)
         replay = Replay(recorder.events, np.append(np.arange(len(values)), -1))
-        with tape(replay):
+        with trace(replay):
             assert public_int_point(other, **options).point == first.point
         assert replay.finish() == []
 

@@ -18,7 +18,7 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._step import Step
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -160,7 +160,7 @@ def test_exact_distances_of_added_points_are_within_the_claims():
     rng = np.random.default_rng(5)
     points = np.rint(rng.normal(scale=50, size=(400, 3)))
     for added in ([[1000.0, 1000.0, 1000.0]], np.full((6, 3), -1000.0)):
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             for data in (points, np.concatenate([points, added])):
                 box_means(step_of(1), [data], 1, 1000, changes=len(added), epsilon=1.0,
                           delta=1e-6, beta=0.05)
@@ -206,7 +206,7 @@ def test_joint_averages_are_less_noisy():
     tuples, _ = tuples_of(rng, 4000, 1000.0, k=4)
     scales = []
     for joint in (True, False):
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             session = session_of()
             k_averages(session, session.step("tuples", epsilon=1.0, delta=1e-6), tuples, tuples[0],
                        2**23, 3.0, 2**10, epsilon=50.0, delta=1e-6, beta=0.05, joint=joint)

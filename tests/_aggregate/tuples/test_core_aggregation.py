@@ -16,7 +16,7 @@ from sklearn_dp._aggregate.tuples.core_aggregation import (
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -95,7 +95,7 @@ def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
     assert grid[0] == pytest.approx(3e-4) and grid[-1] >= 6.0
     session = session_of()
     tuples, _ = make_tuples(np.random.default_rng(5))
-    with tape(Tape()) as recording:
+    with trace(Trace()) as recording:
         aggregate_tuples(session_of(), tuples, 1.0)
     searches = [event for event in recording.events if event.entry == "tuples/radius"]
     assert len(searches) <= search_steps(len(grid)) == session.plan["tuples/radius"].uses
@@ -205,9 +205,9 @@ def audit(n_pairs=150, seed=8):
     """Replays of replaced tuples: violations, and how many pairs ran into a failure event."""
     rng, violations, voided = np.random.default_rng(seed), [], 0
     for i, (before, after) in enumerate(replace_pairs(rng, n_pairs)):
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             aggregate_tuples(session_of(rho=8.0, random_state=i), before, 1.0)
-        with tape(Replay(recording.events, np.arange(len(before)))) as replay:
+        with trace(Replay(recording.events, np.arange(len(before)))) as replay:
             aggregate_tuples(session_of(rho=8.0, random_state=i), after, 1.0)
         replay.finish()
         if replay.voided:

@@ -22,7 +22,7 @@ from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -273,7 +273,7 @@ def test_no_success_without_clusters():
 def test_what_is_drawn_and_at_which_scale():
     rng = np.random.default_rng(4)
     for tuples in (corners(1500, rng), np.rint(1000 * rng.normal(size=(1500, 3, 2)))):
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             session = session_of()
             step = session.step("tuples", epsilon=1.0, delta=1e-6)
             found = release_if_private(step, tuples, separation=7.0, epsilon=1.0, delta=1e-6,
@@ -296,7 +296,7 @@ def test_a_proposal_decides_about_itself_only():
     for _ in range(20):
         other, new = tuples.copy(), rng.integers(-1e5, 1e5, size=(3, 2)).astype(float)
         other[0] = new
-        with tape(Tape()) as recording:
+        with trace(Trace()) as recording:
             close_tuples(step_of(1), tuples[:10], tuples, 7.0, found)
             close_tuples(step_of(1), tuples[:10], other, 7.0, found)
             close_tuples(step_of(1), other[:10], tuples, 7.0, found)
@@ -334,8 +334,8 @@ def test_the_scale_is_private_and_the_printed_one_is_not():
 def released(seed, centers, separation, epsilon, delta):
     session = session_of(seed)
     step = session.step("tuples", epsilon=1.0, delta=1e-6)
-    with tape(Tape()) as recording:
-        session._tape = recording
+    with trace(Trace()) as recording:
+        session._trace = recording
         noisy = noisy_centers(session, step, centers, separation, 2**24, epsilon, delta)
     events = {event.kind: event for event in recording.events}
     return noisy, events

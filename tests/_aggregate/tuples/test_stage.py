@@ -27,7 +27,7 @@ from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._step import Step
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._noise_law import noise_problems
 from sklearn_dp.audit._player import Replay
@@ -60,7 +60,7 @@ def stage_of(aggregator, sampling="disjoint", neighbours="replace", k=2):
 
 def run(stage, tuples, seed, recorder=None):
     plan = PrivacyPlan(PrivacyBudget(rho=1.01 * stage.rho, delta=stage.delta), stage.entries())
-    with tape(recorder or Tape()) as recording:
+    with trace(recorder or Trace()) as recording:
         session = PrivacySession(plan, random_state=seed)
         found = stage.run(session, tuples, 1.0)
     return found, recording, session

@@ -12,7 +12,7 @@ from sklearn_dp._privacy._accounting import gaussian_epsilon
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Tape, tape
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.laws.shares import (
     LEAST_SHARE,
     SHARES_DELTA,
@@ -203,12 +203,12 @@ def test_an_audit_sees_the_exact_sum_behind_the_shares():
                     for j, value in enumerate(values))
         return session_of().shared_gaussian("a", total, sensitivity=2.0, n_honest=2, given=3)
 
-    with tape(Tape()) as recorder:
+    with trace(Trace()) as recorder:
         output = fit([5, 0, 7], 1)
     assert int(recorder.events[-1].value[0]) == 12 << scale.bits
     for last, passes in ((9, True), (5, True), (10, False)):
         replay = Replay(recorder.events, np.arange(3))
-        with tape(replay):
+        with trace(replay):
             assert fit([5, 0, last], 2) == output
         assert (replay.finish() == []) is passes
         assert replay.ratios["a"] == abs(last - 7) / 2

@@ -1,6 +1,6 @@
 """Record a fit: the instrument of the privacy audit.
 
-A :class:`Tape` that is put into the machine with :func:`tape` sees every release of every session
+A :class:`Trace` that is put into the machine with :func:`trace` sees every release of every session
 opened meanwhile: the exact integer statistic, its claimed sensitivity, the noise scale and the
 output. What an audit puts in its place may force other outputs on the session. Outside an audit
 none of this is active, and no statistic is ever kept.
@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Event", "Shares", "Tape", "active_tape", "tape"]
+__all__ = ["Event", "Shares", "Trace", "active_trace", "trace"]
 
-_ACTIVE = ContextVar("sklearn_dp_tape", default=None)
+_ACTIVE = ContextVar("sklearn_dp_trace", default=None)
 
 
 @contextmanager
-def tape(recorder):
+def trace(recorder):
     """Let `recorder` see the releases of the sessions opened in this context."""
     token = _ACTIVE.set(recorder)
     try:
@@ -25,8 +25,8 @@ def tape(recorder):
         _ACTIVE.reset(token)
 
 
-def active_tape():
-    """The tape of this context, or None."""
+def active_trace():
+    """The trace of this context, or None."""
     return _ACTIVE.get()
 
 
@@ -81,14 +81,14 @@ class Shares:
         return self._added.pop(entry, 0)
 
 
-class Tape(Shares):
+class Trace(Shares):
     """A recording of all the events of a fit, in order."""
 
     def __init__(self):
         self.events = []
         self._added = {}
 
-    def play(self, event):
+    def record(self, event):
         """Note an event; the session goes on with the output that this returns."""
         self.events.append(event)
         if event.kind == "share":
