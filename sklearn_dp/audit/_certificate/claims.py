@@ -15,6 +15,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import binom
 
 from ..._privacy import _accounting as accounting
+from ..._privacy._rounding import sum_down
 
 __all__ = ["GAUSSIAN", "Claim", "Rates", "claim_of", "least_epsilon", "smallest_deficit"]
 
@@ -102,7 +103,7 @@ class Claim:
         """The epsilon, at the delta of the claim, of the same claim with another value."""
         if self.kind == APPROXIMATE or value <= 0:
             return value
-        left = accounting.sum_down([self.delta, -self.delta_failure])
+        left = sum_down([self.delta, -self.delta_failure])
         if self.kind == GAUSSIAN:
             return accounting.gaussian_epsilon(value, left)
         return accounting.zcdp_epsilon(value, left)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 
-from ..._privacy._tape import Tape
+from ..._privacy._trace import Trace
 from .._observe import run_fit
 from .._player import Replay
 from ..laws import law_of
@@ -49,7 +49,7 @@ def log_likelihood_ratio(estimator, X, other, other_units):
     score : float
         log p(releases; other) - log p(releases; X).
     """
-    recorder = Tape()
+    recorder = Trace()
     outcome = run_fit(estimator, X, recorder=recorder)
     witness = _Witness(recorder.events, other_units)
     again = run_fit(clone(estimator), other, recorder=witness)

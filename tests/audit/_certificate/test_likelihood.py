@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr
 
 from sklearn_dp import DPOneCluster
-from sklearn_dp._privacy._tape import Event
+from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._certificate import likelihood
 from sklearn_dp.audit._certificate.likelihood import log_likelihood_ratio
 
@@ -116,9 +116,9 @@ def test_the_comparison_ends_where_a_decision_is_no_release():
                                          fixed=True, bad=-1, threshold=0.0, most=9),
                                    event("gaussian", np.array(0), np.array(1.0), np.array(0))],
                                   np.arange(5))
-    witness.play(event("filter", np.zeros(5, int), 1.0, np.ones(5, bool), fixed=True, bad=-1,
+    witness.record(event("filter", np.zeros(5, int), 1.0, np.ones(5, bool), fixed=True, bad=-1,
                        threshold=0.0, most=9))
-    witness.play(event("gaussian", np.array(9), np.array(1.0), np.array(3)))
+    witness.record(event("gaussian", np.array(9), np.array(1.0), np.array(3)))
     assert not witness.open and witness.score == 0.0
     found = ratios(DPOneCluster(1, bounds=1.0, epsilon=4.0), X, other, 2)
     assert np.isfinite(found).all()
