@@ -7,7 +7,6 @@ import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from threadpoolctl import threadpool_limits
 
 import sklearn_dp
 from sklearn_dp.audit import check_dp_estimator, killer, replay_audit
@@ -40,13 +39,6 @@ HARMLESS = {
 QUICK = {"DPKMeans", "DPKTupleKMeans", "FriendlyMean"}
 LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
         for name in ESTIMATORS]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small arrays: more threads only get into each other's way."""
-    with threadpool_limits(1):
-        yield
 
 
 # -- scikit-learn's contract, and ours -------------------------------------------------------------
