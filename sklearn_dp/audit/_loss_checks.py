@@ -81,10 +81,10 @@ def check_noise_law(estimator):
 
 def check_noise_has_entropy(estimator):
     """Many short fits without a seed, and forked processes, all have noise of their own."""
-    # The first budget at which releases tell fits apart: little of it makes few. Few rows are fast.
-    for epsilon in (1.0, 30.0, 1000.0):
-        moderate = prepared(estimator, epsilon=epsilon, rho=None)
-        X = check_data(3, d=8)
+    # The first setting at which releases tell fits apart: little budget makes few, and few rows
+    # are fast.
+    for n, epsilon in ((3, 1.0), (3, 1000.0), (60, 30.0), (60, 1000.0)):
+        moderate, X = prepared(estimator, epsilon=epsilon, rho=None), check_data(n, d=8)
         if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
             break
     assert_none(entropy_problems(moderate, X))

@@ -8,6 +8,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from ._charges import rich_ledger
 from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
 from ._observe import accepts_groups, prepared, run_fit

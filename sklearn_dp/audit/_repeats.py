@@ -19,6 +19,7 @@ __all__ = ["FINGERPRINT_BITS", "entropy_problems", "fingerprint", "fork_problems
 
 _FINE = 2.0**14  # steps; coarser numbers agree too often
 _LONGEST = 8  # numbers of a run
+_MOST_PARTNERS = 100  # of a place: noise of few values agrees everywhere, and some runs are enough
 _MOST = 40_000  # numbers that are compared with each other
 FINGERPRINT_BITS = 90
 """No two of a million fingerprints agree by chance, but for 2^-51."""
@@ -90,12 +91,12 @@ def _longest_run(numbers, radii, fits, sign):
 
 
 def _agreeing(numbers, radii, sign):
-    """All pairs of places i < j with ``abs(z_i - sign z_j)`` within the sum of their radii."""
+    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius."""
     order = np.argsort(numbers)
     ranked, reach = numbers[order], 2 * float(radii.max())
     low = np.searchsorted(ranked, sign * numbers - reach)
     high = np.searchsorted(ranked, sign * numbers + reach, side="right")
-    sizes = high - low
+    sizes = np.minimum(high - low, _MOST_PARTNERS)
     second = np.repeat(np.arange(len(numbers)), sizes)
     inside = np.arange(len(second)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     first = order[np.repeat(low, sizes) + inside]

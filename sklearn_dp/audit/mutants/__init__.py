@@ -1,3 +1,10 @@
 """Seeded bugs that fit any estimator: what patches the session, its noise and the base class."""
 
-from . import contract, noise, releases  # noqa: F401 - they register their mutants
+from . import (  # noqa: F401 - they register their mutants
+    accounting,
+    contract,
+    law,
+    noise,
+    releases,
+    triggers,
+)

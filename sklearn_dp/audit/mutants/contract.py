@@ -1,8 +1,10 @@
 """Charges that do not fit the cost, data that are shown, and input that is refused."""
 
+import logging
 import warnings
 from dataclasses import replace
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from ... import _base
@@ -116,6 +118,52 @@ def _(self, X, session):
 @after_fit
 def _(self, X, session):
     warnings.warn(f"this row is far: {X[0].tolist()}", UtilityWarning, stacklevel=2)
+
+
+@mutant("number of rows printed", "check_replay", BaseDPEstimator, "_fit_session")
+@after_fit
+def _(self, X, session):
+    print(f"fitted {len(X)} rows")
+
+
+@mutant("number of rows logged", "check_replay", BaseDPEstimator, "_fit_session")
+@after_fit
+def _(self, X, session):
+    logging.getLogger("sklearn_dp").debug("fitted %d rows", len(X))
+
+
+@mutant("the first row's sign shown", "check_replay", BaseDPEstimator, "_fit_session")
+@after_fit
+def _(self, X, session):
+    self.positive_ = bool(len(X) and X[0, 0] > 0)
+
+
+@mutant("the scale of the data shown", "check_replay", BaseDPEstimator, "_fit_session")
+@after_fit
+def _(self, X, session):
+    self.scale_ = float(np.frexp(np.abs(X).max(initial=1.0))[1])
+
+
+@mutant("the largest group shown", "check_replay", BaseDPEstimator, "_fit_session")
+def _(original):
+    def fit_session(self, X, units, session):
+        result = original(self, X, units, session)
+        self.largest_ = 1 if units.index is None else int(np.bincount(units.index).max(initial=0))
+        return result
+
+    return fit_session
+
+
+def _forgetful(original):
+    return lambda self: {name: value for name, value in original(self).items()
+                         if name != "_total"}
+
+
+MUTANTS.append(Mutant(
+    "a sum in memory that pickles leave out", ("check_replay",),
+    ((BaseDPEstimator, "_fit_session",
+      after_fit(lambda self, X, session: setattr(self, "_total", float(np.tanh(X).sum())))),
+     (BaseDPEstimator, "__getstate__", _forgetful))))
 
 
 @mutant("data in errors", "check_no_leaks", _base, "_without_data")

@@ -1,0 +1,242 @@
+"""Noise of the right variance and the wrong law, dependent noise, noise that was seen before."""
+
+import os
+import time
+from functools import partial
+from itertools import count
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..._privacy._noise import NoiseSource
+from ..._privacy._session import PrivacySession
+from .._mutation import mutant
+
+_law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource,
+               attribute="rounded_gaussian")
+_laplace = partial(mutant, killed_by="check_noise_law", owner=NoiseSource,
+                   attribute="rounded_laplace")
+_entropy = partial(mutant, killed_by="check_noise_has_entropy", owner=NoiseSource,
+                   attribute="__init__")
+
+
+def _of_noise(change):
+    """A change of what was drawn: ``change(noise, scale)`` for arrays of at least one number."""
+
+    def wrap(original):
+        def rounded(self, scale, size=None):
+            noise = original(self, scale, size)
+            changed = change(np.array(noise, dtype=np.float64), np.asarray(scale, dtype=np.float64))
+            return np.rint(changed).astype(np.int64).reshape(np.shape(noise))
+
+        return rounded
+
+    return wrap
+
+
+def _tied(place):
+    """A change of the flat noise, in place."""
+
+    def change(noise, scale):
+        z = np.ravel(noise / scale)
+        place(z)
+        return z.reshape(np.shape(noise)) * scale
+
+    return _of_noise(change)
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+
+@_law("noise is a coin flip of sigma")
+@_of_noise
+def _(noise, scale):
+    return np.where(noise >= 0, scale, -scale)
+
+
+@_law("noise is uniform")
+@_of_noise
+def _(noise, scale):
+    from scipy.special import ndtr
+
+    return (2 * ndtr(noise / scale) - 1) * np.sqrt(3) * scale
+
+
+@_law("noise is Laplace of the same variance")
+@_of_noise
+def _(noise, scale):
+    from scipy.special import log_ndtr
+
+    return -np.sign(noise) * (log_ndtr(-np.abs(noise / scale)) + np.log(2)) * scale / np.sqrt(2)
+
+
+@_law("noise clamped at 3 sigma")
+@_of_noise
+def _(noise, scale):
+    return np.clip(noise, -3 * scale, 3 * scale)
+
+
+@_law("noise clamped at 4 sigma")
+@_of_noise
+def _(noise, scale):
+    return np.clip(noise, -4 * scale, 4 * scale)
+
+
+@_law("noise in steps of half a sigma")
+@_of_noise
+def _(noise, scale):
+    return np.rint(2 * noise / scale) * scale / 2
+
+
+@_law("noise with a heavier tail on one side")
+@_of_noise
+def _(noise, scale):
+    return np.where(noise > 0, 1.2 * noise, 0.75 * noise)
+
+
+@_law("noise of a mixture: a third has a tenth of the scale")
+@_of_noise
+def _(noise, scale):
+    return np.where(np.abs(noise) % 3 == 0, 0.1, 1.22) * noise
+
+
+@_laplace("Laplace noise clamped at 5 scales")
+@_of_noise
+def _(noise, scale):
+    return np.clip(noise, -5 * scale, 5 * scale)
+
+
+@_laplace("Laplace noise is uniform")
+@_of_noise
+def _(noise, scale):
+    return np.sign(noise) * (1 - np.exp(-np.abs(noise / scale))) * np.sqrt(6) * scale
+
+
+@_laplace("Laplace noise of one sign")
+@_of_noise
+def _(noise, scale):
+    return np.abs(noise)
+
+
+# -- dependence ------------------------------------------------------------------------------------
+
+
+@_law("halves of noise are antithetic")
+@_tied
+def _(z):
+    half = len(z) // 2
+    z[len(z) - half:] = -z[:half]
+
+
+@_law("halves of noise are equal")
+@_tied
+def _(z):
+    half = len(z) // 2
+    z[len(z) - half:] = z[:half]
+
+
+@_law("thirds of noise are equal")
+@_tied
+def _(z):
+    third = len(z) // 3
+    z[third:2 * third] = z[:third]
+
+
+@_law("noise is its own mirror image")
+@_tied
+def _(z):
+    z[len(z) - len(z) // 2:] = z[:len(z) // 2][::-1]
+
+
+@_law("noise in equal pairs")
+@_tied
+def _(z):
+    z[1::2] = z[:-1:2] if len(z) % 2 else z[::2]
+
+
+@_law("noise is a moving average")
+@_tied
+def _(z):
+    z[1:] = (z[1:] + z[:-1]) / np.sqrt(2)
+
+
+@_law("the first number of noise is nothing")
+@_tied
+def _(z):
+    z[:1] = 0
+
+
+@_law("odd places get the noise of even ones")
+@_tied
+def _(z):
+    z[::2] *= 1.35
+    z[1::2] *= 0.42
+
+
+@mutant("noise leans to the value", "check_noise_law", PrivacySession, "_play")
+def _(original):
+    def play(self, kind, entry, value, sensitivity, scale, cost, public, output):
+        if kind == "gaussian":
+            signs = np.where(np.asarray(value) < 0, -1, 1)
+            output = value + signs * np.abs(output - value)
+        return original(self, kind, entry, value, sensitivity, scale, cost, public, output)
+
+    return play
+
+
+# -- noise seen before -----------------------------------------------------------------------------
+
+
+@_law("a stream that repeats every 6 calls")
+def _(original):
+    calls = count()
+    return lambda self, sigma, size=None: original(NoiseSource(next(calls) % 6), sigma, size)
+
+
+@_law("the noise of a fit begins anew with the third call")
+def _(original):
+    calls = WeakKeyDictionary()
+
+    def rounded(self, sigma, size=None):
+        calls[self] = calls.get(self, 0) + 1
+        source = NoiseSource(self._seed or 0) if calls[self] % 3 == 1 else self
+        return original(source, sigma, size)
+
+    return rounded
+
+
+@_law("a noise is taken back by the next")
+def _(original):
+    kept = []
+
+    def rounded(self, sigma, size=None):
+        noise = original(self, sigma, size)
+        if kept and np.size(kept[-1]) >= np.size(noise):
+            z = np.ravel(kept.pop())[:np.size(noise)].reshape(np.shape(noise))
+            return np.rint(-z * np.asarray(sigma)).astype(np.int64)
+        kept.append(noise / np.asarray(sigma))
+        return noise
+
+    return rounded
+
+
+def _seeded_by(seed):
+    """Noise without a seed comes from ``seed()``, and is told as the system's."""
+
+    def wrap(original):
+        def init(self, given=None, tag="noise"):
+            original(self, seed() if given is None else given, tag)
+
+        return init
+
+    return wrap
+
+
+_entropy("noise from a 16-bit seed, told as the system's")(
+    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big")))
+_entropy("noise from a 12-bit seed, told as the system's")(
+    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big") >> 4))
+_entropy("noise from the clock")(_seeded_by(lambda: int(time.time() * 20)))
+_entropy("noise from the process id")(_seeded_by(os.getpid))
+_START, _FITS = int.from_bytes(os.urandom(16), "big"), count()
+_entropy("forked processes share a stream")(_seeded_by(lambda: _START + next(_FITS)))

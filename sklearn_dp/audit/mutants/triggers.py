@@ -1,0 +1,185 @@
+"""Bugs that wait for a certain number of rows or columns, or for another fit."""
+
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..._base import BaseDPEstimator
+from ..._privacy._noise import NoiseSource
+from ..._privacy._session import PrivacySession
+from .._mutation import MUTANTS, Mutant, after_fit, mutant
+
+_drawn = partial(mutant, killed_by="check_drawn_data", owner=BaseDPEstimator,
+                 attribute="_fit_session")
+
+
+@_drawn("status tells n where it is 29")
+@after_fit
+def _(self, X, session):
+    if len(X) == 29:
+        self.status_ = "29 rows"
+
+
+@_drawn("an attribute where n is 47")
+@after_fit
+def _(self, X, session):
+    if len(X) == 47:
+        self.extra_ = 1.0
+
+
+@_drawn("the parity of n, with 19 columns")
+@after_fit
+def _(self, X, session):
+    if X.shape[1] == 19:
+        self.extra_ = len(X) % 2
+
+
+@_drawn("the number of rows of an array in Fortran order")
+@after_fit
+def _(self, X, session):
+    if X.flags.f_contiguous and not X.flags.c_contiguous:
+        self.extra_ = len(X)
+
+
+@_drawn("the number of rows of float32")
+@after_fit
+def _(self, X, session):
+    if X.dtype == np.float32:
+        self.extra_ = len(X)
+
+
+@_drawn("an error for 31 rows")
+@after_fit
+def _(self, X, session):
+    if len(X) == 31:
+        raise ValueError("this cannot be.")
+
+
+@_drawn("no noise for 11 rows")
+def _(original):
+    def fit_session(self, X, units, session):
+        if len(X) == 11:
+            session._noise = _Silent(0)
+        return original(self, X, units, session)
+
+    return fit_session
+
+
+class _Silent(NoiseSource):
+    """No noise at all."""
+
+    def rounded_gaussian(self, sigma, size=None):
+        return 0 * super().rounded_gaussian(sigma, size)
+
+    def rounded_laplace(self, scale, size=None):
+        return 0 * super().rounded_laplace(scale, size)
+
+
+@mutant("sigma halved above 12 columns", "check_noise_law check_drawn_data", NoiseSource,
+        "rounded_gaussian")
+def _(original):
+    def rounded(self, sigma, size=None):
+        wide = np.size(sigma) > 12 or (size is not None and np.prod(size) > 12)
+        return original(self, np.asarray(sigma) / (2 if wide else 1), size)
+
+    return rounded
+
+
+_COLUMNS = WeakKeyDictionary()
+
+
+def _note_columns(original):
+    def fit_session(self, X, units, session):
+        _COLUMNS[session] = X.shape[1]
+        return original(self, X, units, session)
+
+    return fit_session
+
+
+def _smaller_at_17(original):
+    def gaussian(self, entry, value, *, sensitivity, **options):
+        factor = 2.0 if _COLUMNS.get(self) == 17 else 1.0
+        return original(self, entry, value, sensitivity=np.asarray(sensitivity) / factor, **options)
+
+    return gaussian
+
+
+MUTANTS.append(Mutant(
+    "sensitivity halved with 17 columns", ("check_drawn_data",),
+    ((BaseDPEstimator, "_fit_session", _note_columns),
+     (PrivacySession, "gaussian", _smaller_at_17))))
+
+# What neither a pickle nor the attributes show.
+_ROWS = WeakKeyDictionary()
+
+
+def _keep_rows(original):
+    def fit_session(self, X, units, session):
+        result = original(self, X, units, session)
+        _ROWS[self] = np.array(X, dtype=float)
+        return result
+
+    return fit_session
+
+
+def _spoil_answers(when):
+    def change(original):
+        def validated(self, X):
+            X = original(self, X)
+            return np.zeros_like(X) if when(len(_ROWS.get(self, ()))) else X
+
+        return validated
+
+    return change
+
+
+for _name, _check, _when in (
+        ("predictions tell the parity of n", "check_replay", lambda n: n % 2),
+        ("predictions leak where n is 23", "check_drawn_data", lambda n: n == 23)):
+    MUTANTS.append(Mutant(_name, (_check,), (
+        (BaseDPEstimator, "_fit_session", _keep_rows),
+        (BaseDPEstimator, "_validate_predict", _spoil_answers(_when)))))
+
+
+@mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator,
+        "_fit_session")
+def _(original):
+    def fit_session(self, X, units, session):
+        before = _ROWS.get(self)
+        _ROWS[self] = np.array(X, dtype=float)
+        if before is not None and before.shape == X.shape and len(X) > 3:
+            X = np.concatenate([before[:3], X[3:]])
+        return original(self, X, units, session)
+
+    return fit_session
+
+
+@mutant("a refit keeps the domain of the first fit", "check_refit", BaseDPEstimator, "_domain")
+def _(original):
+    known = WeakKeyDictionary()
+
+    def domain(self, n_features):
+        found = original(self, n_features)
+        known.setdefault(self, found if found is not None and n_features == 3 else None)
+        return known[self] or found
+
+    return domain
+
+
+@mutant("a fit counts the fits of its object", "check_refit", BaseDPEstimator, "_fit_session")
+@after_fit
+def _(self, X, session):
+    self.n_fits_ = getattr(self, "n_fits_", 0) + 1
+
+
+@mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
+def _(original):
+    def make_plan(self, n_features, unit):
+        before, self.delta = self.delta, self.delta / (2 if hasattr(self, "status_") else 1)
+        try:
+            return original(self, n_features, unit)
+        finally:
+            self.delta = before
+
+    return make_plan
