@@ -5,6 +5,7 @@ from ._certificate import Certificate, Finding, certify
 from ._certificate.cases import Pair
 from ._checks import check_dp_estimator
 from ._discovery import all_estimators
+from ._drawn import drawn_audit
 from ._leaks import scan_for_leaks
 from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbours import Neighbour, neighbouring_pairs
@@ -22,6 +23,7 @@ __all__ = [
     "all_estimators",
     "certify",
     "check_dp_estimator",
+    "drawn_audit",
     "killer",
     "mutant",
     "neighbouring_pairs",

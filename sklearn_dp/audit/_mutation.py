@@ -91,6 +91,10 @@ def _visit(estimator):
         outcome = run_fit(copy, X)
         if outcome.error is None:
             outcome.face(html=True)
+    for unit, groups in (("row", None), ("group", check_groups(20))):
+        if groups is None or accepts_groups(estimator):
+            ledger = rich_ledger(prepared(estimator).privacy_plan(3, unit=unit))
+            run_fit(prepared(estimator, ledger=ledger), check_data(20), groups)
     if accepts_groups(estimator):
         for groups in (check_groups(20), hard_groups(20)["mixed"]):
             run_fit(prepared(estimator), check_data(20), groups)

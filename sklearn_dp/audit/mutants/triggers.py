@@ -127,7 +127,7 @@ def _spoil_answers(when):
     def change(original):
         def validated(self, X):
             X = original(self, X)
-            return np.zeros_like(X) if when(len(_ROWS.get(self, ()))) else X
+            return X[:1] if when(len(_ROWS.get(self, ()))) else X
 
         return validated
 

@@ -1,0 +1,95 @@
+"""Thousands of neighbours for every estimator; as a program, it counts them and prints a table.
+
+    python tests/neighbour_audits.py [ESTIMATOR ...] [--pairs 2000]
+"""
+
+import argparse
+import warnings
+from itertools import count
+
+import numpy as np
+from configurations import ESTIMATORS, configurations
+from threadpoolctl import threadpool_limits
+
+from sklearn_dp.audit import drawn_audit, replay_audit
+from sklearn_dp.audit._check_tools import hard_groups
+from sklearn_dp.audit._drawn import drawn_cases
+from sklearn_dp.audit._replay import ReplayResult
+from sklearn_dp.audit._storage import STORAGES
+
+__all__ = ["neighbours_of"]
+
+
+def data_sets():
+    """Clusters in 2 to 12 dimensions, ties, equal rows, far away; and next to nothing."""
+    rng = np.random.default_rng(7)
+    places = 3 * rng.uniform(-1, 1, size=(3, 12))
+
+    def clusters(n, d):
+        return places[np.arange(n) % 3, :d] + 0.2 * rng.uniform(-1, 1, size=(n, d))
+
+    yield clusters(200, 3)
+    yield clusters(40, 12)
+    yield 1e5 + 1e3 * clusters(30, 2)
+    yield rng.integers(0, 3, size=(40, 4)).astype(float)
+    yield np.tile(clusters(1, 5), (20, 1))
+    for n in (0, 1, 2):
+        yield clusters(n, 3)
+
+
+def groupings(n, seed):
+    """Numbers, and in turn big numbers, sets and objects of many types."""
+    yield np.random.default_rng(seed).integers(0, n // 2, size=n)
+    yield list(hard_groups(n).values())[seed // 2 % 3]
+
+
+def audits(estimator, seed):
+    """All the data sets, each in another storage, with rows and with groups as units."""
+    for number, X in enumerate(data_sets()):
+        storages = STORAGES[(seed // 2 + number) % len(STORAGES):]
+        yield replay_audit(estimator, X, random_state=seed, storages=storages)
+        if len(X) > 2:
+            for groups in groupings(len(X), seed):
+                yield replay_audit(estimator, X, groups=groups, random_state=seed + 1,
+                                   storages=storages)
+    cases = list(drawn_cases(15, seed))
+    yield drawn_audit(estimator, cases, pairs=4, random_state=seed)
+
+
+def neighbours_of(name, pairs):
+    """At least so many pairs that are not voided, over all the settings of an estimator.
+
+    Warnings are errors in all of them (see `sklearn_dp.audit._observe.run_fit`), and the farthest
+    rows are +-1.7e308 of random signs.
+    """
+    settings = configurations("neighbours", name)
+    total = ReplayResult(name)
+    for number in count():
+        for result in audits(settings[number % len(settings)].estimator, 2 * number):
+            total += result
+        if total.violations or (number >= len(settings) - 1
+                                and total.n_pairs - total.n_voided >= pairs):
+            return total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="ESTIMATOR", default=list(ESTIMATORS))
+    parser.add_argument("--pairs", type=int, default=2000)
+    options = parser.parse_args()
+    print(f"{'estimator':<22}{'pairs':>8}{'voided':>8}{'violations':>12}{'distance':>10}",
+          flush=True)
+    bad = 0
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in options.names:
+            found = neighbours_of(name, options.pairs)
+            bad += len(found.violations)
+            print(f"{name:<22}{found.n_pairs:>8}{found.n_voided:>8}{len(found.violations):>12}"
+                  f"{max(found.ratios.values()):>10.6f}", *found.violations[:3], sep="\n  ",
+                  flush=True)
+    raise SystemExit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()
