@@ -1,0 +1,92 @@
+"""Fine noise is a fingerprint: used again it is found anywhere, and fresh noise is not blamed."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._tape import Event
+from sklearn_dp.audit._repeats import (
+    FINGERPRINT_BITS,
+    entropy_problems,
+    fingerprint,
+    fork_problems,
+    repeat_tests,
+)
+
+
+def release(z, scale):
+    value = np.arange(len(z))
+    noise = np.rint(z * scale).astype(np.int64)
+    return Event("gaussian", "a", value, 1.0, scale, 0.1, {}, value + noise)
+
+
+def normal(n, seed):
+    return ndtri(np.random.default_rng(seed).random(n))
+
+
+def chance(tapes):
+    ((text, found),) = repeat_tests(tapes)
+    assert text == "noise is used again"
+    return found
+
+
+def test_fresh_noise_is_not_blamed():
+    """False alarm below 1e-6 by the union bound; 30,000 numbers, at a fixed seed."""
+    tapes = [[release(normal(100, 10 * fit + i), 2.0 ** (15 + i)) for i in range(10)]
+             for fit in range(30)]
+    assert chance(tapes) > 1e-6
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_four_numbers_used_again_with_another_scale_and_place_are_found(sign):
+    tapes = [[release(normal(50, 10 * fit + i), 2.0 ** (20 + i)) for i in range(9)]
+             for fit in range(20)]
+    tapes[17].append(release(np.append(normal(3, 999), sign * normal(50, 34)[20:24]), 3e6))
+    assert chance(tapes) < 1e-8
+
+
+def test_single_numbers_in_a_row_of_releases_are_found():
+    """A stream that repeats every 6 calls, one number for each."""
+    z = normal(6, 0)
+    assert chance([[release(z[i % 6:i % 6 + 1], 1e6) for i in range(20)]]) < 1e-8
+
+
+def test_noise_of_one_value_is_found_in_little_memory():
+    assert chance([[release(np.ones(40_000), 1e6)]]) < 1e-8
+
+
+def test_coarse_noise_and_single_numbers_say_nothing():
+    assert list(repeat_tests([[release(normal(5, 0), 100.0)]] * 2)) == []
+    assert chance([[release(normal(1, 0), 1e6)], [release(normal(1, 0), 1e6)]]) > 1e-6
+
+
+def test_fits_without_a_seed_are_told_apart(toy, points):
+    marks, bits = fingerprint(toy, points)
+    assert bits >= FINGERPRINT_BITS and len(marks) >= 2
+    assert entropy_problems(toy, points, fits=30) == []
+    assert fork_problems(toy, points) == []
+
+
+def test_short_seeds_are_found(toy, points, monkeypatch):
+    """8 bits: 60 fits all differ with probability exp(-60^2 / 2^9) = 9e-4; here at fixed seeds."""
+    original, seeds = NoiseSource.__init__, iter(np.random.default_rng(0).integers(0, 256, 1000))
+    monkeypatch.setattr(NoiseSource, "__init__", lambda self, seed=None, tag="noise": original(
+        self, int(next(seeds)) if seed is None else seed, tag))
+    assert "have the noise of another one" in entropy_problems(toy, points, fits=60)[0]
+
+
+def test_streams_that_forks_share_are_found(toy, points, monkeypatch):
+    original, made = NoiseSource.__init__, []
+
+    def init(self, seed=None, tag="noise"):
+        made.append(1)
+        original(self, len(made) if seed is None else seed, tag)
+
+    monkeypatch.setattr(NoiseSource, "__init__", init)
+    assert fork_problems(toy, points) == ["forked processes have the same noise"]
+
+
+def test_fits_that_make_too_little_noise_are_told(make_toy, points):
+    found = entropy_problems(make_toy(epsilon=1e6), points / 1e9, fits=2)
+    assert found == [] or "too little noise" in found[0]
