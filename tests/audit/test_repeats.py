@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtri
 
 from sklearn_dp._privacy._noise import NoiseSource
-from sklearn_dp._privacy._tape import Event
+from sklearn_dp._privacy._trace import Event
 from sklearn_dp.audit._repeats import (
     FINGERPRINT_BITS,
     entropy_problems,
@@ -25,25 +25,25 @@ def normal(n, seed):
     return ndtri(np.random.default_rng(seed).random(n))
 
 
-def chance(tapes):
-    ((text, found),) = repeat_tests(tapes)
+def chance(traces):
+    ((text, found),) = repeat_tests(traces)
     assert text == "noise is used again"
     return found
 
 
 def test_fresh_noise_is_not_blamed():
     """False alarm below 1e-6 by the union bound; 30,000 numbers, at a fixed seed."""
-    tapes = [[release(normal(100, 10 * fit + i), 2.0 ** (15 + i)) for i in range(10)]
+    traces = [[release(normal(100, 10 * fit + i), 2.0 ** (15 + i)) for i in range(10)]
              for fit in range(30)]
-    assert chance(tapes) > 1e-6
+    assert chance(traces) > 1e-6
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_four_numbers_used_again_with_another_scale_and_place_are_found(sign):
-    tapes = [[release(normal(50, 10 * fit + i), 2.0 ** (20 + i)) for i in range(9)]
+    traces = [[release(normal(50, 10 * fit + i), 2.0 ** (20 + i)) for i in range(9)]
              for fit in range(20)]
-    tapes[17].append(release(np.append(normal(3, 999), sign * normal(50, 34)[20:24]), 3e6))
-    assert chance(tapes) < 1e-8
+    traces[17].append(release(np.append(normal(3, 999), sign * normal(50, 34)[20:24]), 3e6))
+    assert chance(traces) < 1e-8
 
 
 def test_single_numbers_in_a_row_of_releases_are_found():

@@ -173,15 +173,15 @@ def _(z):
     z[1::2] *= 0.42
 
 
-@mutant("noise leans to the value", "check_noise_law", PrivacySession, "_play")
+@mutant("noise leans to the value", "check_noise_law", PrivacySession, "_record")
 def _(original):
-    def play(self, kind, entry, value, sensitivity, scale, cost, public, output):
+    def record(self, kind, entry, value, sensitivity, scale, cost, public, output):
         if kind == "gaussian":
             signs = np.where(np.asarray(value) < 0, -1, 1)
             output = value + signs * np.abs(output - value)
         return original(self, kind, entry, value, sensitivity, scale, cost, public, output)
 
-    return play
+    return record
 
 
 # -- noise seen before -----------------------------------------------------------------------------

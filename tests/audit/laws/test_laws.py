@@ -11,7 +11,7 @@ import sklearn_dp.audit.laws
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._tape import Event, Tape, tape
+from sklearn_dp._privacy._trace import Event, Trace, trace
 from sklearn_dp.audit._claims import check_claims, paid
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 from sklearn_dp.audit._player import Replay
@@ -35,8 +35,8 @@ def test_kernel_and_audit_name_the_same_laws():
     lambda event: check_claims([event], None, None),
     lambda event: paid([event]),
     lambda event: noise_problems([[event]]),
-    Replay([STRANGE], np.arange(1)).play,
-    Replay([], np.arange(1)).play,
+    Replay([STRANGE], np.arange(1)).record,
+    Replay([], np.arange(1)).record,
 ], ids=["law_of", "claims", "paid", "noise", "replay", "replay of too many"])
 def test_a_law_unknown_to_the_audit_is_an_error(look):
     """Claims and tests of the noise passed such an event in silence."""
@@ -54,7 +54,7 @@ def numbers_of(release, fits=300):
                        (PlanEntry("a", "friendly core", 10.0, 0.2),))
     rng, found = np.random.default_rng(1), []
     for seed in range(fits):
-        with tape(Tape()) as recorder:
+        with trace(Trace()) as recorder:
             release(PrivacySession(plan, random_state=seed))
         found += [_standardized(event, rng) for event in recorder.events if event.kind != "seed"]
     return np.concatenate(found)
