@@ -15,7 +15,7 @@ import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.optimize import brentq
 
-from sklearn_dp._privacy import _accounting as ours
+from sklearn_dp import accounting as ours
 
 OUTPUT = Path(__file__).parents[1] / "doc" / "benchmarks" / "accounting.md"
 STEP = 1e-4  # discretisation of the privacy loss, for both the optimistic and the pessimistic PLD
@@ -77,7 +77,7 @@ def sigma_rows():
 def gaussian_rows():
     for delta in (1e-6, 1e-8):
         for rho in (0.01, 0.1, 0.5, 1.0, 2.0, 10.0):
-            epsilon = ours.total([ours.Gaussian(rho)], delta)
+            epsilon = ours.total_epsilon([ours.Gaussian(rho)], delta)
             sigma = 1 / math.sqrt(2 * rho)
             low, high = (
                 pld_gaussian(sigma, kind).get_epsilon_for_delta(delta) for kind in (False, True)
@@ -100,7 +100,7 @@ def mixed_rows():
             composed = composed.compose(pld_gaussian(sigma))
             reference.append((dp_accounting.GaussianDpEvent(sigma), 1))
         name = (f"Gaussian rho={rho} + " if rho else "") + f"{count} x Laplace eps={epsilon}"
-        yield (name, f"{ours.total(events, delta):.4f}",
+        yield (name, f"{ours.total_epsilon(events, delta):.4f}",
                f"{composed.get_epsilon_for_delta(delta):.4f}",
                f"{rdp_epsilon(reference, delta):.4f}",
                f"{count * epsilon:.4f}" if not rho else "")  # fmt: skip
@@ -127,7 +127,7 @@ def time_rows():
         "gaussian_sigma(1e6, 1e-300)": lambda: ours.gaussian_sigma(1e6, 1e-300),
         "zcdp_epsilon(0.1, 1e-6)": lambda: ours.zcdp_epsilon(0.1, 1e-6),
         "zcdp_rho(1, 1e-6)": lambda: ours.zcdp_rho(1.0, 1e-6),
-        "total(40 mixed events)": lambda: ours.total(mixed, 1e-6),
+        "total(40 mixed events)": lambda: ours.total_epsilon(mixed, 1e-6),
     }
     rivals = {
         "dp-accounting get_sigma_gaussian(1, 1e-6)": lambda: dp_accounting.get_sigma_gaussian(

@@ -7,17 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ._accounting import (
-    SMALLEST_DELTA,
-    check_delta,
-    check_non_negative,
-    check_positive,
-    gaussian_epsilon,
-    gaussian_rho,
-    mu_from_rho,
-    zcdp_epsilon,
-    zcdp_rho,
-)
+from ._accounting import gaussian_epsilon, gaussian_rho, mu_from_rho, zcdp_epsilon, zcdp_rho
+from ._checks import SMALLEST_DELTA, check_delta, check_non_negative, check_positive
 from ._rounding import float_down, sum_down
 
 

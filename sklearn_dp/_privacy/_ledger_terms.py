@@ -79,7 +79,7 @@ from functools import cached_property
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
-from ._checks import check_choice
+from ._checks import check_choice, check_delta, check_non_negative
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
 from ._rounding import sum_down, sum_up
 
@@ -133,14 +133,14 @@ class LedgerCharge:
         check_unit(self.unit)
         check_relation(self.relation, (*RELATIONS, UNTOLD))
         if self.epsilon != math.inf:
-            self._set("epsilon", accounting.check_non_negative("epsilon", self.epsilon))
-        self._set("delta", accounting.check_delta("delta", self.delta, zero=True))
+            self._set("epsilon", check_non_negative("epsilon", self.epsilon))
+        self._set("delta", check_delta("delta", self.delta, zero=True))
         if self.rho is None:
             rho, failure = accounting.approx_dp_zcdp(self.epsilon, self.delta)
             self._set("rho", rho)
             self._set("delta_failure", failure)
-        self._set("rho", accounting.check_non_negative("rho", self.rho))
-        failure = accounting.check_delta("delta_failure", self.delta_failure, zero=True)
+        self._set("rho", check_non_negative("rho", self.rho))
+        failure = check_delta("delta_failure", self.delta_failure, zero=True)
         self._set("delta_failure", failure)
 
     def _set(self, name: str, value: float) -> None:

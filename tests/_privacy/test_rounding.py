@@ -29,9 +29,13 @@ def test_a_fraction_lies_between_its_two_floats(value):
 
 
 @given(st.lists(st.floats(-1e100, 1e100), max_size=20))
-def test_a_sum_lies_between_its_two_floats(values):
+def test_sums_are_the_closest_floats_on_their_side(values):
     exact = sum(map(Fraction, values), Fraction(0))
-    assert Fraction(sum_down(values)) <= exact <= Fraction(sum_up(values))
+    up, down = sum_up(values), sum_down(values)
+    assert Fraction(down) <= exact <= Fraction(up)
+    assert up in (down, math.nextafter(down, math.inf))
+    assert (float_down(exact), float_up(exact)) == (down, up)
+    assert (up == down) == (Fraction(up) == exact)
 
 
 @given(floats, floats.filter(lambda x: abs(x) > 1e-300))

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..friendly.core import anchor_sample
 from ..one_cluster.balls import ball_mean, clip_to_ball
@@ -187,10 +188,6 @@ def points_entries(rho, delta, prefix):
     )
 
 
-def _pure_epsilon(rho):
-    return math.sqrt(2 * rho) * _SAFE
-
-
 def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most, size):
     """PTerrificBall as published: radius, a point nearby, test.
 
@@ -227,7 +224,7 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
                              *(x[sample[part]] for part, x in rows.chunks())])
     radius = terrific_radius(session, prefix + "radius", points, count, ratio, largest=largest,
                              least=least, most=most,
-                             epsilon=_pure_epsilon(session.remaining(prefix + "radius")))
+                             epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")))
     if radius is None:
         return None
     center = _near(session, prefix, rows, active, radius)
@@ -252,7 +249,7 @@ def _near(session, prefix, rows, active, radius):
 
 
 def _tested(session, entry, rows, active, t, ratio, center, radius):
-    epsilon = _pure_epsilon(session.remaining(entry))
+    epsilon = pure_dp_epsilon(session.remaining(entry))
     inside, around, outside = _three_counts(rows, active, center, radius, ratio)
     query = int(terrific_scores(inside, around, outside, t))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
 from .rec_concave import rec_concave, rec_concave_steps
@@ -53,11 +54,6 @@ def radii_of(grid, ball, least=None):
 def exponential_epsilon(rho):
     """epsilon of an exponential mechanism that costs at most `rho`."""
     return math.sqrt(8 * rho) * _SAFE
-
-
-def _pure_epsilon(rho):
-    """epsilon of any pure mechanism that costs at most `rho`."""
-    return math.sqrt(2 * rho) * _SAFE
 
 
 def good_radius_entries(method, rho, delta, name="radius"):
@@ -136,7 +132,7 @@ def _by_binary_search(session, entry, scores, t, radii):
 
 
 def _by_above_threshold(session, entry, scores, t, radii):
-    epsilon = _pure_epsilon(session.remaining(entry))
+    epsilon = pure_dp_epsilon(session.remaining(entry))
     margin = 16 / epsilon * math.log(2 * len(scores) / BETA)
     index = session.above_threshold(entry, scores, t * t - _slack(t, margin),
                                     sensitivity=_sensitivity(t), epsilon=epsilon)
@@ -148,7 +144,7 @@ def _by_rec_concave(session, entry, scores, t, radii):
     rho = session.remaining(entry)
     share = rho / 2 if leads else rho
     epsilon = exponential_epsilon(share / choices)
-    lead = _pure_epsilon(share / max(leads, 1))
+    lead = pure_dp_epsilon(share / max(leads, 1))
     delta = plan.delta / max(leads, 1) * _SAFE
     loss = 4 * _sensitivity(t) * max(
         16 / epsilon * math.log(16 / BETA),

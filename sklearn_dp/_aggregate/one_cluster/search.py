@@ -10,6 +10,8 @@
 References
 ----------
 .. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
+.. [2] B. Balle, G. Barthe and M. Gaboardi, "Privacy amplification by subsampling: tight analyses
+   via couplings and divergences", NeurIPS 2018.
 """
 
 import dataclasses
@@ -262,18 +264,30 @@ def _sample(session, tag, n, rate):
     return session.unit_draws(n, tag) < np.uint64(min(int(rate * 2.0**64), 2**64 - 1))
 
 
+def on_a_sample(epsilon, rate):
+    """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
+
+    The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
+    sample that holds each unit with this probability [2]_: let P be its law with the unit that
+    differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
+    P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
+    at most 1 / (1 - rate (1 - exp(-e))), which is less.
+    """
+    return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
+
+
 def _amplified(session, entry, rate, method):
     """The session that a selector on a sample spends from.
 
     Neighbours share the coins of the points they have in common, so their samples are neighbours,
-    or equal; whatever holds for each outcome of the coins holds for the mixture. A pure selector
-    of epsilon is also log(1 + rate (exp(epsilon) - 1))-DP, for the coins are used nowhere else:
-    where that allows more for the same price, the selector is one step of it. (Bounded range is
-    not inherited, so the step costs what a pure one does.)
+    or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
+    used nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows
+    more for the same price, the selector is one step of it. (Bounded range is not inherited, so
+    the step costs what a pure one does.)
     """
     cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
     outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)
-    inner = math.log1p(math.expm1(outer) / rate) * (1 - 1e-9)
+    inner = on_a_sample(outer, rate)
     if cost is None or cost(inner) <= session.remaining(entry):
         return session
     rho = cost(inner) * (1 + 1e-9)

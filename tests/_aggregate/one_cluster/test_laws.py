@@ -6,6 +6,7 @@ A statistical test that says nothing else has a false-alarm rate of 1e-6.
 import math
 from dataclasses import dataclass
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import stats
@@ -270,9 +271,28 @@ def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
     assert method != "binary_search" and (rate < 0.9 or method == "above_threshold")
     assert inner.remaining("r") > rho >= session.spent > 0.9 * rho
     spend = (_good_radius.exponential_epsilon if method == "exponential"
-             else _good_radius._pure_epsilon)
-    epsilon, _ = accounting.poisson_amplified(spend(inner.remaining("r")), 0.0, rate)
+             else accounting.pure_dp_epsilon)
+    epsilon = amplified(spend(inner.remaining("r")), rate)
     assert accounting.pure_zcdp_rho(epsilon) <= rho
+
+
+def amplified(epsilon, rate):
+    """epsilon of an epsilon-DP mechanism on a sample of this rate."""
+    return math.log1p(rate * math.expm1(epsilon))
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 20.0, 100.0])
+def test_what_a_sample_allows_is_exact_for_the_worst_pair(epsilon, rate):
+    """Randomised response on a sample that holds the one unit, or is the neighbour's."""
+    with mp.workdps(120):
+        odds = mp.exp(mp.mpf(_one_cluster.on_a_sample(epsilon, rate)))
+        with_unit = odds / (1 + odds), 1 / (1 + odds)
+        rate = mp.mpf(rate)
+        mixed = [rate * p + (1 - rate) * q
+                 for p, q in zip(with_unit, with_unit[::-1], strict=True)]
+        losses = [abs(mp.log(p / q)) for p, q in zip(mixed, with_unit[::-1], strict=True)]
+        assert epsilon * (1 - mp.mpf(1e-8)) <= max(losses) <= epsilon
 
 
 def test_amplification_is_exact_for_a_choice():
@@ -280,9 +300,8 @@ def test_amplification_is_exact_for_a_choice():
     epsilon, rate = 3.0, 0.05
     p = np.exp([epsilon, 0.0]) / (math.exp(epsilon) + 1)  # scores 2, 0 with the unit
     q = np.array([0.5, 0.5])
-    amplified, _ = accounting.poisson_amplified(epsilon, 0.0, rate)
     mixed = rate * p + (1 - rate) * q
-    assert np.abs(np.log(mixed / q)).max() <= amplified < 0.7
+    assert np.abs(np.log(mixed / q)).max() <= amplified(epsilon, rate) < 0.7
 
 
 def test_samples_of_different_searches_are_independent():
