@@ -14,10 +14,10 @@ from .._privacy._rounding import float_up, sum_down, sum_up
 from ._events import (
     ZCDP,
     ApproxDP,
+    DpEvent,
     Exponential,
     Gaussian,
     Laplace,
-    PrivacyEvent,
     PureDP,
     lookup,
     zcdp_cost,
@@ -26,7 +26,7 @@ from ._events import (
 __all__ = ["compose", "group_privacy", "total_epsilon"]
 
 
-def compose(events: Iterable[PrivacyEvent]) -> Gaussian | ZCDP:
+def compose(events: Iterable[DpEvent]) -> Gaussian | ZCDP:
     """One event that covers several.
 
     Parameters
@@ -56,7 +56,7 @@ def compose(events: Iterable[PrivacyEvent]) -> Gaussian | ZCDP:
     return ZCDP(rho, check_delta("sum of delta", sum_up(d for _, d in costs), zero=True))
 
 
-def total_epsilon(events: Iterable[PrivacyEvent], delta: float) -> float:
+def total_epsilon(events: Iterable[DpEvent], delta: float) -> float:
     """Epsilon at `delta` of several events together, rounded up.
 
     Parameters
@@ -102,7 +102,7 @@ def total_epsilon(events: Iterable[PrivacyEvent], delta: float) -> float:
     return epsilon
 
 
-def _curve_epsilon(events: Sequence[PrivacyEvent], delta: float) -> float:
+def _curve_epsilon(events: Sequence[DpEvent], delta: float) -> float:
     """Bound (1) of `total_epsilon`; infinite if `delta` is used up."""
     if not events:
         return 0.0 if delta >= 0 else math.inf
@@ -115,7 +115,7 @@ def _curve_epsilon(events: Sequence[PrivacyEvent], delta: float) -> float:
     return zcdp_epsilon(cover.rho, left)
 
 
-def group_privacy(event: PrivacyEvent, size: int) -> PrivacyEvent:
+def group_privacy(event: DpEvent, size: int) -> DpEvent:
     """An event as it protects a group: neighbours differ in `size` units instead of one.
 
     Parameters
@@ -154,7 +154,7 @@ def group_privacy(event: PrivacyEvent, size: int) -> PrivacyEvent:
         raise TypeError(f"size must be an integer, got {type(size).__name__}")
     if size < 1:
         raise ValueError(f"size must be at least 1, got {size}")
-    enlarged: PrivacyEvent = lookup(_GROUP, event)(event, int(size))
+    enlarged: DpEvent = lookup(_GROUP, event)(event, int(size))
     return event if size == 1 else enlarged
 
 
@@ -179,7 +179,7 @@ def _group_approx_dp(event: ApproxDP, size: int) -> ApproxDP:
     return ApproxDP(_times_up(epsilon, size), check_delta("delta of the group", delta, zero=True))
 
 
-_GROUP: dict[type, Callable[[Any, int], PrivacyEvent]] = {
+_GROUP: dict[type, Callable[[Any, int], DpEvent]] = {
     Gaussian: lambda event, size: Gaussian(_times_up(event.rho, size * size)),
     ZCDP: _group_zcdp,
     PureDP: lambda event, size: PureDP(_times_up(event.epsilon, size)),

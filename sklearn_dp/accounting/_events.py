@@ -20,7 +20,7 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Laplace",
-    "PrivacyEvent",
+    "DpEvent",
     "PureDP",
     "ZCDP",
     "event_of_plan",
@@ -170,7 +170,7 @@ class ApproxDP:
         check_delta("delta", self.delta, zero=True)
 
 
-PrivacyEvent = Gaussian | ZCDP | PureDP | ApproxDP
+DpEvent = Gaussian | ZCDP | PureDP | ApproxDP
 
 # The accountant's table: the (rho, delta)-zCDP cost of each event. Looked up by exact type.
 _COST: dict[type, Callable[[Any], tuple[float, float]]] = {
@@ -190,7 +190,7 @@ def lookup(table: dict[type, Any], event: object) -> Any:
         raise TypeError(f"unknown privacy event of type {type(event).__name__}") from None
 
 
-def event_of_plan(plan: PrivacyPlan) -> PrivacyEvent:
+def event_of_plan(plan: PrivacyPlan) -> DpEvent:
     """What a fit of this package costs, as an event.
 
     Parameters
@@ -220,7 +220,7 @@ def event_of_plan(plan: PrivacyPlan) -> PrivacyEvent:
     return ZCDP(plan.rho, plan.delta_failure)
 
 
-def zcdp_cost(event: PrivacyEvent) -> tuple[float, float]:
+def zcdp_cost(event: DpEvent) -> tuple[float, float]:
     """Cost of one event in zCDP, rounded up.
 
     Parameters
