@@ -22,12 +22,17 @@ class Estimate:
     spread_variance: np.ndarray = None
     error: float = math.nan
     moved: bool = False  # whether clusters were ever merged and split
+    reach: np.ndarray = None  # factor of the clip radius of a cluster that creeps
+    likely: np.ndarray = None  # counts, the unsure ones averaged with those of the cells ...
+    likely_sd: np.ndarray = None  # ... and the standard deviations of their noise
     unseen: np.ndarray = None  # where neither cells nor counts show a row
     idle: bool = False  # whether two centers seem to share a cluster
     noise_share: float = math.nan  # part of a typical cluster's spread that is its center's noise
 
     def __post_init__(self):
         k = len(self.centers)
+        if self.reach is None:
+            self.reach = np.ones(k)
         if self.old_count is None:
             self.old_count, self.spread = np.zeros(k), np.zeros(k)
             self.old_count_variance, self.spread_variance = np.full(k, np.inf), np.full(k, np.inf)
@@ -41,6 +46,12 @@ class Estimate:
         """Drop the history of clusters that a move has changed."""
         self.old_count_variance[which] = np.inf
         self.spread_variance[which] = np.inf
+        self.reach[which] = 1.0
+
+    def widen(self, which, most):
+        """Double the clip radii of some clusters, up to a factor; the others go back to theirs."""
+        self.reach = np.where(which, np.minimum(2 * self.reach, most),
+                              np.maximum(self.reach / 2, 1.0))
 
     def certain_counts(self, sure):
         """Counts of at least some standard deviations, and which of them are larger."""

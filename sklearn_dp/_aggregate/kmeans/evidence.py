@@ -38,20 +38,22 @@ def likely_counts(context, estimate):
 
     Returns
     -------
-    counts : ndarray of shape (k,)
+    counts, sd : ndarray of shape (k,)
     seen : ndarray of bool of shape (k,)
     """
     core, k, tuning = context.coreset, len(estimate.centers), context.tuning
     count, sd = estimate.count, estimate.count_sd
     if context.size.small or core is None or core.n_leaves == 0:
-        return count, np.ones(k, dtype=bool)
+        return count, sd, np.ones(k, dtype=bool)
     points, weights = core.leaves
     near, _ = _nearest(points, context.axes.flatten(estimate.centers))
     mass = np.bincount(near, weights, minlength=k)
     variance = core.noise**2 * np.maximum(np.bincount(near, minlength=k), 1)
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
-    likely = np.where(count < tuning.reduce_sure * sd, mean, count)
-    return likely, (mass > 0) | (count > tuning.sure * sd)
+    unsure = count < tuning.reduce_sure * sd
+    mean_sd = 1 / np.sqrt(1 / sd**2 + 1 / variance)
+    return (np.where(unsure, mean, count), np.where(unsure, mean_sd, sd),
+            (mass > 0) | (count > tuning.sure * sd))
 
 
 def _nearest(points, centers):

@@ -168,7 +168,7 @@ def _iterate(context, estimate, iteration, last):
     estimate.centers = _inside(context.rows, estimate.centers)
     labels, squared = nearest(context.rows, estimate.centers)
     budget = context.left() if last else context.share * context.budget
-    scales = cluster_scales(context, estimate.centers)
+    scales = estimate.reach * cluster_scales(context, estimate.centers)
     radius, gain = _clip_radius(context, labels, squared, scales, tuning.distance_share * budget)
     budget -= tuning.distance_share * budget
     errors = None
@@ -285,7 +285,10 @@ def _update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=
     estimate.centers = estimate.centers + far * weight[:, None] * seen
     estimate.variance = (1 - weight) * prior
     drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
-    return drifting, np.square(far * weight) * length
+    creeping = sure & (length > np.square(tuning.creep * radius)
+                       + noise * (d + tuning.creep_sd * math.sqrt(2 * d)))
+    estimate.widen(creeping, tuning.most_scale)
+    return drifting or creeping.any(), np.square(far * weight) * length
 
 
 def _drift(length, expected, n, radius, d):
@@ -304,7 +307,12 @@ def _move(context, estimate, errors, errors_sd, displacement, evidence):
                            tuning.spread_memory)
     noise_share = d * n * estimate.variance / np.maximum(errors, errors_sd)
     estimate.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
-    estimate.unseen = ~likely_counts(context, estimate)[1]
+    likely, likely_sd, seen = likely_counts(context, estimate)
+    # Cells tell clusters apart on the axes only: where these leave something out, counts rule.
+    whole = context.axes is not None and len(context.axes.spread) == d
+    estimate.likely = likely if whole else estimate.count
+    estimate.likely_sd = likely_sd if whole else estimate.count_sd
+    estimate.unseen = ~seen
     excess = estimate.spread - np.median(estimate.spread)
     gain = np.where(sure, n * excess, 0.0), n * np.sqrt(estimate.spread_variance)
     half = _half_a_cluster(estimate, n, d)

@@ -55,7 +55,7 @@ def cheapest_cost(estimate, tuning):
 
 def _cheapest_pair(estimate, excluded, tuning):
     """The pair whose merger raises the cost least, with a lower confidence bound of counts."""
-    count, sd = estimate.count, estimate.count_sd
+    count, sd = estimate.likely, estimate.likely_sd
     n = np.where(count < tuning.merge_sure * sd, count - sd, count)
     n = np.maximum(n, tuning.merge_floor * sd)
     if estimate.unseen is not None:  # no count and no cell: next to nothing, however far away

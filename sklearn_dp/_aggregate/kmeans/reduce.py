@@ -12,7 +12,7 @@ def reduce_centers(context, estimate):
     """From more centers to the number asked for: k-means of the centers, weighted by counts."""
     tuning, flat = context.tuning, context.axes.flatten(estimate.centers)
     floor = tuning.reduce_floor * float(np.mean(estimate.count_sd))
-    likely, seen = likely_counts(context, estimate)
+    likely, _, seen = likely_counts(context, estimate)
     # A center where neither cells nor counts show a row must not cost two that are close.
     weight = np.maximum(likely, np.where(seen, floor, tuning.reduce_unseen * floor))
     groups = weighted_kmeans(flat, weight, context.n_clusters, context.session.rng("reduce"))
@@ -29,5 +29,6 @@ def reduce_centers(context, estimate):
     estimate.count = member @ estimate.count
     estimate.count_sd = np.sqrt(member @ estimate.count_sd**2)
     estimate.old_count, estimate.old_count_variance = old[0], np.where(empty, np.inf, old[1])
+    estimate.reach = np.ones(context.n_clusters)
     estimate.spread, estimate.spread_variance = (np.zeros(context.n_clusters),
                                            np.full(context.n_clusters, np.inf))

@@ -117,6 +117,8 @@ class Tuning:
     own_movement: float = 16.0  # features from which each cluster's movement counts alone
     unsure_step: float = 0.5  # part of the way that a center with an unsure count goes
     overshoot: float = 1.3  # the way of a center while all still drift
+    creep: float = 0.7  # movement, in clip radii, from which a cluster's radius is doubled ...
+    creep_sd: float = 2.0  # ... beyond the noise, in its standard deviations
     drift_sd: float = 1.5  # sd of the mean movement above which the centers drift
     least_drift: float = 0.0005  # mean squared movement, in squared clip radii, that is none
 
@@ -129,7 +131,7 @@ class Tuning:
     noisy: float = 0.2  # noise share above which the cheapest merger says nothing
     merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
     merge_sure: float = 4.0  # sd above which a count needs no lower bound
-    merge_floor: float = 0.03  # least weight of a cluster in a merger, in sd
+    merge_floor: float = 0.003  # least weight of a cluster in a merger, in sd
     unseen_floor: float = 0.0003  # the same, where neither cells nor counts show a row
     reduce_unseen: float = 0.003  # factor of the least weight there, when centers are reduced
     reduce_sure: float = 4.0  # sd above which a count is not averaged with the cells'

@@ -55,16 +55,17 @@ def test_without_leaves_all_widths_are_equal():
 def test_unsure_counts_are_averaged_with_the_leaves():
     estimate = Estimate.start(CENTERS)
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
-    counts, seen = likely_counts(context([[0, 0], [1000, 5]], [900, 40], noise=10.0), estimate)
+    core = context([[0, 0], [1000, 5]], [900, 40], noise=10.0)
+    counts, sd, seen = likely_counts(core, estimate)
     assert counts[0] == 1000  # sure: a hundred standard deviations
     assert np.isclose(counts[1], 25)  # the mean of 10 and 40, which have the same noise
-    assert seen.all()
+    assert np.allclose(sd, [10, 10 / np.sqrt(2)]) and seen.all()
 
 
 def test_what_neither_cells_nor_counts_show_is_unseen():
     estimate = Estimate.start(CENTERS)
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
-    _, seen = likely_counts(context([[0, 0]], [900], noise=10.0), estimate)
+    *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0), estimate)
     assert seen.tolist() == [True, False]
-    _, seen = likely_counts(context([[0, 0]], [900], noise=10.0, small=True), estimate)
+    *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0, small=True), estimate)
     assert seen.all()

@@ -35,3 +35,14 @@ def test_repeated_observations_average():
         _update(estimate, seen, noise, 10.0, 1.0, TUNING, relax=False)
     error = np.sqrt(np.mean((estimate.centers - target) ** 2))
     assert error < 0.6 * noise / n
+
+
+def test_a_cluster_that_moves_by_its_radius_creeps():
+    """All rows clipped at 10 and pulled one way: it goes on, with twice the radius; noise does not.
+
+    Noise of 1.5 in each of 4 coordinates: the bar is 49 + 9 + 2 * 2.25 sqrt 8 = 71, below 100.
+    """
+    estimate = estimate_of(np.zeros((3, 4)), [1000, 1000, 1000])
+    seen = np.array([[10.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0, 0, 0]])
+    going_on, _ = _update(estimate, 1000 * seen, 1500.0, np.full(3, 10.0), 1.0, TUNING, relax=False)
+    assert estimate.reach.tolist() == [2.0, 1.0, 1.0] and going_on

@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.kmeans.tuning import TUNING
 def estimate_of(centers, counts):
     estimate = Estimate.start(np.array(centers, dtype=float))
     estimate.update_counts(np.array(counts, dtype=float), 5.0, TUNING.count_memory)
+    estimate.likely, estimate.likely_sd = estimate.count, estimate.count_sd
     return estimate
 
 
@@ -59,7 +60,7 @@ def test_evidence_is_asked_for_in_proportion_to_the_cheapest_merger():
 
 
 def test_a_center_without_rows_is_merged_at_next_to_no_cost():
-    """A far center whose count is noise weighs 0.03 sd; 0.0003 sd where no cell shows a row."""
+    """A far center whose count is noise weighs 0.003 sd; 0.0003 sd where no cell shows a row."""
     costs = []
     for unseen in (False, True):
         estimate = estimate_of([[0, 0], [0, 0.1], [100, 0]], [1000, 1000, 1])
