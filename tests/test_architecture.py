@@ -43,7 +43,7 @@ MAX_BODY_LINES = 60
 # The kernel's own randomness: where the noise is made, and where it is handed out.
 NOISE_MODULE = "_privacy._noise"
 KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}", f"{PACKAGE}._privacy._random_words")
-RANDOM_MODULES = {NOISE_MODULE, "_privacy._random_words", "_privacy._session"}
+RANDOM_MODULES = {NOISE_MODULE, "_privacy._random_words", "_privacy._randomness"}
 RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
 RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
 RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
@@ -422,7 +422,7 @@ LOOK_ALIKES = [
       for room, others in ARROWS.items() for other in sorted(others)],
     ("_aggregate.kmeans.thing", "from .tuning import TUNING\nfrom ..._privacy import _grid"),
     ("_privacy._session", "from . import _noise\nfrom ..exceptions import PrivacyWarning"),
-    ("_privacy._session", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
+    ("_privacy._randomness", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),
     ("_privacy._session", "z = self._noise.rounded_gaussian(sigma)"),
     ("_privacy._noise", "import os\nb = os.urandom(8)"),
     ("_privacy._random_words", "import os\nb = os.urandom(8)"),

@@ -1,63 +1,30 @@
 """One fit's plan, charges and releases: the only door between data and noise."""
 
-import copy
-import hashlib
 import math
 import warnings
-from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from ..exceptions import SeededNoiseWarning
 from . import _accounting as accounting
-from ._checks import is_integer
+from ._accounts import Accounts
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._noise import NoiseSource
-from ._plan import Mechanism, PlanEntry, PlanError, PrivacyPlan, require
+from ._plan import Mechanism, PlanError
 from ._process import process_mark
 from ._random_words import fresh_bytes
-from ._rounding import float_down, float_up
+from ._randomness import AlgorithmicRandomness, seed_of
 from ._step import Step
 from ._trace import Event, active_trace
 from .laws import filters, gaussian, histograms, laplace, proportional, selection, shares
 from .laws._release import Release
 
-__all__ = ["PlanEntry", "PlanError", "PrivacyPlan", "PrivacySession"]
+__all__ = ["PrivacySession"]
 
 _MOST_BLOCKS = 2**32
 
-# What an entry may pay for that is not converted by zCDP. Up to its failure probability, a
-# stability histogram is post-processing of a Gaussian release: see its module.
-_CONVERTED_AS = {
-    Mechanism.GAUSSIAN: (Mechanism.GAUSSIAN, Mechanism.STABILITY_HISTOGRAM),
-    Mechanism.APPROXIMATE: (Mechanism.APPROXIMATE,),
-}
-
-
-@dataclass
-class _Spent:
-    """What releases have cost."""
-
-    spent: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    uses: int = 0
-
-    def raise_to(self, other):
-        """At least what another one has spent."""
-        self.spent, self.delta = max(self.spent, other.spent), max(self.delta, other.delta)
-        self.uses = max(self.uses, other.uses)
-
-
-@dataclass(kw_only=True)
-class _Account(_Spent):
-    """What one entry has spent."""
-
-    entry: PlanEntry
-
-
-class PrivacySession:
+class PrivacySession(AlgorithmicRandomness):
     """Releases of one fit, charged against its plan.
 
     Parameters
@@ -79,7 +46,7 @@ class PrivacySession:
 
     def __init__(self, plan, *, random_state=None, ledger=None, label=""):
         self.plan = plan
-        seed = _seed_of(random_state)
+        seed = seed_of(random_state)
         self._charge_ledger(ledger, label)
         if seed is not None:
             warnings.warn(
@@ -94,7 +61,7 @@ class PrivacySession:
         fresh = int.from_bytes(fresh_bytes(32), "big") if seed is None else seed
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
         self._algorithm_seed = self._record("seed", "", None, None, None, 0.0, {}, fresh)
-        self._open_accounts()
+        self._accounts = Accounts(plan)
         self._log = []
 
     @property
@@ -127,51 +94,20 @@ class PrivacySession:
                 delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
                 gaussian=plan.gaussian, unit=plan.unit, relation=plan.relation, label=label))
 
-    def _open_accounts(self):
-        """Nothing is spent yet; totals are kept, so that a release need not add all accounts."""
-        self._accounts = {entry.name: _Account(entry=entry) for entry in self.plan.entries}
-        self._total = _Spent()
-
-    def _account(self, name):
-        if name not in self._accounts:
-            raise PlanError(f"no plan entry {name!r}")
-        return self._accounts[name]
-
     @property
     def spent(self):
         """rho charged so far (rounded up)."""
-        return float_up(self._spent_exact())
-
-    def _spent_exact(self):
-        return self._total.spent
+        return self._accounts.spent
 
     def remaining(self, entry=None):
         """rho that an entry (or the whole plan) can still pay, rounded down."""
-        left = self.plan.exact_rho - self._spent_exact()
-        if entry is not None:
-            account = self._account(entry)
-            left = min(left, Fraction(account.entry.cap) - account.spent)
-        return float_down(left)
+        return self._accounts.remaining(entry)
 
-    def _charge(self, name, rho, delta, mechanism):
+    def _charge(self, entry, release):
         """Pay for one release; the caps are checked before anything is drawn."""
-        account = self._account(name)
-        entry = account.entry
-        _check_mechanism(entry, mechanism)
-        if entry.uses is not None and account.uses >= entry.uses:
-            raise PlanError(f"plan entry {name!r} is used more often than planned")
-        if not all(math.isfinite(cost) and cost >= 0 for cost in (rho, delta)) or rho + delta == 0:
-            raise PlanError(f"plan entry {name!r}: the cost must be positive")
         if self._parts:
-            raise PlanError(f"plan entry {name!r}: parts of the units have not been joined")
-        spent, failed = account.spent + Fraction(rho), account.delta + Fraction(delta)
-        total = _Spent(self._total.spent + Fraction(rho), self._total.delta + Fraction(delta))
-        if spent > Fraction(entry.cap) or total.spent > self.plan.exact_rho:
-            raise PlanError(f"plan entry {name!r} would overspend")
-        if failed > Fraction(entry.delta) or total.delta > self.plan.exact_delta:
-            raise PlanError(f"plan entry {name!r}: delta is not in the plan")
-        account.spent, account.delta, account.uses = spent, failed, account.uses + 1
-        self._total = total
+            raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
+        self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
 
     def _cost(self, name, rho):
         return self.remaining(name) if rho is None else float(rho)
@@ -180,7 +116,7 @@ class PrivacySession:
 
     def _release(self, entry, release):
         """Pay, then draw: the output of a release, in grid steps."""
-        self._charge(entry, release.rho, release.delta, release.mechanism)
+        self._charge(entry, release)
         output = self._record_release(entry, release, release.draw(self._noise))
         self._note(entry, release)
         return output
@@ -389,7 +325,7 @@ class PrivacySession:
         self.step(entry, epsilon=epsilon, delta=delta)
         inner = self._branch()
         inner.plan, inner._nested, inner._log, inner._parts = plan, True, [], set()
-        inner._open_accounts()
+        inner._accounts = Accounts(plan)
         return inner
 
     # -- parts of the units -------------------------------------------------------------------
@@ -416,17 +352,14 @@ class PrivacySession:
         self._parts.add(label)
         inner = self._branch()
         inner._part, inner._parts = (*self._part, label), set()
-        inner._accounts = {name: copy.copy(each) for name, each in self._accounts.items()}
-        inner._total = copy.copy(self._total)
+        inner._accounts = self._accounts.branch()
         return inner
 
     def join(self, parts):
         """Go on from what the dearest of some parts has spent, for each entry and in all."""
         for part in parts:
             self._parts -= set(part._part[len(self._part):][:1])
-            for name, account in self._accounts.items():
-                account.raise_to(part._accounts[name])
-            self._total.raise_to(part._total)
+            self._accounts.raise_to(part._accounts)
 
     # -- decisions about single units, released only through what is computed from the survivors
 
@@ -465,56 +398,6 @@ class PrivacySession:
         return self._release(entry, filters.bernoulli(numerators, denominator, sensitivity, rho,
                                                       delta))
 
-    # -- randomness that is no noise --------------------------------------------------------
-
-    def unit_draws(self, n_units, tag="units"):
-        """64 random bits for each unit, independent of the data and of those of other tags."""
-        source = NoiseSource(self._algorithm_seed, tag)
-        draws = source.bits(int(n_units))
-        return self._record("draws", "", None, None, None, 0.0, {}, draws)
-
-    def blocks(self, n_units, n_blocks):
-        """A block in [0, n_blocks) for each unit, uniform and independent.
-
-        Adding a unit changes one block and leaves all other units where they are.
-        """
-        require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
-        high = self.unit_draws(n_units) >> np.uint64(32)
-        return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
-
-    def copies(self, copies):
-        """Note the number of copies of each unit, where blocks are drawn with replacement.
-
-        No release. What several copies cost is a formula of group privacy, so an audit leaves out
-        pairs that differ in a unit of several.
-        """
-        self._record("copies", "", copies, None, None, 0.0, {}, None)
-
-    def random_order(self, points):
-        """A uniformly random order of the k points of an arrangement, as indices.
-
-        Parameters
-        ----------
-        points : ndarray of shape (k, d)
-            In an order of no meaning, which may be another one for a neighbour.
-
-        Notes
-        -----
-        If a permutation that depends on the two data sets only takes the one arrangement to the
-        other, a uniform order absorbs it: both then have the same law. (A divergence is jointly
-        convex, so what holds for each pair of orders coupled this way holds for the mixtures.)
-        """
-        order = np.arange(len(points))
-        for last in range(len(order) - 1, 0, -1):
-            other = int(self._noise.uniform_integers(last + 1))
-            order[[last, other]] = order[[other, last]]
-        return self._record("order", "", points, None, None, 0.0, {}, order)
-
-    def rng(self, tag):
-        """A generator for restarts and inner fits; the same for neighbours by construction."""
-        digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
-        return np.random.default_rng(int.from_bytes(digest, "big"))
-
     # -- records ----------------------------------------------------------------------------
 
     def _record_release(self, entry, release, output):
@@ -545,30 +428,6 @@ class PrivacySession:
     def report(self):
         """Plan, releases, totals and noise source of this fit."""
         return self.plan.report(tuple(self._log), self.noise)
-
-
-def _seed_of(random_state):
-    """None for real noise, otherwise a non-negative integer seed."""
-    if random_state is None:
-        return None
-    if is_integer(random_state):
-        if random_state < 0:
-            raise ValueError("random_state must be non-negative.")
-        return int(random_state)
-    if isinstance(random_state, np.random.RandomState):
-        words = random_state.randint(0, 2**32, size=4, dtype=np.uint64)
-    elif isinstance(random_state, np.random.Generator):
-        words = random_state.integers(0, 2**32, size=4, dtype=np.uint64)
-    else:
-        raise TypeError("random_state must be None, an int, a RandomState or a Generator.")
-    return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))
-
-
-def _check_mechanism(entry, mechanism):
-    """The plan was converted by what its entries say: a release of another kind would break it."""
-    planned = entry.mechanism
-    if mechanism not in _CONVERTED_AS.get(planned, Mechanism):
-        raise PlanError(f"plan entry {entry.name!r} is for {planned}, not for {mechanism}")
 
 
 def _lengths(output, unit):

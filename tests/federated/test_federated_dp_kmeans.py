@@ -123,7 +123,8 @@ def test_noise_of_step_1_grows_with_the_square_of_the_radius():
 
 def test_a_step_of_epsilon_one_has_the_noise_that_the_released_code_lacks():
     """A budget that is all step 1: sigma = radius^2 * 4.2247 = 511.2, not 46.47."""
-    from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+    from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+    from sklearn_dp._privacy._session import PrivacySession
     from sklearn_dp.federated._server import Setup, first_message, server_update
 
     model = FederatedDPKMeans(3, bounds=11.0)
@@ -139,7 +140,8 @@ def test_a_step_of_epsilon_one_has_the_noise_that_the_released_code_lacks():
 
 def test_the_noise_of_a_moment_is_isometric():
     """d = 100: diagonal s, off it s / sqrt 2, spectral norm (13.8 +- 0.8) s, four seeds."""
-    from sklearn_dp._privacy._session import PlanEntry, PrivacyPlan, PrivacySession
+    from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+    from sklearn_dp._privacy._session import PrivacySession
     from sklearn_dp.federated._protocol import coarse_step
     from sklearn_dp.federated._server import Setup, first_message, server_update
 

@@ -41,12 +41,12 @@ def _(original):
     return lambda self, gaps, rate: original(self, gaps, 2 * rate)
 
 
-@mutant("noise seeded without a seed", "check_noise_is_fresh", _session, "_seed_of")
+@mutant("noise seeded without a seed", "check_noise_is_fresh", _session, "seed_of")
 def _(original):
     return lambda random_state: 0 if random_state is None else original(random_state)
 
 
-@mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "_seed_of")
+@mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "seed_of")
 def _(original):
     def seed_of(random_state):
         state = np.random.randint(2**31) if random_state is None else random_state  # noqa: NPY002

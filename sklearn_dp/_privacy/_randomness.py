@@ -1,0 +1,86 @@
+"""Randomness that is no noise: which unit is in which block, orders, restarts.
+
+It is independent of the data, and of the noise: its streams are its own, so that noise is never
+used again for it.
+"""
+
+import hashlib
+
+import numpy as np
+
+from ._checks import is_integer
+from ._noise import NoiseSource
+from ._plan import require
+
+__all__ = ["AlgorithmicRandomness", "seed_of"]
+
+_MOST_BLOCKS = 2**32
+
+
+class AlgorithmicRandomness:
+    """What a session draws besides noise; the same for neighbours, unit by unit."""
+
+    def unit_draws(self, n_units, tag="units"):
+        """64 random bits for each unit, independent of the data and of those of other tags."""
+        source = NoiseSource(self._algorithm_seed, tag)
+        draws = source.bits(int(n_units))
+        return self._record("draws", "", None, None, None, 0.0, {}, draws)
+
+    def blocks(self, n_units, n_blocks):
+        """A block in [0, n_blocks) for each unit, uniform and independent.
+
+        Adding a unit changes one block and leaves all other units where they are.
+        """
+        require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
+        high = self.unit_draws(n_units) >> np.uint64(32)
+        return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
+
+    def copies(self, copies):
+        """Note the number of copies of each unit, where blocks are drawn with replacement.
+
+        No release. What several copies cost is a formula of group privacy, so an audit leaves out
+        pairs that differ in a unit of several.
+        """
+        self._record("copies", "", copies, None, None, 0.0, {}, None)
+
+    def random_order(self, points):
+        """A uniformly random order of the k points of an arrangement, as indices.
+
+        Parameters
+        ----------
+        points : ndarray of shape (k, d)
+            In an order of no meaning, which may be another one for a neighbour.
+
+        Notes
+        -----
+        If a permutation that depends on the two data sets only takes the one arrangement to the
+        other, a uniform order absorbs it: both then have the same law. (A divergence is jointly
+        convex, so what holds for each pair of orders coupled this way holds for the mixtures.)
+        """
+        order = np.arange(len(points))
+        for last in range(len(order) - 1, 0, -1):
+            other = int(self._noise.uniform_integers(last + 1))
+            order[[last, other]] = order[[other, last]]
+        return self._record("order", "", points, None, None, 0.0, {}, order)
+
+    def rng(self, tag):
+        """A generator for restarts and inner fits; the same for neighbours by construction."""
+        digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
+        return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def seed_of(random_state):
+    """None for real noise, otherwise a non-negative integer seed."""
+    if random_state is None:
+        return None
+    if is_integer(random_state):
+        if random_state < 0:
+            raise ValueError("random_state must be non-negative.")
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(0, 2**32, size=4, dtype=np.uint64)
+    elif isinstance(random_state, np.random.Generator):
+        words = random_state.integers(0, 2**32, size=4, dtype=np.uint64)
+    else:
+        raise TypeError("random_state must be None, an int, a RandomState or a Generator.")
+    return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))

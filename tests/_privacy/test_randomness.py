@@ -1,0 +1,40 @@
+"""Randomness that is no noise: seeds, blocks, and its independence of the noise."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+from scipy import stats
+
+from sklearn_dp._privacy._plan import PlanError
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+@pytest.mark.parametrize("random_state, error", [(-1, ValueError), ("a", TypeError),
+                                                 (True, TypeError), (1.5, TypeError)])
+def test_bad_random_state(random_state, error):
+    with pytest.raises(error, match="random_state"):
+        open_session(random_state=random_state)
+
+
+def test_algorithmic_randomness_is_no_noise():
+    session = open_session()
+    assert not np.array_equal(session._noise.bits(10), session.unit_draws(10))
+    assert np.array_equal(session.unit_draws(10), session.unit_draws(20)[:10])
+    assert session.rng("a").integers(2**60) == session.rng("a").integers(2**60)
+    assert session.rng("a").integers(2**60) != session.rng("b").integers(2**60)
+
+
+def test_blocks_are_uniform_and_stay_when_a_unit_is_added():
+    """Chi-square over 7 blocks; false alarm 1e-6."""
+    session = open_session()
+    blocks = session.blocks(70_000, 7)
+    counts = np.bincount(blocks, minlength=7)
+    assert len(counts) == 7 and stats.chisquare(counts).pvalue > 1e-6
+    assert np.array_equal(session.blocks(70_001, 7)[:-1], blocks)
+
+
+@pytest.mark.parametrize("n_blocks", [0, 2**32 + 1])
+def test_numbers_of_blocks_that_words_cannot_tell_apart_are_refused(n_blocks):
+    with pytest.raises(PlanError, match="blocks"):
+        open_session().blocks(10, n_blocks)
