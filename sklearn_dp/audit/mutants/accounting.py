@@ -6,7 +6,8 @@ from functools import partial
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._ledger import PrivacyLedger
 from ..._privacy._neighbours import RELATIONS
-from ..._privacy._session import PrivacyPlan, PrivacySession
+from ..._privacy._plan import PrivacyPlan
+from ..._privacy._session import PrivacySession
 from .._mutation import MUTANTS, Mutant, mutant
 
 _charge = partial(mutant, killed_by="check_charge_is_true", owner=PrivacyLedger,
