@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ._aggregate.shared.single_rows import row_guard, saturated
 from ._privacy._budget import PrivacyBudget
@@ -22,6 +22,7 @@ from .exceptions import UtilityWarning
 
 __all__ = [
     "MOST_CLUSTERS",
+    "MOST_FEATURES",
     "BaseDPEstimator",
     "Bounds",
     "LedgerLike",
@@ -29,6 +30,7 @@ __all__ = [
     "budget_of",
     "check_integer",
     "check_real",
+    "check_table",
 ]
 
 # Types of the parameters that all estimators share.
@@ -39,8 +41,10 @@ RandomStateLike = int | np.random.RandomState | np.random.Generator
 MOST_CLUSTERS = 2**14
 """More of anything that a table of centers has a row for is a slip of the pen."""
 
+MOST_FEATURES = 2**24
+"""The same of columns."""
+
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
-_MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
 
 
 def check_integer(value, name, *, low=None, high=None):
@@ -68,13 +72,16 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     return number
 
 
-_HARMLESS = ("Input X contains", "Sparse data was passed", "Found array with", "float() argument",
-             "The feature names", "X has ", "setting an array element with a sequence.")
+_HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The feature names", "X has ")
+# The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
 _REWORDED = {
-    "Complex data": "Complex data not supported: X must be real.",
-    "Expected 2D array": "Expected 2D array: X must have shape (n_samples, n_features). "
+    "Complex data": "Complex data not supported: {} must be real.",
+    "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
                          "Reshape your data.",
-    "could not convert": "X must be numeric: it holds what is no number.",
+    "could not convert": "{} must be numeric: it holds what is no number.",
+    "float() argument": "{} must be numeric: its argument must be a string or a real number.",
+    "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
+                                  "1 is required.",
 }
 
 
@@ -84,22 +91,32 @@ def validate_quietly(estimator, X, **options):
 
     Only messages known to be harmless pass as they are. Its test of finiteness sums all entries.
     """
+    return _quiet("X", validate_data, estimator, X, **options)
+
+
+@row_guard
+def check_table(X, name, **options):
+    """Scikit-learn's `check_array` of an argument, with the same care."""
+    return _quiet(name, check_array, X, input_name=name, **options)
+
+
+def _quiet(name, check, *arguments, **options):
     try:
-        return validate_data(estimator, X, **options)
+        return check(*arguments, **options)
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_data(str(error))
+        message = _without_data(str(error), name)
     # Outside the handler: an error raised inside it would carry the original one along.
     raise kind(message)
 
 
-def _without_data(message):
-    if message.startswith(_HARMLESS):
-        return message
+def _without_data(message, name):
     for start, reworded in _REWORDED.items():
         if message.startswith(start):
-            return reworded
-    return "X must be a dense, finite, numeric array of shape (n_samples, n_features)."
+            return reworded.format(name)
+    if message.startswith(_HARMLESS):
+        return message
+    return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."
 
 
 def budget_of(epsilon, delta, rho):
@@ -112,10 +129,8 @@ def budget_of(epsilon, delta, rho):
         budget = PrivacyBudget(rho=rho, delta=delta)
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")
-    name = "epsilon" if rho is None else "rho"
-    if getattr(budget, name) > _MOST:
-        raise ValueError(f"{name} must be at most {_MOST:g}.")
     if budget.to_rho() < _LEAST_RHO:
+        name = "epsilon" if rho is None else "rho"
         raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
     return budget
 
@@ -191,7 +206,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             Prints as a table; ``plan.to_frame()`` gives a DataFrame.
         """
         check_choice("unit", unit, ("row", "group"))
-        return self._make_plan(check_integer(n_features, "n_features", low=1), unit)
+        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        return self._make_plan(n_features, unit)
 
     # -- fit ------------------------------------------------------------------------------------
 
@@ -213,9 +229,15 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             n_features = 0
         if n_features < 1:
             validate_quietly(self, X, dtype=[np.float64, np.float32])
-        plan = self._make_plan(n_features, unit)
-        return PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
-                              label=type(self).__name__)
+        return self._start_session(self._make_plan(n_features, unit))
+
+    def _start_session(self, plan):
+        """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
+        session = PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
+                                 label=type(self).__name__)
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+        return session
 
     @row_guard
     def _fit_session(self, X: Any, units: Units, session: PrivacySession) -> Self:
@@ -239,6 +261,10 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """Finite rows for a method of the fitted estimator, which must be under the guard too."""
         check_is_fitted(self)
         return saturated(validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False))
+
+    def __sklearn_is_fitted__(self):
+        """Whether a fit has come to its end: names and numbers of features are set before."""
+        return hasattr(self, "privacy_report_")
 
     # -- leaving memory ---------------------------------------------------------------------------
 

@@ -1,14 +1,16 @@
 """Bad input: a typed error that names the parameter and quotes no data."""
 
 import pickle
-from functools import partial
+import re
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csc_matrix, csr_array
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
@@ -25,6 +27,13 @@ def with_entry(value, dtype=None):
     spoilt[HALF, 1] = value
     return spoilt
 
+
+def frame(**columns):
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(**columns)
+
+
+ANY = (TypeError, ValueError)
+"""Where what scikit-learn looks at first decides."""
 
 BAD_DATA = {
     "nan": (with_entry(np.nan), ValueError, "NaN"),
@@ -45,7 +54,29 @@ BAD_DATA = {
     "generator": ((row for row in X), (TypeError, ValueError), "X|2D|argument"),
     "set": (set(X[:, 0]), (TypeError, ValueError), "X|2D|argument"),
     "None": (None, ValueError, "2D"),
-    "ragged": ([[SECRET], [SECRET, 1.0]], ValueError, ""),
+    "ragged": ([[SECRET], [SECRET, 1.0]], ValueError, "X must be"),
+    "ragged arrays": ([*X, X[0, :2]], ValueError, "X must be"),
+    "nested": ([[[value] for value in row] for row in X], ValueError, "dim 3"),
+    "None inside": (with_entry(None, object), ANY, "X"),
+    "NA inside": (with_entry(pd.NA, object), ANY, "X must be numeric"),
+    "a list inside": (with_entry([SECRET], object), ANY, "X must be"),
+    "complex inside": (with_entry(SECRET + 1j, object), ANY, "X must be numeric"),
+    "matrix of old": (csc_matrix(X), TypeError, "[Ss]parse"),
+    "np.matrix": (np.asmatrix(X), TypeError, "X must be"),
+    "dates": (X.astype("M8[s]"), None, "X"),
+    "fields": (np.array([tuple(row) for row in X], "f8,f8,f8"), ANY, "X must be"),
+    "bytes": (X.tobytes(), ANY, "X"),
+    "a class": (np.ndarray, ANY, "X"),
+    "a function": (frame, ANY, "X"),
+    "iterator": (iter(X.tolist()), ANY, "X"),
+    "frozenset": (frozenset(X[:, 0]), ANY, "X|2D"),
+    "range": (range(3), ValueError, "2D"),
+    "series": (pd.Series(X[:, 0]), ANY, "X|2D"),
+    "polars lazy": (pl.DataFrame(X).lazy(), ANY, "X|2D"),
+    "polars texts": (pl.DataFrame(np.char.add(X.astype(str), "x")), ANY, "X must be numeric"),
+    "a column of texts": (frame(a=f"{SECRET}m"), ANY, "X must be numeric"),
+    "a column of dates": (frame(a=pd.Timestamp("2020-01-01")), ANY, "X"),
+    "a column with NA": (frame().astype("Float64").mask(frame() > X.mean()), ANY, "X"),
     "zero features": (X[:, :0], ValueError, "0 feature"),
     "zero rows": (X[:0], ValueError, "0 sample"),
 }
@@ -57,6 +88,40 @@ BAD_PARAMETERS = {
     "epsilon inf": ({"epsilon": np.inf}, "epsilon"),
     "epsilon text": ({"epsilon": "1"}, "epsilon"),
     "epsilon bool": ({"epsilon": True}, "epsilon"),
+    "epsilon array": ({"epsilon": np.array([1.0, 2.0])}, "epsilon"),
+    "epsilon NA": ({"epsilon": pd.NA}, "epsilon"),
+    "epsilon complex": ({"epsilon": 1 + 0j}, "epsilon"),
+    "epsilon time span": ({"epsilon": np.timedelta64(3, "s")}, "epsilon"),
+    "epsilon list": ({"epsilon": [1.0]}, "epsilon"),
+    "epsilon beyond conversions": ({"epsilon": 1e308}, "epsilon"),
+    "epsilon too small": ({"epsilon": 1e-300}, "epsilon"),
+    "rho beyond conversions": ({"rho": 1e308}, "rho"),
+    "rho text": ({"rho": "1"}, "rho"),
+    "delta text": ({"delta": "tiny"}, "delta"),
+    "delta None": ({"delta": None}, "delta"),
+    "delta array": ({"delta": np.array([1e-6])}, "delta"),
+    "delta subnormal": ({"delta": 5e-324}, "delta"),
+    "bounds array of no axes": ({"bounds": np.array(2.0)}, "bounds"),
+    "bounds dict": ({"bounds": {"low": 0, "high": 1}}, "bounds"),
+    "bounds pair of None": ({"bounds": (None, None)}, "bounds"),
+    "bounds time span": ({"bounds": np.timedelta64(3, "s")}, "bounds"),
+    "bounds bool": ({"bounds": True}, "bounds"),
+    "n_jobs text": ({"n_jobs": "all"}, "n_jobs"),
+    "n_jobs time span": ({"n_jobs": np.timedelta64(3, "s")}, "n_jobs"),
+    "random_state float": ({"random_state": 1.0}, "random_state"),
+    "random_state array": ({"random_state": np.arange(3)}, "random_state"),
+    "random_state bool": ({"random_state": True}, "random_state"),
+    "ledger list": ({"ledger": ["a", "b"]}, "ledger"),
+    "radius_grid array": ({"radius_grid": np.array(["log", "linear"])}, "radius_grid"),
+    "server_init NA": ({"server_init": pd.NA}, "server_init"),
+    "privacy_unit array": ({"privacy_unit": np.array(["row", "client"])}, "privacy_unit"),
+    "min_radius huge": ({"min_radius": 1e155}, "min_radius"),
+    "client_bounds number": ({"client_bounds": 0.5}, "client_bounds"),
+    "client_bounds array": ({"client_bounds": np.array([0.5, 0.5])}, "client_bounds"),
+    "min_radius huge integer": ({"min_radius": 10**400}, "min_radius"),
+    "gamma list": ({"gamma": [0.1]}, "gamma"),
+    "estimator text": ({"estimator": "auto"}, "estimator"),
+    "method series": ({"method": pd.Series(["auto", "auto"])}, "method"),
     "rho zero": ({"rho": 0.0}, "rho"),
     "rho nan": ({"rho": np.nan}, "rho"),
     "delta zero": ({"delta": 0.0}, "delta"),
@@ -121,11 +186,28 @@ BAD_GROUPS = {
     "None": [None, *X[1:, 0]],
     "nan object": with_entry(np.nan, object)[:, 1],
     "lists": X[:, :1].tolist(),
+    "inf": with_entry(np.inf)[:, 1],
+    "NaT": X[:, 0].astype("M8[s]") + np.where(np.arange(len(X)) == HALF, np.timedelta64("NaT"), 0),
+    "NA": with_entry(pd.NA, object)[:, 1],
+    "frame": pd.DataFrame({"g": X[:, 0]}),
+    "categories missing": pd.Categorical([None, *X[1:, 0]]),
+    "polars missing": pl.Series([None, *X[1:, 0].tolist()]),
 }
 NO_ARRAYS = {
     "generator": lambda: (value for value in X[:, 0]), "set": lambda: set(X[:, 0]),
     "dict": lambda: dict.fromkeys(X[:, 0]), "text": lambda: str(SECRET),
+    "class": lambda: list, "object": object, "bytes": lambda: str(SECRET).encode(),
 }
+
+SHARED = ("epsilon", "rho", "delta", "bounds", "n_jobs", "random_state", "ledger")
+"""Parameters of all estimators."""
+
+
+def test_at_least_eighty_five_kinds_for_every_estimator():
+    shared = [name for name, (options, _) in BAD_PARAMETERS.items() if {*options} <= {*SHARED}]
+    assert len(BAD_DATA) + len(shared) + len(BAD_GROUPS) + len(NO_ARRAYS) >= 85
+    for name in SHARED:
+        assert all(name in cls().get_params() for cls in ESTIMATORS.values())
 
 
 @pytest.fixture(params=ESTIMATORS)
@@ -148,14 +230,20 @@ def refused(call, kind, match):
         error = error.__cause__ or error.__context__
 
 
+@cache
+def fitted_model(cls):
+    """One for all tests that only ask it."""
+    return cls().fit(X)
+
+
 @pytest.mark.parametrize("name", BAD_DATA)
 def test_bad_data(estimator, name):
     data, kind, match = BAD_DATA[name]
     if kind is None:
-        estimator.fit(data)  # texts of numbers are numbers to scikit-learn
+        estimator.fit(data)  # texts of numbers, and dates, are numbers to scikit-learn
         return
     refused(lambda: estimator.fit(data), kind, match)
-    fitted = type(estimator)().fit(X)
+    fitted = fitted_model(type(estimator))
     for method in methods(fitted):
         refused(lambda method=method: getattr(fitted, method)(data), kind, match)
 
@@ -206,6 +294,34 @@ def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
     if hasattr(estimator, "private_score"):
         score = partial(expected.private_score, X, random_state=0, max_distance=1.0)
         assert score(groups=groups) == score(groups=np.arange(len(X)) // 2)
+
+
+def test_a_refused_fit_leaves_no_model(estimator):
+    """Not half of one, and none whose columns are those of another table."""
+    wide = np.column_stack([X, X])
+    for model in (estimator, clone(estimator).fit(X)):
+        refused(lambda model=model: model.fit(wide, groups=X[1:, 0]), ValueError, "groups")
+        for method in methods(model):
+            for table in (X, wide):
+                refused(lambda model=model, method=method, table=table:
+                        getattr(model, method)(table), NotFittedError, "not fitted")
+
+
+def test_an_exhausted_ledger_keeps_the_model(estimator):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-3))
+    model = estimator.set_params(ledger=ledger).fit(X)
+    report = model.privacy_report_
+    refused(lambda: model.fit(X), BudgetExceededError, "ledger")
+    assert model.privacy_report_ is report
+
+
+def test_no_error_tells_the_number_of_rows(estimator):
+    rows = np.full((4567, 3), SECRET)
+    tables = [rows[:, :0], rows[:, 0], rows[None], [*rows.tolist(), [1.0]], rows.astype(str)[:, 0]]
+    for table in tables:
+        with pytest.raises(ANY) as caught:
+            estimator.fit(table)
+        assert not re.search("456[78]", str(caught.value))
 
 
 def test_wrong_number_of_features_after_the_fit(estimator):

@@ -11,6 +11,8 @@ from ._accounting import gaussian_epsilon, gaussian_rho, mu_from_rho, zcdp_epsil
 from ._checks import SMALLEST_DELTA, check_delta, check_non_negative, check_positive
 from ._rounding import float_down, sum_down
 
+_MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
+
 
 def epsilon_of(
     rho: float, delta: float, gaussian: bool = True, delta_failure: float = 0.0
@@ -87,7 +89,10 @@ class PrivacyBudget:
             raise ValueError("exactly one of epsilon and rho must be given")
         for name in ("epsilon", "rho"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, check_positive(name, getattr(self, name)))
+                value = check_positive(name, getattr(self, name))
+                if value > _MOST:
+                    raise ValueError(f"{name} must be at most {_MOST:g}")
+                object.__setattr__(self, name, value)
         object.__setattr__(self, "delta", check_delta("delta", self.delta, zero=True))
 
     def __repr__(self) -> str:
@@ -112,6 +117,8 @@ class PrivacyBudget:
         parts : tuple of PrivacyBudget
             In the order of the shares.
         """
+        if not isinstance(shares, Iterable):
+            raise TypeError("shares must be an iterable of numbers")
         exact = [Fraction(check_positive("shares", share)) for share in shares]
         if not exact:
             raise ValueError("shares must not be empty")

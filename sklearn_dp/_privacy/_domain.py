@@ -56,19 +56,25 @@ class Domain:
             return None
         if is_real(bounds):
             return cls._ball(bounds, n_features)
-        if not isinstance(bounds, (tuple, list, np.ndarray)) or len(bounds) != 2:
+        pair = isinstance(bounds, (tuple, list)) or (
+            isinstance(bounds, np.ndarray) and bounds.ndim)
+        if not pair or len(bounds) != 2:
             raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
         low, high = bounds
         return cls._box(low, high, n_features)
 
     @classmethod
     def _ball(cls, radius, n_features):
+        try:
+            radius = float(radius)
+        except OverflowError:  # an integer beyond the floats
+            radius = np.inf
         if not 0 < radius < np.inf:
             raise ValueError("bounds: the radius must be positive and finite.")
         if not _SMALLEST <= radius <= _LARGEST:
             raise ValueError("bounds: the radius must be at least "
                              f"{_SMALLEST:g} and at most {_LARGEST:g}.")
-        return cls(np.zeros(n_features), float(radius))
+        return cls(np.zeros(n_features), radius)
 
     @classmethod
     def _box(cls, low, high, n_features):
@@ -83,11 +89,13 @@ class Domain:
             raise ValueError("bounds: low and high must be finite.")
         if (low > high).any():
             raise ValueError("bounds: low must not exceed high.")
+        scale = float(np.abs([low, high]).max(initial=0.0))
+        if scale > _LARGEST:
+            raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
         # Wide enough for the rounding of x - center on every clipped row; a box that is a
         # single point still needs a positive radius.
         radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
-        scale = float(np.abs([low, high]).max(initial=0.0))
-        if not max(radius, scale) <= _LARGEST:
+        if not radius <= _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
         radius = max(radius, 1e-9 * scale)
         if radius < _SMALLEST:

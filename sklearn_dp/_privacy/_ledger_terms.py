@@ -79,7 +79,7 @@ from functools import cached_property
 from ..exceptions import BudgetExceededError, LedgerError
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
-from ._checks import check_choice, check_delta, check_non_negative
+from ._checks import check_choice, check_delta, check_non_negative, is_real
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
 from ._rounding import sum_down, sum_up
 
@@ -132,7 +132,7 @@ class LedgerCharge:
     def __post_init__(self) -> None:
         check_unit(self.unit)
         check_relation(self.relation, (*RELATIONS, UNTOLD))
-        if self.epsilon != math.inf:
+        if not is_real(self.epsilon) or self.epsilon != math.inf:
             self._set("epsilon", check_non_negative("epsilon", self.epsilon))
         self._set("delta", check_delta("delta", self.delta, zero=True))
         if self.rho is None:

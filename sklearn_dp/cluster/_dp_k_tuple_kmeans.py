@@ -166,7 +166,10 @@ class DPKTupleKMeans(BaseDPCenters):
         from which blocks and Lloyd steps read them chunk by chunk. The result is that of
         :meth:`fit` on all rows.
         """
-        pieces = iter(pieces)
+        try:
+            pieces = iter(pieces)
+        except TypeError:
+            raise TypeError("pieces must be an iterable of arrays.") from None
         first = next(pieces, None)
         if first is None:
             raise ValueError("pieces must hold at least one array.")

@@ -91,7 +91,7 @@ class BaseDPBall(BaseDPEstimator):
         check_integer(self.sample_size, "sample_size", low=1, high=2**20)
         check_integer(self.n_init, "n_init", low=1, high=64)
         if self.min_radius is not None:
-            check_real(self.min_radius, "min_radius")
+            check_real(self.min_radius, "min_radius", low=1e-100, high=1e100)
             domain = self._domain(n_features)
             if domain is not None:
                 if self.min_radius > 2 * domain.radius:
@@ -106,7 +106,8 @@ class BaseDPBall(BaseDPEstimator):
         auto = {"radius_method": "exponential", "center_method": self._route(n_features)}
         chosen = {name: auto[name] if value == "auto" else value
                   for name, value in chosen.items()}
-        return Search(**chosen, grid=self.radius_grid, min_radius=self.min_radius,
+        least = None if self.min_radius is None else float(self.min_radius)
+        return Search(**chosen, grid=self.radius_grid, min_radius=least,
                       sample_size=int(self.sample_size), n_init=int(self.n_init))
 
     def _route(self, n_features):

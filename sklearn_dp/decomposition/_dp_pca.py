@@ -6,14 +6,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.axes import second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer, check_table
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
@@ -214,7 +213,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
             Rows in the original space.
         """
         check_is_fitted(self)
-        X = np.asarray(check_array(X, dtype=[np.float64, np.float32]))
+        X = np.asarray(check_table(X, "X", dtype=[np.float64, np.float32]))
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
         return for_rows(lambda rows: products(rows, self.components_) + self.mean_,

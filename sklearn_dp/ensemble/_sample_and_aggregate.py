@@ -223,6 +223,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         return RobustScaler(with_scaling=False) if self.estimator is None else self.estimator
 
     def _needs_target(self):
+        if not hasattr(self._inner(), "fit"):
+            raise TypeError("estimator must have a fit method.")
         return is_classifier(self._inner()) or is_regressor(self._inner())
 
     def _trainable(self):
@@ -233,8 +235,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         return _WithTarget(self._inner(), classes)
 
     def _check_parameters(self, n_features):
-        if not hasattr(self._inner(), "fit"):
-            raise TypeError("estimator must have a fit method.")
+        self._needs_target()
         check_choice("aggregator", self.aggregator, AGGREGATORS)
         check_choice("sampling", self.sampling, SAMPLINGS)
         for name in ("output", "fix_signs"):
@@ -488,7 +489,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         y : ndarray
         """
-        return finite(self.estimator_.predict(self._near_enough(X)))
+        X = self._near_enough(X)
+        return finite(self.estimator_.predict(X))
 
     @_delegates("predict_proba")
     @row_guard
@@ -503,7 +505,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return finite(self.estimator_.predict_proba(self._near_enough(X)))
+        X = self._near_enough(X)
+        return finite(self.estimator_.predict_proba(X))
 
     @_delegates("transform")
     @row_guard
@@ -518,7 +521,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         X_transformed : ndarray
         """
-        return finite(self.estimator_.transform(self._near_enough(X)))
+        X = self._near_enough(X)
+        return finite(self.estimator_.transform(X))
 
     @_delegates("transform")
     def fit_transform(self, X, y=None, *, groups=None):
@@ -560,7 +564,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseDPEstimator):
         -------
         score : float
         """
-        return float(finite(self.estimator_.score(self._near_enough(X), y)))
+        X = self._near_enough(X)
+        return float(finite(self.estimator_.score(X, y)))
 
 
 def _clip(domain, n_features, rows):

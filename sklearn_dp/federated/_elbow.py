@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
+from .._base import MOST_CLUSTERS, check_integer
+
 __all__ = ["elbow"]
 
 
@@ -29,11 +31,18 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     costs : ndarray of shape (most,)
         Weighted costs of 1, ..., `most` clusters, over the first.
 
+    Raises
+    ------
+    ValueError, TypeError
+        For bad arguments, and for a model without server points that have any weight.
+
     Notes
     -----
     Appendix H.3 of the paper. Server points that lie apart from all clients can form a cluster of
     their own, so the elbow may be one too high.
     """
+    most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
+    n_init = check_integer(n_init, "n_init", low=1, high=100)
     if getattr(model, "server_weights_", None) is None:
         raise ValueError("model must be fitted with X_server and server_init='feddp'.")
     points, weights = model.server_points_, model.server_weights_
@@ -43,7 +52,7 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     points, weights = points[keep], weights[keep]
     most = min(most, len(points))
     if most < 3:
-        raise ValueError("too few server points have any weight for an elbow.")
+        raise ValueError("model: too few server points have any weight for an elbow.")
     costs = np.array([KMeans(k, n_init=n_init, random_state=random_state).fit(
         points, sample_weight=weights).inertia_ for k in range(1, most + 1)])
     costs = np.maximum(costs, 1e-12 * costs[0] + 1e-300)

@@ -5,15 +5,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from .._aggregate.shared.blocks import block_rows
 from .._aggregate.shared.single_rows import row_guard
-from .._base import check_integer, check_real, validate_quietly
+from .._base import (
+    MOST_FEATURES,
+    check_integer,
+    check_real,
+    check_table,
+    validate_quietly,
+)
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
-from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._privacy.laws.shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
@@ -25,6 +29,7 @@ from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
 
 __all__ = ["FederatedDPKMeans"]
 
+_UNITS = ("auto", "row", "client")
 _STARTS = ("feddp", "kmeans++", "lloyd", "sphere_packing")
 _FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
@@ -194,6 +199,7 @@ class FederatedDPKMeans(BaseDPCenters):
         BudgetExceededError
             When `ledger` does not hold enough; the data have not been looked at.
         """
+        check_choice("privacy_unit", self.privacy_unit, _UNITS)
         if self.privacy_unit == "client" and groups is None:
             raise ValueError("privacy_unit='client' needs groups: the client of each row.")
         with self._serving(X_server):
@@ -241,11 +247,9 @@ class FederatedDPKMeans(BaseDPCenters):
             if n_features is None and self._server is None:
                 raise ValueError("n_features must be given where there is no X_server.")
             width = self._server.shape[1] if n_features is None else n_features
-            width = check_integer(width, "n_features", low=1)
+            width = check_integer(width, "n_features", low=1, high=MOST_FEATURES)
             engine = self._make_engine(clients)
-            plan = self._make_plan(width, self._unit(True))
-            session = PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
-                                     label=type(self).__name__)
+            session = self._start_session(self._make_plan(width, self._unit(True)))
             self.n_features_in_ = width
             if session.noise == "seeded" and self.engine == "local":
                 engine.seed_shares(int(session.rng("shares").integers(2**62)))
@@ -258,7 +262,10 @@ class FederatedDPKMeans(BaseDPCenters):
             engine = FlowerEngine(clients, seconds=self.client_timeout)
             engine.check()
             return engine
-        clients = list(clients.values() if isinstance(clients, Mapping) else clients)
+        try:
+            clients = list(clients.values() if isinstance(clients, Mapping) else clients)
+        except TypeError:
+            raise TypeError("clients must be an iterable or a mapping.") from None
         check_distinct(clients)
         return LocalEngine(clients, self.n_jobs, self.client_timeout)
 
@@ -286,8 +293,7 @@ class FederatedDPKMeans(BaseDPCenters):
     def _serving(self, X_server):
         """Have the server's points at hand for the time of a fit."""
         if X_server is not None:
-            self._server = check_array(X_server, dtype=np.float64, copy=True,
-                                       input_name="X_server")
+            self._server = check_table(X_server, "X_server", dtype=np.float64, copy=True)
         try:
             yield
         finally:
@@ -327,7 +333,7 @@ class FederatedDPKMeans(BaseDPCenters):
 
     def _check_parameters(self, n_features):
         super()._check_parameters(n_features)
-        for name, known in (("privacy_unit", ("auto", "row", "client")),
+        for name, known in (("privacy_unit", _UNITS),
                             ("neighbours", ("add_remove", "replace")),
                             ("server_init", _STARTS), ("method", ("default", "paper")),
                             ("count_noise", ("gaussian", "laplace")),

@@ -15,12 +15,14 @@ Where the message has ``noise``, clients add the noise: each one its share, to i
 """
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from .._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
 from .._aggregate.shared.single_rows import row_guard, saturated
+from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
@@ -104,11 +106,16 @@ def client_update(kind, message, rows, shares=None):
 
     Raises
     ------
-    ValueError
-        When the rows have another number of columns than the message, unless it asks for noise:
-        such a client then answers as one without rows, so that its share of the noise, which
-        others count on, never depends on its data.
+    ValueError, TypeError
+        For another kind, or what is no message; and when the rows have another number of columns
+        than the message, unless it asks for noise: such a client then answers as one without
+        rows, so that its share of the noise, which others count on, never depends on its data.
     """
+    check_choice("kind", kind, tuple(ANSWERS))
+    if not isinstance(message, Mapping) or not hasattr(message.get("noise"), "size"):
+        raise TypeError("message must be a dict of arrays, as the server sends it.")
+    if not (shares is None or isinstance(shares, NoiseShares)):
+        raise TypeError("shares must be None or a NoiseShares.")
     if not message["noise"].size:
         return _exact_update(kind, message, _finite_rows(message, rows))
     try:
@@ -165,7 +172,10 @@ def _exact(statistic, message, X):
 
 
 def _finite_rows(message, rows):
-    X = np.asarray(rows, dtype=np.float64)
+    try:
+        X = np.asarray(rows, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):  # which would quote what it cannot read
+        X = np.empty(0)
     if X.ndim != 2 or X.shape[1] != len(message["center"]):
         raise AnswerError(WRONG_COLUMNS)
     # Which rows are finite is a fact of each row; how many a client may have, of each client.

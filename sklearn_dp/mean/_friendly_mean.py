@@ -139,6 +139,9 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
             raise TypeError("refine must be a bool.")
         check_choice("locate", self.locate, ("auto", *LOCATORS))
 
+    def _diameter(self):
+        return None if self.diameter is None else float(self.diameter)
+
     def _radii(self):
         """The public grid of diameters."""
         if not isinstance(self.diameter_range, (tuple, list)) or len(self.diameter_range) != 2:
@@ -149,7 +152,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         return radius_grid(low, high)
 
     def _plan_entries(self, target, n_features):
-        return friendly_mean_entries(target, diameter=self.diameter, refine=self.refine,
+        return friendly_mean_entries(target, diameter=self._diameter(), refine=self.refine,
                                      bounded=self.bounds is not None, locate=self.locate)
 
     @with_callbacks
@@ -180,7 +183,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
 
     def _fit(self, X, units, session, progress):
         result = fit_friendly_mean(
-            session, X, units, domain=self._domain(X.shape[1]), diameter=self.diameter,
+            session, X, units, domain=self._domain(X.shape[1]), diameter=self._diameter(),
             radii=self._radii(), refine=self.refine, locate=self.locate)
         self.mean_, self.radius_ = result.mean, result.radius
         self.diameter_, self.size_ = result.diameter, result.size

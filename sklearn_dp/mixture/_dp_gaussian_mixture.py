@@ -213,7 +213,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     def _settings(self):
         """All of it public, what "auto" means too."""
-        k = self.n_components
+        k = int(self.n_components)
         return Settings(
             k, self.covariance_type, "coreset" if self.method == "auto" else self.method,
             self.bounds is not None, self.n_tuples, self.aggregator, self.inner,
@@ -420,8 +420,13 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         labels : ndarray of int of shape (n_samples,)
             Component of each row.
         """
+        check_is_fitted(self)
+        n_samples = check_integer(n_samples, "n_samples", low=1, high=2**31)
         mixture = self.to_sklearn().set_params(random_state=random_state)
-        return mixture.sample(n_samples)
+        try:
+            return mixture.sample(n_samples)
+        except (TypeError, ValueError):  # all else has been checked
+            raise ValueError("random_state must be None, an int or a RandomState.") from None
 
 
 def _shape(axes, scales, form):

@@ -24,6 +24,7 @@ __all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "unif
            "unit_copies"]
 
 _MOST_COPIES = 64
+_MOST_THREADS = 1024  # that ask clients
 _TASKS = 64  # that the blocks are handed out in: a task costs as much as a small fit
 _KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
 
@@ -115,7 +116,7 @@ def _numbers(piece):
     """A piece as a contiguous array of doubles; numpy's own error would quote what it holds."""
     try:
         piece = np.ascontiguousarray(piece, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         piece = None
     if piece is None or piece.ndim != 2:
         raise ValueError("each piece must be a numeric array of shape (n_i, n_features).")
@@ -174,7 +175,7 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
     parts = np.array_split(np.arange(len(seeds)), min(len(seeds), _TASKS))
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with silent(), _thread_pools().limit(limits=1):
-        found = Parallel(n_jobs=n_jobs)(
+        found = Parallel(n_jobs=_workers(n_jobs, _TASKS))(
             delayed(_fit_some)(estimator, [_read(X, members[block], prepare) for block in part],
                                [int(seeds[block]) for block in part], extract, shape, min_rows)
             for part in parts)
@@ -235,8 +236,13 @@ def ask_all(function, clients, *, n_jobs=None, seconds=None):
     results : list of (result, error), in the order of the clients
     """
     with relayed_signals(), _thread_pools().limit(limits=1):
-        return Parallel(n_jobs=n_jobs, prefer="threads")(
+        return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), prefer="threads")(
             delayed(_ask_one)(function, client, seconds) for client in clients)
+
+
+def _workers(n_jobs, most):
+    """Joblib starts as many workers as it is told to, however little there is to do."""
+    return n_jobs if n_jobs is None else min(n_jobs, most)
 
 
 def _ask_one(function, client, seconds):
