@@ -4,6 +4,7 @@
 #   make test     the test suite                 make lint    the checks of .pre-commit-config.yaml
 #   make demo     the main job, on real data     make bench   the benchmarks
 #   make audit    the long privacy audits        make docs    the documentation, in site/
+#   make fuzz     100,000 calls with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
 #   make certify  lower bounds of epsilon, beside the claims
 #
@@ -14,7 +15,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit certify bench regression lint docs clean help
+.PHONY: test demo audit fuzz certify bench regression lint docs clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -36,6 +37,9 @@ audit: $(VENV)/.has-test
 
 certify: $(VENV)/.has-test
 	$(BIN)/python -m sklearn_dp.audit certify all $(CERTIFY_ARGS)
+
+fuzz: $(VENV)/.has-test
+	$(BIN)/python -m pytest $(PARALLEL) tests/fuzz -m "slow or not slow" --timeout=3600 $(PYTEST_ARGS)
 
 bench: $(VENV)/.has-bench
 	@set -e; for script in benchmarks/*.py; do \

@@ -1,0 +1,212 @@
+"""Candidates for every parameter, made from signatures and docstrings."""
+
+import copy
+import datetime
+import decimal
+import fractions
+import functools
+import inspect
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dp import PrivacyBudget
+from sklearn_dp.audit import all_estimators
+
+from . import tables
+
+
+class Rude(ClusterMixin, BaseEstimator):
+    """An inner estimator that prints, warns, raises and leaves with its rows."""
+
+    def __init__(self, how="raise"):
+        self.how = how
+
+    def fit(self, X, y=None):
+        text = f"{X.ravel()[:3]}"
+        if self.how == "print":
+            print(text)
+        elif self.how == "warn":
+            import warnings
+            warnings.warn(text, stacklevel=1)
+        elif self.how == "exit":
+            raise SystemExit(text)
+        elif self.how == "raise":
+            raise KeyError(text)
+        elif self.how == "change":
+            X[:] = 0
+        return self
+
+
+JUNK = {
+    "None": None, "True": True, "False": False, "zero": 0, "one": 1, "two": 2, "minus one": -1,
+    "a hundred": 100, "ten million": 10**7, "2**31": 2**31, "2**63": 2**63, "2**70": 2**70,
+    "10**400": 10**400, "-2**63": -2**63, "0.0": 0.0, "-0.0": -0.0, "half": 0.5, "1.0": 1.0,
+    "1.5": 1.5, "-1.5": -1.5, "tiny": 1e-320, "1e-155": 1e-155, "1e-9": 1e-9, "1e9": 1e9,
+    "1e155": 1e155, "1e308": 1e308, "nan": np.nan, "inf": np.inf, "-inf": -np.inf,
+    "float32": np.float32(0.25), "float16 max": np.float16(65504), "int64": np.int64(3),
+    "uint8": np.uint8(255), "np.bool": np.bool_(True), "array of one": np.array([2.0]),
+    "0-d array": np.array(2.0), "array": np.array([1.0, 2.0]), "int array": np.arange(3),
+    "empty array": np.array([]), "text array": np.array(["a", "b"]), "a matrix": np.eye(2),
+    "fraction": fractions.Fraction(1, 3), "decimal": decimal.Decimal("0.5"), "complex": 1 + 1j,
+    "empty text": "", "text": "junk", "auto": "auto", "number text": "1", "nul": "a\0b",
+    "surrogate": "\ud800", "bytes": b"auto", "empty tuple": (), "pair": (0.0, 1.0),
+    "reversed pair": (1.0, -1.0), "pair of nan": (np.nan, 1.0), "pair of None": (None, None),
+    "pair of texts": ("a", "b"), "pair of zeros": (0, 0), "pair of huge ints": (-10**400, 10**400),
+    "pair 1e308": (-1e308, 1e308), "pair tiny": (0.0, 1e-310), "pair nested": ((0.0,), [[1.0]]),
+    "triple": (1, 2, 3), "list": [0.0, 1.0], "empty list": [], "nested list": [[1], [2, 3]],
+    "dict": {"a": 1}, "empty dict": {}, "set": {1, 2}, "frozenset": frozenset({"auto"}),
+    "range": range(2), "object": object(), "a class": dict, "KMeans class": KMeans,
+    "a function": len, "a module": np, "NaT": np.datetime64("NaT"),
+    "date": datetime.date(2020, 1, 1),
+    "time span": np.timedelta64(3, "s"), "NA": pd.NA, "masked": np.ma.masked,
+    "ellipsis": ...,
+    "iterator": iter((0, 1)), "an error": ValueError("no"), "series": pd.Series([1.0, 2.0]),
+    "random state": np.random.RandomState(0), "a budget": PrivacyBudget(epsilon=1.0),  # noqa: NPY002
+    "rude": Rude(), "rude text": Rude("print"),
+}
+"""Values of every kind, some of which are right for some parameters."""
+
+_KMEANS = KMeans(2, n_init=1, max_iter=2)
+_SPECIAL = {
+    "epsilon": [None, 0.01, 1.0, 30.0, 1000.0], "rho": [None, 0.1, 3.0], "delta": [1e-6, 1e-2],
+    "bounds": [None, 1.0, 8000.0, (-8000.0, 8000.0), (0, 1), (-1e100, 1e100), 1e-100],
+    "n_jobs": [None, 1], "random_state": [None, 0, np.random.default_rng(3)], "ledger": [None],
+    "n_clusters": [1, 2, 3], "n_components": [1, 2, None], "n_tuples": ["auto", 2, 4],
+    "n_blocks": ["auto", 4, 12], "n_points": [0.5, 2, 8, 0.9], "sample_size": [4, 64, 2**15],
+    "n_init": [1, 2], "min_radius": [None, 1.0, 1e-3], "gamma": [0.2, 0.1],
+    "separation": [None, 1.5, 7.0, 50.0], "min_weight": [None, 0.1, 0.9],
+    "diameter": [None, 1.0, 1e-3, 1e6], "diameter_range": [(1e-9, 1e9), (1.0, 1.0), [0.1, 10.0]],
+    "agreement": [0.5, 0.2, 0.9], "output_bounds": [None, 3.0, (-8000.0, 8000.0)],
+    "classes": [None, [0, 1], ("a", "b", "c")],
+    "output": [("center_",), ("coef_", "intercept_"), ("components_",), ["mean_"]],
+    "fix_signs": [(), ("components_",)],
+    "estimator": [None, _KMEANS, Ridge(), LogisticRegression(), PCA(1), StandardScaler(),
+                  Rude(), Rude("exit"), Rude("warn"), Rude("print")],
+    "inner": [None, _KMEANS, make_pipeline(StandardScaler(), _KMEANS), GaussianMixture(2),
+              Rude(), Rude("exit"), Rude("warn"), Rude("print"), Rude("change")],
+    "n_lloyd": ["auto", 0, 1, 3], "max_rows_per_client": [None, 1, 5], "n_honest": [None, 1, 3],
+    "client_bounds": [None, {}, {"second moment": 0.2}, {"no such thing": 0.5}],
+    "client_timeout": [None, 5.0], "engine": ["local"],
+}
+"""Small and right for the parameter, unless a second one has something against it."""
+
+
+@functools.cache
+def choices(cls, name):
+    """The words that docstrings allow for a parameter: those of the class, or of another one."""
+    classes = [*cls.__mro__, *(other for _, other in all_estimators())]
+    for base in classes:
+        line = re.search(rf"^ *{name} : (\{{.*?\}})", base.__doc__ or "", re.M | re.S)
+        if line:
+            return re.findall(r'"([^"]+)"', line.group(1))
+    return []
+
+
+def good_options(cls):
+    """Candidates for each parameter of a constructor; every parameter has some."""
+    found = {}
+    for name, parameter in inspect.signature(cls).parameters.items():
+        found[name] = [*choices(cls, name), *_SPECIAL.get(name, [])]
+        if isinstance(parameter.default, bool):
+            found[name] += [True, False]
+        assert found[name], f"no candidates for {cls.__name__}({name}=...): add some to _SPECIAL"
+    return found
+
+
+def fresh(value):
+    """A copy of what remembers how often it was asked; a failure must come again."""
+    keeps_count = (np.random.RandomState, np.random.Generator, type(iter(())))
+    return copy.deepcopy(value) if isinstance(value, keeps_count) else value
+
+
+def options(cls, *, most_good=4, most_junk=2):
+    """A strategy for keyword arguments of a constructor."""
+    good = good_options(cls)
+    names = st.sampled_from(sorted(good))
+
+    def build(chosen, spoilt):
+        built = {name: values[number % len(values)] for name, number in chosen.items()
+                 for values in (good[name],)}
+        built |= {name: JUNK[kind] for name, kind in spoilt.items()}
+        return {name: fresh(value) for name, value in built.items()}
+
+    return st.builds(
+        build, st.dictionaries(names, st.integers(0, 11), max_size=most_good),
+        st.one_of(st.just({}), st.just({}), st.dictionaries(names, junk_kinds, max_size=most_junk)))
+
+
+def junk_or(*values):
+    """Mostly one of some values, and now and then anything."""
+    good = st.sampled_from(values)
+    return st.one_of(good, good, good, junk)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Something in the place of `X`, told in few words."""
+
+    kind: str
+    values: str
+    seed: int
+    n: int
+    d: int
+
+    def make(self):
+        return tables.table(self.kind, self.values, self.seed, (self.n, self.d))
+
+    @property
+    def plain(self):
+        """Whether a fitted estimator has to take it."""
+        return self.kind in tables.GOOD and self.values in tables.VALUES and self.n > 0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Something in the place of `groups`."""
+
+    kind: str
+    seed: int
+
+    def make(self, n):
+        return tables.groups(self.kind, self.seed, n)
+
+
+def _table(kinds, values):
+    return lambda width: st.builds(Table, kinds, values, seeds, rows, st.just(width))
+
+
+junk_kinds = st.sampled_from(sorted(JUNK))
+junk = junk_kinds.map(JUNK.get).map(fresh)
+seeds = st.integers(0, 2**16)
+rows = st.sampled_from([*tables.ROWS, *tables.ROWS, *tables.FEW_ROWS])
+widths = st.sampled_from([3, 1, 2, 2, 3, 3, 4, 8, 20])
+_good = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.VALUES)))
+_spoilt = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILT)))
+_bad = _table(st.sampled_from(sorted(tables.BAD)),
+              st.sampled_from(sorted([*tables.VALUES, *tables.SPOILT])))
+_no_groups = st.none()
+_groups = st.builds(Groups, st.sampled_from(sorted(tables.GOOD_GROUPS)), seeds)
+_bad_groups = st.builds(Groups, st.sampled_from(sorted(tables.BAD_GROUPS)), seeds)
+any_groups = st.one_of(_no_groups, _no_groups, _groups, _groups, _bad_groups)
+
+
+def any_table(width):
+    """A strategy for tables, of which most are good and have the given number of columns."""
+    good = _good(width)
+    return st.one_of(good, good, good, good, _spoilt(width), _bad(width), widths.flatmap(_good))
+
+
+def good_table(width):
+    """A strategy for tables that a fit has to take."""
+    return _good(width)

@@ -1,0 +1,97 @@
+"""The runner finds what is planted: a check that has never caught anything proves nothing."""
+
+import contextlib
+import logging
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
+
+from . import runner
+from .runner import problems, run, wrong_numbers
+
+NAMES = ("X", "epsilon")
+
+
+def raises(error):
+    def call():
+        raise error
+    return call
+
+
+def chained():
+    try:
+        float("person 7319.25")
+    except ValueError as error:
+        raise ValueError("X must be numeric.") from error
+
+
+def warns(kind, text="X is odd."):
+    return lambda: warnings.warn(text, kind, stacklevel=1)
+
+
+FINE = {
+    "a value": lambda: 3, "a named error": raises(ValueError("epsilon must be positive.")),
+    "a budget": raises(BudgetExceededError("nothing is left")),
+    "an expected warning": warns(UtilityWarning),
+    "scikit-learn's words": raises(ValueError("Expected 2D array: reshape your data.")),
+}
+WRONG = {
+    "another error": (raises(KeyError("X")), "raises KeyError"),
+    "an error from inside": (raises(np.linalg.LinAlgError("X is singular")), "raises LinAlgError"),
+    "an exit": (raises(SystemExit("X")), "raises SystemExit"),
+    "no name": (raises(ValueError("bad value")), "names no argument"),
+    "raw words": (raises(TypeError("unhashable type: 'list'")), "raw words"),
+    "data": (raises(ValueError("X holds 7319.4825")), "quotes '7319'"),
+    "data, scaled": (raises(ValueError("X holds 7.3194825e+155")), "quotes '7.319'"),
+    "a name of a person": (raises(ValueError("X holds person 12")), "quotes 'person'"),
+    "number of rows": (raises(ValueError("X has 23 rows")), "quotes '23'"),
+    "data in the cause": (chained, "quotes"),
+    "another warning": (warns(RuntimeWarning), "warns RuntimeWarning"),
+    "data in a warning": (warns(UtilityWarning, "about 7319"), "quotes '7319'"),
+    "a print": (lambda: print("done"), "prints"),
+    "a log record": (lambda: logging.getLogger("x").warning("7319"), "prints"),
+}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_what_is_fine(name):
+    assert problems(run(FINE[name]), NAMES) == []
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong(name):
+    call, words = WRONG[name]
+    assert words in " ".join(problems(run(call), NAMES))
+
+
+def test_documented_errors_are_allowed():
+    outcome = run(raises(RuntimeError("X")))
+    assert problems(outcome, NAMES) and not problems(outcome, NAMES, allowed=(RuntimeError,))
+
+
+def busy():
+    end = time.process_time() + 30
+    while time.process_time() < end:
+        with contextlib.suppress(Exception):  # what the alarm is to get through
+            sum(range(1000))
+
+
+def test_a_call_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr(runner, "SECONDS", 0.2)
+    assert "raises Slow" in " ".join(problems(run(busy), NAMES))
+    assert run(lambda: 1).value == 1
+
+
+def test_a_call_that_takes_too_much_memory_is_stopped():
+    outcome = run(lambda: np.ones(2**28))
+    assert "raises MemoryError" in " ".join(problems(outcome, NAMES, allowed=()))
+    assert run(lambda: np.ones(2**26).size).value == 2**26
+
+
+def test_numbers():
+    assert wrong_numbers([1.0, np.nan]) and wrong_numbers(np.array([[np.inf]]))
+    assert not wrong_numbers([1.0]) and not wrong_numbers(["a"])
