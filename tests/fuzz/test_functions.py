@@ -27,6 +27,7 @@ SETTINGS = {"suppress_health_check": list(HealthCheck), "deadline": None, "datab
 
 # Public, and not called here. The estimators have a file of their own.
 ELSEWHERE = {
+    "accounting": "arithmetic of budgets, which sees no data; properties are tested there",
     "audit": "tools for developers, which call estimators and report whatever these raise",
     "first_message": "takes what only the package makes; fuzzed through `fit_clients`",
     "server_update": "takes what only the package makes; fuzzed through `fit_clients`",
