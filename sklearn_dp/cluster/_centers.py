@@ -58,6 +58,14 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
         self.labels_ = self._nearest(X)
 
+    def _store(self, X, result):
+        """Store what an engine released."""
+        self.radius_, self.status_ = result.radius, result.status
+        quality = result.quality
+        self.inertia_, self.inertia_std_error_ = quality.inertia, quality.inertia_sd
+        self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
+        self._set_centers(X, result.centers, result.weights)
+
     def _nearest(self, X):
         if not len(X):  # scikit-learn's function refuses what a private fit must not
             return np.empty(0, dtype=np.int32)

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
-from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from .._aggregate.kmeans.lloyd import lloyd, lloyd_entries
+from .._aggregate.kmeans.engine import engine_entries, finished, fit_engine, last_entries
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, gather, unit_copies
 from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
@@ -19,7 +19,6 @@ from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
-from .._privacy._grid import Grid
 from .._privacy._mechanisms import count, private_radius
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
@@ -86,6 +85,8 @@ class DPKTupleKMeans(BaseDPCenters):
     Attributes
     ----------
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
+        See :class:`DPKMeans`.
+    inertia_, inertia_std_error_, explained_, explained_std_error_ : float
         See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Which way the released values led.
@@ -208,7 +209,7 @@ class DPKTupleKMeans(BaseDPCenters):
         bounded = self.bounds is not None
         stage, rho = self._stage(target, n_features)
         if not stage.size:
-            return engine_entries(target.to_rho(), n_features, bounds_known=bounded)
+            return engine_entries(target.to_rho(), n_features, bounds_known=bounded, quality=True)
         entries = [PlanEntry("count", Mechanism.GAUSSIAN, _COUNT_SHARE * rho,
                              sensitivity="one unit")]
         if not bounded:
@@ -217,11 +218,12 @@ class DPKTupleKMeans(BaseDPCenters):
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
-        refine = lloyd_entries(left, left, "refine/")
+        refine = last_entries(left, left, "refine/", quality=True)
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
-        coreset = engine_entries(rest, n_features, bounds_known=True)
+        coreset = engine_entries(rest, n_features, bounds_known=True, quality=True)
         entries += _on_path(coreset, _CORESET)
-        again = engine_entries(left, n_features, bounds_known=True, prefix="fallback/")
+        again = engine_entries(left, n_features, bounds_known=True, prefix="fallback/",
+                               quality=True)
         return tuple(entries + _on_path(again, _FALLBACK))
 
     # -- fit --------------------------------------------------------------------------------------
@@ -231,23 +233,21 @@ class DPKTupleKMeans(BaseDPCenters):
         self.n_tuples_, self.aggregator_ = stage.size, stage.kind
         domain = self._domain(X.shape[1])
         if not stage.size:
-            result = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
             self.path_ = _CORESET
-            return self._store(X, result.centers, result.weights, result.radius, result.status)
+            return self._store(X, fit_engine(session, X, units, domain, self.n_clusters,
+                                             callback=progress, quality=True))
         domain, status = self._bounded(X, units, session, domain)
         size = float(count(session, "count", units))
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
             self.path_ = _CORESET
-            found = fit_engine(session, X, units, domain, self.n_clusters, callback=progress)
+            found = fit_engine(session, X, units, domain, self.n_clusters, callback=progress,
+                               quality=True)
         else:
             found = self._fit_tuples(X, units, session, domain, size, progress, stage)
-        status = status if found.status == "ok" else found.status
-        return self._store(X, found.centers, found.weights, found.radius, status)
-
-    def _store(self, X, centers, weights, radius, status):
-        self.radius_, self.status_ = radius, status
-        self._set_centers(X, centers, weights)
+        if found.status == "ok":
+            found = dataclasses.replace(found, status=status)
+        return self._store(X, found)
 
     @staticmethod
     def _bounded(X, units, session, domain):
@@ -267,7 +267,7 @@ class DPKTupleKMeans(BaseDPCenters):
         if center is None and self.fallback == "coreset":
             self.path_ = _FALLBACK
             return fit_engine(session, X, units, domain, self.n_clusters, prefix="fallback/",
-                              callback=progress)
+                              callback=progress, quality=True)
         self.path_ = _TUPLES if center is not None else "tuples, then public"
         if center is None:
             center = _public_centers(session.rng("public centres"), domain,
@@ -320,21 +320,12 @@ def _public_centers(rng, domain, shape):
     return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
 
 
-@dataclasses.dataclass(frozen=True)
-class _Refined:
-    centers: np.ndarray
-    weights: np.ndarray
-    radius: float
-    status: str = "ok"
-
-
 def _refine(session, X, units, domain, center, size, progress):
     """Noisy Lloyd steps from a released start."""
     rows = Rows.quantise(X, domain)
-    unit = Grid.for_radius(domain.radius).unit
-    steps = np.rint(center / unit)
-    budget = Size(max(size, 1.0), math.sqrt(2 * session.remaining()))
+    steps = np.rint(center / rows.unit)
+    budget = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, "refine/")))
     final = lloyd(session, rows, units, steps, budget, rows.limit, n_clusters=len(center),
                   prefix="refine/", callback=progress)
-    points = domain.clip_points(final.centers * unit + domain.center)
-    return _Refined(points, final.counts, domain.radius)
+    return finished(session, rows, units, final, rows.limit, domain, "ok", prefix="refine/",
+                    quality=True)

@@ -44,6 +44,13 @@ class DPKMeans(BaseDPCenters):
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest centre of each training row. In memory only: it is not a release, and is not
         pickled.
+    inertia_, inertia_std_error_ : float
+        Released sum over units of squared distances to the nearest center, and the standard
+        deviation of its noise. Distances beyond a released cap, about that of the farthest row in
+        a hundred, count as the cap.
+    explained_, explained_std_error_ : float
+        Released part, between 0 and 1, of the sum of squares about one center that the clusters
+        explain.
     radius_ : float
         Released (or public) radius of the ball that the rows were clipped to.
     status_ : str
@@ -96,11 +103,9 @@ class DPKMeans(BaseDPCenters):
 
     def _plan_entries(self, target, n_features):
         return engine_entries(target.to_rho(), n_features,
-                              bounds_known=self.bounds is not None)
+                              bounds_known=self.bounds is not None, quality=True)
 
     def _fit(self, X, units, session, progress):
         result = fit_engine(session, X, units, self._domain(X.shape[1]), self.n_clusters,
-                            callback=progress)
-        self.radius_ = result.radius
-        self.status_ = result.status
-        self._set_centers(X, result.centers, result.weights)
+                            callback=progress, quality=True)
+        self._store(X, result)

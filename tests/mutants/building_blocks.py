@@ -16,6 +16,7 @@ from sklearn_dp._aggregate.friendly import (
 )
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import rows as _rows
@@ -75,6 +76,35 @@ def _(original):
                            minlength=n_labels).astype(np.int64), 2.0**20
 
     return square_sums
+
+
+@mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
+def _(original):
+    def capped_sums(rows, units, centers, middle, caps, largest):
+        # Caps a thousand times as far, in steps of what is claimed.
+        steps, scale = original(rows, units, centers, middle, 1e6 * caps, 1e6 * largest)
+        return steps * 10**6, scale
+
+    return capped_sums
+
+
+@mutant("quality: exact inertia", "check_replay", BaseDPCenters, "_store")
+def _(original):
+    def store(self, X, result):
+        original(self, X, result)
+        self.inertia_ = -self.score(X)
+
+    return store
+
+
+@mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
+def _(original):
+    def measure_quality(session, rows, units, centers, middle, caps, *others):
+        farthest = math.sqrt(rows.squares.max(initial=1.0))
+        return original(session, rows, units, centers, middle, np.minimum(caps, farthest / 4),
+                        *others)
+
+    return measure_quality
 
 
 @mutant("cells counted again without noise", "check_replay", _coreset, "_count_cells")

@@ -16,10 +16,11 @@ from ..shared.weighted_kmeans import weighted_kmeans
 from .coreset import build_coreset
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .principal_axes import principal_axes
+from .quality import Quality, measure_quality, quality_entry
 from .radius import mean_radius
 from .tuning import TUNING
 
-__all__ = ["EngineResult", "engine_entries", "fit_engine"]
+__all__ = ["EngineResult", "engine_entries", "finished", "fit_engine", "last_entries"]
 
 _BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
 _MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
@@ -42,6 +43,8 @@ class EngineResult:
         Noisy Lloyd iterations.
     error : float
         Noisy sum of squared distances, capped, after an early iteration; nan when not released.
+    quality : Quality or None
+        How far the rows are from these centers; None where the plan has no such release.
     """
 
     centers: np.ndarray
@@ -50,6 +53,7 @@ class EngineResult:
     status: str
     n_iterations: int
     error: float
+    quality: Quality | None = None
 
 
 def _shares(n_features, tuning):
@@ -75,7 +79,7 @@ _WORDS = {
 }
 
 
-def engine_entries(rho, n_features, *, bounds_known, prefix="", tuning=TUNING):
+def engine_entries(rho, n_features, *, bounds_known, prefix="", quality=False, tuning=TUNING):
     """Plan entries of `fit_engine`.
 
     Parameters
@@ -86,6 +90,8 @@ def engine_entries(rho, n_features, *, bounds_known, prefix="", tuning=TUNING):
     bounds_known : bool
         Whether the data have a public bound; otherwise finding one is paid for.
     prefix : str
+    quality : bool
+        Whether the quality of the answer is released too.
     tuning : Tuning
 
     Returns
@@ -99,7 +105,18 @@ def engine_entries(rho, n_features, *, bounds_known, prefix="", tuning=TUNING):
     for name, (share, most) in _shares(n_features, tuning).items():
         entries.append(_entry(name, prefix, part, share, most, None if name == _CELLS else 1))
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    return (*entries, *lloyd_entries(rest, rho, prefix))
+    return (*entries, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
+
+
+def last_entries(rho, cap, prefix="", *, quality=False, tuning=TUNING):
+    """Entries of Lloyd's iterations and of the quality of what they find, worth `rho` in all.
+
+    `cap` is the most that the iterations may come to.
+    """
+    if not quality:
+        return lloyd_entries(rho, cap, prefix)
+    last = quality_entry(math.nextafter(rho * tuning.quality_share, 0.0), prefix)
+    return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix), last)
 
 
 def _entry(name, prefix, rho, share, most, uses=1):
@@ -109,7 +126,7 @@ def _entry(name, prefix, rho, share, most, uses=1):
 
 
 def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None,
-               tuning=TUNING):
+               quality=False, tuning=TUNING):
     """Release the centres of k clusters.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
@@ -128,6 +145,8 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
         Of the plan entries.
     callback : callable, optional
         Called with the name of each Lloyd iteration when it is done.
+    quality : bool
+        As for `engine_entries`.
     tuning : Tuning
 
     Returns
@@ -156,7 +175,8 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
                   coreset=coreset, prefix=prefix, callback=callback, tuning=tuning)
     if status == "ok":
         status = _status(size, coreset, final, tuning)
-    return _result(final, rows, radius, domain, status)
+    return finished(session, rows, units, final, radius, domain, status, prefix=prefix,
+                    quality=quality, tuning=tuning)
 
 
 def _status(size, coreset, final, tuning):
@@ -223,8 +243,40 @@ def _start(session, coreset, axes, n_clusters, tuning):
     return axes.lift(centers)
 
 
-def _result(final, rows, radius, domain, status):
-    unit = rows.unit
-    centers = (final.centers + rows.origin) * unit + domain.center
-    return EngineResult(domain.clip_points(centers), final.counts, radius * unit, status,
-                        final.n_iterations, final.error * unit**2)
+def finished(session, rows, units, final, radius, domain, status, *, prefix="", quality=False,
+             tuning=TUNING):
+    """The result of Lloyd's iterations in lengths, and how good it is.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    rows : Rows
+    units : Units
+    final : LloydResult
+    radius : float
+        Released radius of the data, in steps.
+    domain : Domain
+    status : str
+    prefix : str
+    quality : bool
+    tuning : Tuning
+
+    Returns
+    -------
+    result : EngineResult
+    """
+    points = domain.clip_points((final.centers + rows.origin) * rows.unit + domain.center)
+    found = None
+    if quality:
+        # Rounded to the grid: what is measured is what is released, up to half a step.
+        steps = np.rint((points - domain.center) / rows.unit) - rows.origin
+        found = measure_quality(session, rows, units, steps, _middle(final), final.reach,
+                                tuning.one_center_reach * radius, prefix)
+    return EngineResult(points, final.counts, radius * rows.unit, status, final.n_iterations,
+                        final.error * rows.unit**2, found)
+
+
+def _middle(final):
+    """The mean of all the rows, by the released centers and counts; the origin without any."""
+    weights = np.maximum(final.counts, 0.0)
+    return np.rint(weights @ final.centers / max(weights.sum(), 1e-300))

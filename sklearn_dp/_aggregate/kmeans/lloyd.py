@@ -60,10 +60,26 @@ def lloyd_budget(session, prefix=""):
 
 @dataclass(frozen=True)
 class LloydResult:
-    """Released centers (in grid steps, about the origin of the rows), counts, iterations, error."""
+    """What the iterations release, in grid steps about the origin of the rows.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+    variance : ndarray of shape (k,)
+        Of the noise in each coordinate of a center.
+    counts, counts_sd : ndarray of shape (k,)
+    reach : ndarray of shape (k,)
+        Distance from each center that few of its rows are beyond.
+    n_iterations : int
+    error : float
+    noise_share : float
+    """
 
     centers: np.ndarray
+    variance: np.ndarray
     counts: np.ndarray
+    counts_sd: np.ndarray
+    reach: np.ndarray
     n_iterations: int
     error: float
     noise_share: float = math.nan
@@ -85,6 +101,7 @@ class _LloydContext:
     tuning: Tuning = TUNING
     budget: float = field(init=False)
     inside: float = field(init=False)
+    reach: object = None  # of each cluster, by the last histogram of distances
 
     def __post_init__(self):
         self.budget = self.left()
@@ -157,8 +174,9 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
             break
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
-    return LloydResult(estimate.centers, estimate.count, iteration, estimate.error,
-                       estimate.noise_share)
+    reach = np.full(n_clusters, radius) if context.reach is None else context.reach
+    return LloydResult(estimate.centers, estimate.variance, estimate.count, estimate.count_sd,
+                       reach, iteration, estimate.error, estimate.noise_share)
 
 
 def _iterate(context, estimate, iteration, last):
@@ -228,6 +246,8 @@ def _clip_radius(context, labels, squared, scales, rho):
         radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd,
                                          (1 - context.inside) * n)
     radius = tuning.clip_default * context.radius if radius is None else radius
+    reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, tuning.beyond * n)
+    context.reach = np.minimum((reach or context.radius) * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
     return radius * scales, gain
 

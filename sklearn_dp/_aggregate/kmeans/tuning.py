@@ -32,6 +32,7 @@ class Tuning:
     flat_cells: float = 1.5  # factor of the share where there are at most 3 axes
     far_cells: float = 0.15  # part of the cells' share, in addition, for a look at far cells
     means_share: float = 0.10  # for the means of the leaves
+    quality_share: float = 0.02  # for how far the rows are from the answer, at the very end
     # Where the noise of Lloyd's iterations rules the loss, the releases before them get less.
     lean_noise: float = 0.05  # noise of an iteration, in radii, from which they do
     lean_share: float = 0.5  # the part of their shares that they get at twice that noise
@@ -106,6 +107,8 @@ class Tuning:
     clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
+    beyond: float = 0.01  # part of the rows whose distance is capped in the answer's quality
+    one_center_reach: float = 1.25  # the cap about one center, in radii of the data
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
     scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster
     scale_dead: float = 1.4  # widths of clusters this factor apart count as equal

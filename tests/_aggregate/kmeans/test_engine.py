@@ -64,7 +64,7 @@ class Case:
     def session(self):
         budget = PrivacyBudget(epsilon=self.epsilon, delta=1e-6)
         entries = engine_entries(budget.to_rho(gaussian=True), self.X.shape[1],
-                                 bounds_known=self.bounds is not None)
+                                 bounds_known=self.bounds is not None, quality=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return PrivacySession(PrivacyPlan(budget, entries), random_state=self.seed)
@@ -72,7 +72,7 @@ class Case:
     def fit(self, session=None):
         session = self.session() if session is None else session
         return fit_engine(session, self.X, Units(len(self.X), self.groups),
-                          Domain.from_bounds(self.bounds, self.X.shape[1]), self.k)
+                          Domain.from_bounds(self.bounds, self.X.shape[1]), self.k, quality=True)
 
 
 def random_case(rng):
@@ -324,7 +324,7 @@ def _no_joint_factor(monkeypatch):
 
 
 WEAK = ["sum and count", "radius", "second moment", "cell means", "lloyd distances",
-        "lloyd errors", "lloyd counts", "lloyd sums"]
+        "lloyd errors", "lloyd counts", "lloyd sums", "quality"]
 MUTANTS = {
     "threshold from true n": _raw_threshold, "depth from true n": _raw_depth,
     "size from true n": _raw_size, "true mean": _raw_origin,
@@ -393,9 +393,11 @@ def test_a_share_above_its_cap_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("d", [1, 3, 4, 10, 11, 100])
 @pytest.mark.parametrize("known", [True, False])
-def test_entries_sum_to_at_most_the_budget(d, known):
+@pytest.mark.parametrize("quality", [True, False])
+def test_entries_sum_to_at_most_the_budget(d, known, quality):
     for rho in (0.01922, 1 / 3, 7e-7, 123.456):
-        entries = engine_entries(rho, d, bounds_known=known)
+        entries = engine_entries(rho, d, bounds_known=known, quality=quality)
+        assert [entry.name == "quality" for entry in entries][-1] == quality
         total = sum(Fraction(entry.rho) for entry in entries)
         assert Fraction(rho) * (1 - Fraction(1, 10**9)) < total <= Fraction(rho)
         assert all(entry.mechanism == "gaussian" and entry.cap <= rho for entry in entries)

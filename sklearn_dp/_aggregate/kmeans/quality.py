@@ -1,0 +1,98 @@
+"""How good the released centers are: one more release, at the very end of a fit."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import round_up
+from ..shared.centering import noise_sd
+from ..shared.rows import nearest, square_sums
+
+__all__ = ["Quality", "measure_quality", "quality_entry"]
+
+_QUALITY = "quality"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Two noisy sums of squared distances, in squared lengths, and their standard deviations.
+
+    Attributes
+    ----------
+    inertia, inertia_sd : float
+        To the nearest of the released centers.
+    total, total_sd : float
+        To the one released center of all the rows.
+    """
+
+    inertia: float
+    inertia_sd: float
+    total: float
+    total_sd: float
+
+    @property
+    def explained(self):
+        """The part of the sum about one center that the clusters explain."""
+        least = max(self.total, self.total_sd)
+        return float(np.clip(1 - self.inertia / least, 0.0, 1.0))
+
+    @property
+    def explained_sd(self):
+        """Standard deviation of that part, by the first derivatives; at most one."""
+        least = max(self.total, self.total_sd)
+        return min(1.0, math.hypot(self.inertia_sd, (1 - self.explained) * self.total_sd) / least)
+
+
+def quality_entry(rho, prefix=""):
+    """The plan entry of `measure_quality`."""
+    return PlanEntry(prefix + _QUALITY, Mechanism.GAUSSIAN, rho,
+                     sensitivity="sqrt(2): a unit adds at most 1 to each of two capped sums")
+
+
+def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""):
+    """Release how far the rows are from the centers, and from one center of all of them.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `quality_entry`.
+    rows : Rows
+    units : Units
+    centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
+        Released, in the ball that the rows were clipped to.
+    middle : ndarray of shape (d,), integer-valued
+        The one center; released.
+    caps : ndarray of shape (k,)
+        Released distance to each center that longer ones count as, in steps.
+    most : float
+        The same of the one center.
+    prefix : str
+
+    Returns
+    -------
+    quality : Quality
+    """
+    name = prefix + _QUALITY
+    rho = session.remaining(name)
+    largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
+    steps, scale = _capped_sums(rows, units, centers, middle, np.square(caps), largest)
+    # A unit adds between 0 and `scale` steps to each of the two sums, so the pair moves by a
+    # vector of length at most sqrt(2) scale.
+    claim = round_up(math.sqrt(2) * scale)
+    noisy = session.gaussian(name, steps, sensitivity=claim, rho=rho,
+                             unit=largest / scale * rows.unit**2)
+    sd = math.sqrt(2) * noise_sd(rho) * largest * rows.unit**2
+    inertia, total = np.maximum(noisy, 0.0)
+    return Quality(float(inertia), float(sd[0]), float(total), float(sd[1]))
+
+
+def _capped_sums(rows, units, centers, middle, caps, largest):
+    """Exact sums of capped squares to the nearest center and to the middle; what a unit adds."""
+    labels, squared = nearest(rows, centers)
+    _, alone = nearest(rows, middle[None])
+    one = np.zeros(rows.n_rows, dtype=np.int32)
+    steps, scale = square_sums(one, np.minimum(squared, caps[labels]), largest[0], 1, units)
+    others, _ = square_sums(one, alone, largest[1], 1, units)
+    return np.concatenate([steps, others]), scale

@@ -1,0 +1,96 @@
+"""How good released centers are: exact sums, caps, claims and the law of the noise."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._player import Replay
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
+X = CENTERS[np.arange(2000) % 2] + 0.05 * np.random.default_rng(0).normal(size=(2000, 2))
+
+
+def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0):
+    """The quality of the two centers, about the origin, with caps in lengths."""
+    budget = PrivacyBudget(rho=rho, delta=1e-6)
+    plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
+    session = PrivacySession(plan, random_state=seed)
+    rows = Rows.quantise(X, Domain.from_bounds(10.0, 2))
+    steps = 1 / rows.unit
+    return measure_quality(session, rows, Units(len(X), groups), np.rint(CENTERS * steps),
+                           np.zeros(2), np.array(caps) * steps, most * steps)
+
+
+def squares(X, centers):
+    return np.square(X[:, None] - centers).sum(axis=2).min(axis=1)
+
+
+def test_both_sums_are_those_of_the_rows():
+    found = measured(X)
+    assert found.inertia == pytest.approx(squares(X, CENTERS).sum(), rel=1e-4)
+    assert found.total == pytest.approx(np.square(X).sum(), rel=1e-4)
+    assert found.explained == pytest.approx(1 - found.inertia / found.total)
+
+
+def test_each_cluster_has_a_cap_of_its_own():
+    found = measured(X, caps=(0.05, 0.1), most=0.5)
+    cap = np.where(np.arange(2000) % 2 == 0, 0.05, 0.1) ** 2
+    assert found.inertia == pytest.approx(np.minimum(squares(X, CENTERS), cap).sum(), rel=1e-4)
+    assert found.total == pytest.approx(np.minimum(np.square(X).sum(axis=1), 0.25).sum(), rel=1e-4)
+
+
+def test_a_group_counts_once():
+    groups = np.repeat(np.arange(1000), 2)
+    assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
+
+
+def test_a_far_row_comes_up_to_the_claim_and_no_more():
+    recorder = Trace()
+    with trace(recorder):
+        measured(X)
+    player = Replay(recorder.events, np.append(np.arange(2000), -1))
+    with trace(player):
+        measured(np.vstack([X, [[0.0, 9.0]]]))
+    player.finish()
+    assert player.violations == []
+    assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_errors_are_those_of_the_noise():
+    """800 draws: false alarm below 1e-6; a factor of 1.2 in an error would show."""
+    exact = measured(X)
+    draws = [measured(X, rho=0.5, seed=seed) for seed in range(800)]
+    for name in ("inertia", "total"):
+        error = np.array([getattr(one, name) - getattr(exact, name) for one in draws])
+        ratio = error / [getattr(one, f"{name}_sd") for one in draws]
+        assert abs(ratio.mean()) < 5 / np.sqrt(800) and abs(ratio.std() - 1) < 5 / np.sqrt(1600)
+    share = np.array([one.explained for one in draws])
+    assert share.std() == pytest.approx(np.mean([one.explained_sd for one in draws]), rel=0.15)
+
+
+def test_a_share_of_next_to_nothing_stays_a_share():
+    for quality in (Quality(5.0, 1.0, 0.0, 1.0), Quality(0.0, 1.0, 0.0, 1e-3)):
+        assert 0 <= quality.explained <= 1 and 0 <= quality.explained_sd <= 1
+
+
+def test_fits_tell_how_good_they_are():
+    for k, low, high in ((2, 0.95, 1.0), (1, 0.0, 0.05)):
+        fitted = DPKMeans(k, bounds=1.0, epsilon=4.0, random_state=0).fit(X)
+        cost = -fitted.score(X)
+        # Rows beyond the cap, one in a hundred or so, count as the cap.
+        assert 0.9 * cost - 4 * fitted.inertia_std_error_ < fitted.inertia_ < (
+            cost + 4 * fitted.inertia_std_error_)
+        assert low <= fitted.explained_ + 4 * fitted.explained_std_error_
+        assert fitted.explained_ - 4 * fitted.explained_std_error_ <= high
