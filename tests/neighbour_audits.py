@@ -1,6 +1,6 @@
 """Thousands of neighbours for every estimator; as a program, it counts them and prints a table.
 
-    python tests/neighbour_audits.py [ESTIMATOR ...] [--pairs 2000]
+python tests/neighbour_audits.py [ESTIMATOR ...] [--pairs 2000]
 """
 
 import argparse
@@ -46,12 +46,13 @@ def groupings(n, seed):
 def audits(estimator, seed):
     """All the data sets, each in another storage, with rows and with groups as units."""
     for number, X in enumerate(data_sets()):
-        storages = STORAGES[(seed // 2 + number) % len(STORAGES):]
+        storages = STORAGES[(seed // 2 + number) % len(STORAGES) :]
         yield replay_audit(estimator, X, random_state=seed, storages=storages)
         if len(X) > 2:
             for groups in groupings(len(X), seed):
-                yield replay_audit(estimator, X, groups=groups, random_state=seed + 1,
-                                   storages=storages)
+                yield replay_audit(
+                    estimator, X, groups=groups, random_state=seed + 1, storages=storages
+                )
     cases = list(drawn_cases(15, seed))
     yield drawn_audit(estimator, cases, pairs=4, random_state=seed)
 
@@ -67,8 +68,9 @@ def neighbours_of(name, pairs):
     for number in count():
         for result in audits(settings[number % len(settings)].estimator, 2 * number):
             total += result
-        if total.violations or (number >= len(settings) - 1
-                                and total.n_pairs - total.n_voided >= pairs):
+        if total.violations or (
+            number >= len(settings) - 1 and total.n_pairs - total.n_voided >= pairs
+        ):
             return total
 
 
@@ -77,17 +79,22 @@ def main():
     parser.add_argument("names", nargs="*", metavar="ESTIMATOR", default=list(ESTIMATORS))
     parser.add_argument("--pairs", type=int, default=2000)
     options = parser.parse_args()
-    print(f"{'estimator':<22}{'pairs':>8}{'voided':>8}{'violations':>12}{'distance':>10}",
-          flush=True)
+    print(
+        f"{'estimator':<22}{'pairs':>8}{'voided':>8}{'violations':>12}{'distance':>10}", flush=True
+    )
     bad = 0
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in options.names:
             found = neighbours_of(name, options.pairs)
             bad += len(found.violations)
-            print(f"{name:<22}{found.n_pairs:>8}{found.n_voided:>8}{len(found.violations):>12}"
-                  f"{max(found.ratios.values()):>10.6f}", *found.violations[:3], sep="\n  ",
-                  flush=True)
+            print(
+                f"{name:<22}{found.n_pairs:>8}{found.n_voided:>8}{len(found.violations):>12}"
+                f"{max(found.ratios.values()):>10.6f}",
+                *found.violations[:3],
+                sep="\n  ",
+                flush=True,
+            )
     raise SystemExit(bool(bad))
 
 

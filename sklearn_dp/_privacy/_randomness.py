@@ -5,6 +5,8 @@ used again for it.
 """
 
 import hashlib
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,11 @@ _MOST_BLOCKS = 2**32
 
 class AlgorithmicRandomness:
     """What a session draws besides noise; the same for neighbours, unit by unit."""
+
+    # What the session has: it derives from this class.
+    _algorithm_seed: Any
+    _noise: NoiseSource
+    _record: Callable[..., Any]
 
     def unit_draws(self, n_units, tag="units"):
         """64 random bits for each unit, independent of the data and of those of other tags."""
