@@ -121,9 +121,9 @@ def _noting(function, reached):
 
 
 def _bindings(owner, attribute):
-    """An attribute of a class, or all names in the package for a function."""
+    """An attribute of the class that has it, or all names in the package for a function."""
     if isinstance(owner, type):
-        return [(owner, attribute)]
+        return [next((each, attribute) for each in owner.__mro__ if attribute in vars(each))]
     original, package = getattr(owner, attribute), __package__.split(".")[0]
     return [(module, name) for key, module in list(sys.modules.items())
             if key.split(".")[0] == package
