@@ -12,14 +12,14 @@ from .._aggregate.kmeans.block_kmeans import BlockKMeans
 from .._aggregate.kmeans.engine import engine_entries, finished, fit_engine, last_entries
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.shared.blocks import copied_rows, fit_blocks, gather, unit_copies
+from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
 from .._privacy._checks import check_choice
-from .._privacy._domain import Domain
-from .._privacy._mechanisms import count, private_radius
+from .._privacy._mechanisms import count
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import BaseDPCenters
@@ -236,7 +236,7 @@ class DPKTupleKMeans(BaseDPCenters):
             self.path_ = _CORESET
             return self._store(X, fit_engine(session, X, units, domain, self.n_clusters,
                                              callback=progress, quality=True))
-        domain, status = self._bounded(X, units, session, domain)
+        domain, status = known_or_paid(session, "bound", X, units, domain)
         size = float(count(session, "count", units))
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
@@ -248,15 +248,6 @@ class DPKTupleKMeans(BaseDPCenters):
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
         return self._store(X, found)
-
-    @staticmethod
-    def _bounded(X, units, session, domain):
-        """The public domain, or a ball whose radius is paid for."""
-        if domain is not None:
-            return domain, "ok"
-        radius = private_radius(session, "bound", X, units)
-        status = "ok" if radius is not None else "no bound found"
-        return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
     def _fit_tuples(self, X, units, session, domain, size, progress, stage):
         """The tuple stage, and Lloyd steps from what it finds."""

@@ -14,12 +14,11 @@ from .._aggregate.one_cluster.search import (
     fit_one_cluster,
     one_cluster_entries,
 )
+from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._base import BaseDPEstimator, check_integer, check_real
 from .._privacy._checks import check_choice, is_integer, is_real
-from .._privacy._domain import Domain
-from .._privacy._mechanisms import private_radius
 from .._privacy._plan import Mechanism, PlanEntry
 from .._sklearn_compat import with_callbacks
 
@@ -134,11 +133,9 @@ class BaseDPBall(BaseDPEstimator):
 
     def _rows(self, X, units, session):
         """Points on the integer grid of the public or paid domain, the domain, and a status."""
-        points, domain, status = unit_points(X, units), self._domain(X.shape[1]), "ok"
-        if domain is None:
-            radius = private_radius(session, "bound", points, self._units(points, None))
-            status = "ok" if radius is not None else "no bound found"
-            domain = Domain.from_bounds(1.0 if radius is None else radius, X.shape[1])
+        points = unit_points(X, units)
+        domain, status = known_or_paid(session, "bound", points, self._units(points, None),
+                                       self._domain(X.shape[1]))
         return Rows.quantise(points, domain), domain, status
 
 
@@ -210,7 +207,8 @@ default="auto"
         Whether `status_` is "ok".
     status_ : str
         "ok", "few points in the ball", "no radius found", "no heavy box found",
-        "no heavy point found" or "no bound found". There is a ball in any case.
+        "no heavy point found" or "no bound found: the unit ball is used". There is a ball in
+        any case.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int

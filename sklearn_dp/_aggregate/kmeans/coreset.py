@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..._privacy._mechanisms import weighted_bincount
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
+from ..shared.shrinkage import normal_points
 from .far_cells import far_cells
 from .tuning import TUNING
 
@@ -348,5 +348,4 @@ def _public_guesses(session, axes, n_clusters, tuning):
     """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
     rng = session.rng("guesses")
     n_guesses = max(tuning.guesses * n_clusters, tuning.least_guesses)
-    uniform = rng.random((n_guesses, len(axes.spread)))
-    return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * axes.spread
+    return normal_points(rng, n_guesses, axes.spread)

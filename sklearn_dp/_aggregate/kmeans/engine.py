@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import private_radius
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..shared.axes import plain_axes
+from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
@@ -153,9 +152,7 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     -------
     result : EngineResult
     """
-    status = "ok"
-    if domain is None:
-        domain, status = _private_domain(session, prefix, X, units)
+    domain, status = known_or_paid(session, prefix + _BOUND, X, units, domain)
     mu = math.sqrt(2 * lloyd_budget(session, prefix))
     rows = Rows.quantise(X, domain)
     origin, count, variance = center_and_count(
@@ -188,13 +185,6 @@ def _status(size, coreset, final, tuning):
     if final.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     return "ok"
-
-
-def _private_domain(session, prefix, X, units):
-    """A ball about the origin whose radius is paid for; the unit ball when nothing is seen."""
-    radius = private_radius(session, prefix + _BOUND, X, units)
-    status = "ok" if radius is not None else "no bound found: the unit ball is used"
-    return Domain.from_bounds(1.0 if radius is None else radius, X.shape[1]), status
 
 
 def _initial_budget_fraction(size, n_features, n_clusters, tuning):

@@ -10,6 +10,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
+from ..shared.shrinkage import excess_of_each
 from .estimate import Estimate
 from .evidence import cluster_scales, likely_counts
 from .moves import cheapest_cost, merge_and_split, split_direction
@@ -297,9 +298,7 @@ def _update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=
     drift, drift_sd = _drift(length, expected, n, radius, d)
     ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
     excess = length / d - expected - ignored * expected
-    pooled, own = max(0.0, n @ excess / n.sum()), min(1.0, d / tuning.own_movement)
-    prior = estimate.variance + np.maximum(
-        0.0, own * excess + (1 - own) * np.maximum(pooled, excess))
+    prior = estimate.variance + excess_of_each(excess, n, min(1.0, d / tuning.own_movement))
     weight = prior / (prior + noise) * np.where(sure, 1.0, tuning.unsure_step)
     far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
     estimate.centers = estimate.centers + far * weight[:, None] * seen

@@ -1,0 +1,34 @@
+"""What released values say beside their noise: shrinkage, and points where they say nothing."""
+
+import numpy as np
+from scipy.special import ndtri
+
+__all__ = ["excess_of_each", "normal_points"]
+
+
+def excess_of_each(excess, weights, own):
+    """How far clusters have moved beyond noise, each on its own or all together.
+
+    Parameters
+    ----------
+    excess : ndarray of shape (k,)
+        Squared displacement per feature, less what noise alone would show.
+    weights : ndarray of shape (k,)
+        Released counts.
+    own : float in [0, 1]
+        How much a cluster's own displacement says. Squares of few features scatter so much that
+        the mean over all clusters says more.
+
+    Returns
+    -------
+    excess : ndarray of shape (k,), not negative
+        The variance of a prior for the displacement of each.
+    """
+    pooled = max(0.0, float(weights @ excess / max(weights.sum(), 1e-300)))
+    return np.maximum(0.0, own * excess + (1 - own) * np.maximum(pooled, excess))
+
+
+def normal_points(rng, n, spread):
+    """Public points of a normal law with a released spread along each axis."""
+    uniform = rng.random((n, len(spread)))
+    return ndtri(np.clip(uniform, 1e-9, 1 - 1e-9)) * spread
