@@ -3,7 +3,8 @@
 Nothing of the inside is used: a test by the answers whether a record was there has some rates of
 true and of false alarms, and mu-GDP limits how far apart these may be. Rates are replaced by
 confidence limits (Clopper-Pearson), so a claim that is true is blamed with a probability of at
-most 1e-6. The thresholds are fixed beforehand.
+most 1e-6. The thresholds are fixed beforehand. (Certificates, `sklearn_dp.audit.certify`, do the
+same for every estimator and find their own tests; here are the building blocks.)
 """
 
 import math
@@ -11,11 +12,11 @@ import math
 import numpy as np
 import pytest
 from scipy.special import ndtri
-from scipy.stats import beta
-from sklearn.base import BaseEstimator, ClusterMixin
 
 from sklearn_dp import FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp.audit._certificate.cases import Detector
+from sklearn_dp.audit._certificate.claims import Rates
 from sklearn_dp.cluster import aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
 
@@ -25,10 +26,8 @@ RUNS = 2000  # with the record, and as many without it
 
 def rates(with_record, without, level):
     """Lower limit of the rate of true alarms, upper limit of that of false ones."""
-    yes, no, n, m = np.sum(with_record), np.sum(without), len(with_record), len(without)
-    low = beta.ppf(level / 2, yes, n - yes + 1) if yes else 0.0
-    high = beta.isf(level / 2, no + 1, m - no) if no < m else 1.0
-    return low, high
+    return Rates(int(np.sum(with_record)), len(with_record), int(np.sum(without)),
+                 len(without)).limits(level)
 
 
 def mu_seen(with_record, without, level=FALSE_ALARM):
@@ -40,14 +39,6 @@ def mu_seen(with_record, without, level=FALSE_ALARM):
 def epsilon_seen(with_record, without, delta, level=FALSE_ALARM):
     low, high = rates(with_record, without, level)
     return math.log(max(low - delta, 1e-300) / max(high, 1e-300))
-
-
-class Detector(ClusterMixin, BaseEstimator):
-    """The worst inner estimator: its centre tells whether the record is among its rows."""
-
-    def fit(self, X, y=None):
-        self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
-        return self
 
 
 def answers_of_blocks(rows, seed):

@@ -28,7 +28,8 @@ def shown(outcome):
     """
     numbers, words = {}, {
         "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
-        "error": "" if outcome.error is None else repr(outcome.error)}
+        "error": "" if outcome.error is None else repr(outcome.error),
+        "printed": outcome.printed}
     if outcome.error is not None:
         return numbers, words
     data = pickle.dumps(outcome.estimator, protocol=5)

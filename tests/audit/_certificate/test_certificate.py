@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -37,6 +38,10 @@ class Mechanism(BaseEstimator):
             self.text_ = "x" * len(X)
         if self.leak == "shape":
             self.array_ = np.zeros(len(X))
+        if self.leak == "print":
+            print("rows:", len(X))
+        if self.leak == "warning" and len(X) > 4:
+            warnings.warn("too many rows", UserWarning, stacklevel=2)
         if self.leak == "error" and len(X) > 4:
             raise ValueError("too many rows")
         return self
@@ -55,7 +60,7 @@ def test_noise_that_is_too_small_is_found():
     assert not found.kept and found.best.value > 1.2
 
 
-@pytest.mark.parametrize("leak", ["status", "length", "shape", "error"])
+@pytest.mark.parametrize("leak", ["status", "length", "shape", "error", "warning", "print"])
 def test_what_is_shown_on_the_side_is_found(leak):
     found = certify(Mechanism(leak=leak), PAIR, fits=800)
     assert not found.kept

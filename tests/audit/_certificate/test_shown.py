@@ -38,8 +38,9 @@ def test_what_is_no_release_is_not_shown(fitted):
 
 
 def test_an_error_is_all_that_is_shown():
-    numbers, words = shown(Outcome(None, (), ValueError("no")))
+    numbers, words = shown(Outcome(None, (), ValueError("no"), "printed before"))
     assert numbers == {} and words["error"] == "ValueError('no')"
+    assert words["printed"] == "printed before"
 
 
 class Odd:
