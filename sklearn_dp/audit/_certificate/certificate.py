@@ -150,8 +150,7 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     ----------
     estimator : estimator
         Of this package, or any with parameters `epsilon` and `delta` and a ``fit(X)``. Clones are
-        fitted, with noise of the operating system unless `random_state` is set; no ledger is
-        charged.
+        fitted, with noise of the operating system: `random_state` and `ledger` are set to None.
     pairs : Pair or sequence of Pair, optional
         Neighbouring data sets; of several, a pilot chooses. By default some that are hard on most
         algorithms.
@@ -175,7 +174,7 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     A certificate can disprove a claim, never prove it: it knows one pair of data sets, one set of
     parameters, and the distinguishers that it has. Its power is the deficit that it reports.
     """
-    estimator = _without_ledger(estimator)
+    estimator = _prepared(estimator)
     pairs = pairs_of(estimator, pairs, seed)
     claim = claim_of(estimator, n_features_of(pairs[0].X))
     pair = pairs[0] if len(pairs) == 1 else max(
@@ -188,9 +187,11 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     return Certificate(type(estimator).__name__, pair.name, claim, fits, error, findings, deficit)
 
 
-def _without_ledger(estimator):
+def _prepared(estimator):
+    """A clone that charges no ledger, and has fresh noise in each fit."""
     copy = clone(estimator)
-    return copy.set_params(ledger=None) if "ledger" in copy.get_params() else copy
+    known = copy.get_params(deep=False)
+    return copy.set_params(**{name: None for name in ("ledger", "random_state") if name in known})
 
 
 def _promise(estimator, pair, jobs, deficit):
