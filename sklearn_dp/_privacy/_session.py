@@ -65,7 +65,7 @@ class PrivacySession(AlgorithmicRandomness):
         self._log = []
 
     @property
-    def _noise(self):  # type: ignore[override] - read here, never set
+    def _noise(self):  # type: ignore[override]
         """The source of noise. A forked child gets none: what it drew would be paid for once only,
         by the ledger and in the accounts that its parent goes on with."""
         if self._process != process_mark():
