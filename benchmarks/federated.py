@@ -11,7 +11,7 @@ SKLEARN_DP_DATA) holds acs_20states.npz and wisdm_har.npz; without it that part 
 
 The mixture: 10 means uniform on [0, 1]^100, covariance I / 2; 100 clients of 1000 rows for rows as
 the unit, 1000, 2000 or 5000 clients of 50 rows for clients; the server has 20 fresh points of each
-component and 100 uniform ones. "excess" is the mean squared distance to the nearest centre minus
+component and 100 uniform ones. "excess" is the mean squared distance to the nearest center minus
 that of k-means started at the true means. delta = 1e-6; each seed is a new data set and new noise.
 
   ours               FederatedDPKMeans, its defaults
@@ -43,10 +43,12 @@ from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
 from sklearn_dp._privacy import _accounting as accounting  # noqa: E402
+from sklearn_dp.federated import FederatedOptions  # noqa: E402
 from sklearn_dp.federated._plan import PAPER_SPLIT, _cost  # noqa: E402
 from sklearn_dp.federated._starts import k_fed, optimal_centers, server_lloyds  # noqa: E402
 
 DELTA = 1e-6
+LAPLACE = FederatedOptions(count_noise="laplace")
 EPSILONS = (0.1, 0.2, 0.4, 1.0)
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "federated"
 FIELDS = ("part", "method", "epsilon", "seed", "excess", "optimum", "seconds")
@@ -108,9 +110,9 @@ def model(method, epsilon, seed, server, unit="row"):
     if method.startswith("paper"):
         return FederatedDPKMeans(10, rho=paper_rho(epsilon, unit, "PLD" in method), delta=DELTA,
                                  bounds=float(np.linalg.norm(server, axis=1).max()),
-                                 method="paper", count_noise="laplace", random_state=seed)
+                                 method="paper", options=LAPLACE, random_state=seed)
     method, _, rounds = method.partition("; T = ")
-    options = {} if method == "ours" else {"server_init": method, "n_lloyd": 5}
+    options = {} if method == "ours" else {"method": method, "n_lloyd": 5}
     if rounds:
         options["n_lloyd"] = int(rounds)
     return FederatedDPKMeans(10, epsilon=epsilon, delta=DELTA, random_state=seed, **options)
@@ -204,7 +206,7 @@ REAL = {
     "persons or states": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
         X, groups=groups, X_server=server),
     "server's start": lambda X, groups, server, **common: FederatedDPKMeans(
-        10, server_init="lloyd", n_lloyd=1, **common).fit(X, X_server=server),
+        10, method="lloyd", n_lloyd=1, **common).fit(X, X_server=server),
     "pooled rows (DPKMeans)": lambda X, groups, server, **common: DPKMeans(10, **common).fit(X),
 }
 

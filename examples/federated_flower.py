@@ -46,7 +46,7 @@ def main(grid, context):
     found = {{}}
     for noise in ("server", "clients"):
         start = time.time()
-        model = make_model("flower", noise).fit_clients(grid, X_server=make_data(-1))
+        model = make_model(noise).fit_clients(grid, X_server=make_data(-1))
         found[noise] = {{"centers": model.cluster_centers_.tolist(),
                          "seconds": time.time() - start, "communication": model.communication_}}
     with open({result!r} + ".part", "w") as file:
@@ -77,9 +77,9 @@ def make_data(site):
     return means[rng.integers(4, size=rows)] + 0.3 * rng.normal(size=(rows, 10))
 
 
-def make_model(engine, noise):
-    options = {"noise": "clients", "n_honest": 1} if noise == "clients" else {}
-    return FederatedDPKMeans(4, epsilon=1.0, privacy_unit="row", engine=engine, random_state=7,
+def make_model(noise):
+    options = {"n_honest": 1} if noise == "clients" else {}
+    return FederatedDPKMeans(4, epsilon=1.0, privacy_unit="row", random_state=7,
                              **options)
 
 
@@ -95,7 +95,7 @@ class Site:
 
 def fit_here(noise, nodes):
     """The same fit in this process."""
-    return make_model("local", noise).fit_clients([Site(site) for site in range(nodes)],
+    return make_model(noise).fit_clients([Site(site) for site in range(nodes)],
                                                   X_server=make_data(-1))
 
 

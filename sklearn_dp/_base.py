@@ -218,10 +218,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])
         return self._fit_session(X, self._units(X, groups), session)
 
-    def _open_session(self, X, unit):
+    def _open_session(self, X, unit, **public):
         """Plan and charge from the shape alone: the ledger is asked before data are looked at.
 
-        What has no countable features is not charged: validation refuses it next.
+        What has no countable features is not charged: validation refuses it next. `public` are
+        further facts that the plan of a subclass depends on.
         """
         try:
             n_features = num_features(X)
@@ -229,7 +230,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             n_features = 0
         if n_features < 1:
             validate_quietly(self, X, dtype=[np.float64, np.float32])
-        return self._start_session(self._make_plan(n_features, unit))
+        return self._start_session(self._make_plan(n_features, unit, **public))
 
     def _start_session(self, plan):
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
@@ -240,9 +241,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return session
 
     @row_guard
-    def _fit_session(self, X: Any, units: Units, session: PrivacySession) -> Self:
+    def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
         progress = Progress(self)
-        self._fit(None if X is None else saturated(X), units, session, progress)
+        self._fit(None if X is None else saturated(X), units, session, progress, **public)
         self.privacy_report_ = session.report()
         if self.status_ != "ok":
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)

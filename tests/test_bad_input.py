@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
+from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 ESTIMATORS = dict(all_estimators())
@@ -113,11 +114,11 @@ BAD_PARAMETERS = {
     "random_state bool": ({"random_state": True}, "random_state"),
     "ledger list": ({"ledger": ["a", "b"]}, "ledger"),
     "radius_grid array": ({"radius_grid": np.array(["log", "linear"])}, "radius_grid"),
-    "server_init NA": ({"server_init": pd.NA}, "server_init"),
+    "options dict": ({"options": {"count_noise": "laplace"}}, "options"),
     "privacy_unit array": ({"privacy_unit": np.array(["row", "client"])}, "privacy_unit"),
     "min_radius huge": ({"min_radius": 1e155}, "min_radius"),
-    "client_bounds number": ({"client_bounds": 0.5}, "client_bounds"),
-    "client_bounds array": ({"client_bounds": np.array([0.5, 0.5])}, "client_bounds"),
+    "client_bounds number": ({"options": FederatedOptions(client_bounds=0.5)}, "options"),
+    "client_bounds array": ({"options": FederatedOptions(client_bounds=np.array([0.5, 0.5]))}, "options"),
     "min_radius huge integer": ({"min_radius": 10**400}, "min_radius"),
     "gamma list": ({"gamma": [0.1]}, "gamma"),
     "estimator text": ({"estimator": "auto"}, "estimator"),

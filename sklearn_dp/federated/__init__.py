@@ -1,11 +1,27 @@
-"""Learning from clients that keep their data."""
+"""Learning from clients that keep their data.
+
+A fit is a number of rounds: the server sends a message, the clients answer with vectors of
+integers, their sum gets noise, and the server learns from it. Start reading with
+``FederatedDPKMeans._fit`` and `server_update`; then, in the order of a round:
+
+* `_state`: what is public about a fit, and what the server knows so far;
+* `_messages`: what the server sends; `_client_bounds`: what a client's vectors are clipped to;
+* `_client`: what a client computes; `_answers`: what its answer must look like;
+* `_claims`: how far one unit moves each sum, with the proof, and the release;
+* `_learn`: what the releases say. Here all is post-processing;
+* `_engines`, `_flower`: who carries messages.
+
+`_theory` holds the algorithms of the paper's proofs. The rooms below (`_privacy`, `_aggregate`,
+`_base`, `cluster`) may be imported; nothing imports this one.
+"""
 
 from .._privacy.laws.shares import NoiseShares
+from ._client import client_update
 from ._elbow import elbow
 from ._federated_dp_kmeans import FederatedDPKMeans
 from ._flower import flower_client
-from ._protocol import client_update
+from ._options import FederatedOptions
 from ._server import first_message, server_update
 
-__all__ = ["FederatedDPKMeans", "NoiseShares", "client_update", "elbow", "first_message",
-           "flower_client", "server_update"]
+__all__ = ["FederatedDPKMeans", "FederatedOptions", "NoiseShares", "client_update", "elbow",
+           "first_message", "flower_client", "server_update"]

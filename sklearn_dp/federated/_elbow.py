@@ -44,7 +44,7 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
     n_init = check_integer(n_init, "n_init", low=1, high=100)
     if getattr(model, "server_weights_", None) is None:
-        raise ValueError("model must be fitted with X_server and server_init='feddp'.")
+        raise ValueError("model must be fitted with X_server, and not from a public start.")
     points, weights = model.server_points_, model.server_weights_
     if model.subspace_ is not None:
         points = points @ model.subspace_.T

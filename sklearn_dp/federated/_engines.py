@@ -12,16 +12,9 @@ from .._aggregate.shared.blocks import ask_all
 from .._aggregate.shared.silence import attempt
 from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
-from ._protocol import (
-    ANSWERS,
-    LARGEST_ENTRY,
-    WRONG_COLUMNS,
-    AnswerError,
-    Sealed,
-    check_answer,
-    client_update,
-    read_rows,
-)
+from ._answers import ANSWERS, LARGEST_ENTRY, WRONG_COLUMNS, AnswerError, check_answer
+from ._client import client_update, read_rows
+from ._messages import Sealed
 
 __all__ = ["LocalEngine", "check_distinct", "run_rounds", "total_of"]
 

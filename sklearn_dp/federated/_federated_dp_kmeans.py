@@ -1,7 +1,6 @@
 """K-means over clients that keep their data, with public server data."""
 
 from collections.abc import Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,6 @@ from .._base import (
     MOST_FEATURES,
     check_integer,
     check_real,
-    check_table,
     validate_quietly,
 )
 from .._privacy._checks import check_choice
@@ -23,15 +21,16 @@ from .._privacy.laws.shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, check_distinct, run_rounds
+from ._flower import FlowerEngine, is_grid
+from ._options import METHODS, check_options, check_server, public_points
 from ._plan import entries_of
-from ._server import Setup, first_message, server_update
+from ._server import first_message, server_update
 from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
+from ._state import Setup
 
 __all__ = ["FederatedDPKMeans"]
 
 _UNITS = ("auto", "row", "client")
-_STARTS = ("feddp", "kmeans++", "lloyd", "sphere_packing")
-_FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
@@ -42,7 +41,7 @@ class FederatedDPKMeans(BaseDPCenters):
 
     Three rounds: the clients' second moment gives a subspace; in it, each client counts its rows
     next to each public point of the server, whose weighted clustering costs nothing; the rows
-    next to each of its centres are averaged in the whole space. Lloyd rounds may follow. A client
+    next to each of its centers are averaged in the whole space. Lloyd rounds may follow. A client
     sends vectors of integers that are of use only in their sum; the server adds noise to the sums
     and sees nothing else.
 
@@ -59,36 +58,28 @@ class FederatedDPKMeans(BaseDPCenters):
     neighbours : {"add_remove", "replace"}, default="add_remove"
         What the guarantee is for: one unit more or less, or one in the place of another, where
         how many there are is public. Both hold for "replace", which needs up to twice the noise.
-    server_init : {"feddp", "kmeans++", "lloyd", "sphere_packing"}, default="feddp"
-        Where Lloyd rounds start: from the rounds above, from the server's points alone, or from
-        public points that are far apart.
+    method : {"default", "paper", "lloyd", "kmeans++", "sphere_packing"}, default="default"
+        "default": the rounds above; averages about released centers, shares of the budget tuned
+        for exact accounting. "paper": the paper's averages about the public center, and its split
+        of epsilon; in our benchmarks never better. The others are the paper's baselines, nothing
+        but Lloyd rounds: from k-means or k-means++ of the server's points, or from public points
+        that are far apart. They win only where server points lie next to all the clusters.
+    options : FederatedOptions, optional
+        What few fits need: Laplace counts, bounds of the vectors of clients.
     n_lloyd : int or "auto", default="auto"
-        Lloyd rounds; "auto": none where there are server data, else 2; 5 after another start.
+        Lloyd rounds; "auto": none where there are server data, else 2; 5 from a public start.
     max_rows_per_client : int, optional
         Public; for clients as the unit. A client uses its first rows up to this number, and what
         clients send is clipped to what such a client would send with the server's rows (50 by
         default). It need not be exact.
-    method : {"default", "paper"}, default="default"
-        "default": averages about released centres, shares of the budget tuned for exact
-        accounting. "paper": the paper's averages about the public centre, and its split.
-    count_noise : {"gaussian", "laplace"}, default="gaussian"
-        "laplace" as in the paper; the plan is then accounted as zCDP.
-    noise : {"server", "clients"}, default="server"
-        Who adds the noise: whoever sums, once and at full scale, or every client its share of it.
-        Under secure aggregation nobody then sees a sum without noise; neighbours have the same
-        clients, one of which holds other rows.
     n_honest : int, optional
-        For ``noise="clients"``: of the clients that answer, how many at least keep their share to
-        themselves, besides the one whose rows are in question. Their shares alone are the noise
-        that is accounted for. A round with fewer answers ends the fit with an error. In
-        :meth:`fit`, where how many clients there are may be private, so many shares are added.
-    client_bounds : dict, optional
-        For clients as the unit: norm that a vector is clipped to, over the largest norm that a
-        client may have. By name, such as ``{"second moment": 0.2}``.
-    client_timeout : float, optional
-        Seconds after which a client that does not answer is given up.
-    engine : {"local", "flower"}, default="local"
-        "flower" for :meth:`fit_clients` with a Flower ``Grid`` (extra ``federated``).
+        None: whoever sums adds the noise, once and at full scale. A number: every client adds its
+        share of the noise, so that under secure aggregation nobody sees a sum without it. Of the
+        clients that answer, at least so many keep their share to themselves, besides the one
+        whose rows are in question; their shares alone are the noise that is accounted for. A
+        round with fewer answers ends the fit with an error; neighbours have the same clients, one
+        of which holds other rows. In :meth:`fit`, where how many clients there are may be
+        private, so many shares are added.
     ledger, n_jobs, random_state : see :class:`~sklearn_dp.DPKTupleKMeans`
 
     Attributes
@@ -143,13 +134,10 @@ class FederatedDPKMeans(BaseDPCenters):
     array([-0.5,  0.5])
     """
 
-    _server = None  # public points of the fit that is going on
-
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 privacy_unit="auto", neighbours="add_remove", server_init="feddp", n_lloyd="auto",
-                 max_rows_per_client=None, method="default", count_noise="gaussian",
-                 noise="server", n_honest=None, client_bounds=None, client_timeout=None,
-                 engine="local", ledger=None, n_jobs=None, random_state=None):
+                 privacy_unit="auto", neighbours="add_remove", method="default", options=None,
+                 n_lloyd="auto", max_rows_per_client=None, n_honest=None, ledger=None, n_jobs=None,
+                 random_state=None):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -157,21 +145,14 @@ class FederatedDPKMeans(BaseDPCenters):
         self.bounds = bounds
         self.privacy_unit = privacy_unit
         self.neighbours = neighbours
-        self.server_init = server_init
+        self.method = method
+        self.options = options
         self.n_lloyd = n_lloyd
         self.max_rows_per_client = max_rows_per_client
-        self.method = method
-        self.count_noise = count_noise
-        self.noise = noise
         self.n_honest = n_honest
-        self.client_bounds = client_bounds
-        self.client_timeout = client_timeout
-        self.engine = engine
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    # -- fit ------------------------------------------------------------------------------------
 
     @with_callbacks
     @row_guard
@@ -202,14 +183,14 @@ class FederatedDPKMeans(BaseDPCenters):
         check_choice("privacy_unit", self.privacy_unit, _UNITS)
         if self.privacy_unit == "client" and groups is None:
             raise ValueError("privacy_unit='client' needs groups: the client of each row.")
-        with self._serving(X_server):
-            session = self._open_session(X, self._unit(unit_of(groups) == "group"))
-            X = validate_quietly(self, X, dtype=[np.float64, np.float32])
-            return self._fit_session(X, self._units(X, groups), session)
+        server = public_points(X_server)
+        session = self._open_session(X, self._unit(unit_of(groups) == "group"), server=server)
+        X = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        return self._fit_session(X, self._units(X, groups), session, server=server)
 
     @with_callbacks
     @row_guard
-    def fit_clients(self, clients, *, n_features=None, X_server=None):
+    def fit_clients(self, clients, *, n_features=None, X_server=None, timeout=None):
         """Fit to clients of which nothing but sums comes back.
 
         Parameters
@@ -221,11 +202,14 @@ class FederatedDPKMeans(BaseDPCenters):
             be distinct. Nobody may be there twice: the same object, or arrays that share memory,
             are refused, because the guarantee is for what *one* client holds. Equal rows in
             different places are not looked for: that they are somebody else's is for you to know.
-            With ``engine="flower"``, the ``Grid`` of a ServerApp, with at least one node.
+            Or the ``Grid`` of a Flower ServerApp (extra ``federated``), with at least one node.
         n_features : int, optional
             Public number of columns; needed without `X_server`.
         X_server : array-like of shape (m, n_features), optional
             Public points.
+        timeout : float, optional
+            Seconds after which a client that does not answer in a round is given up; it then
+            counts as empty. None: all are waited for.
 
         Returns
         -------
@@ -240,26 +224,26 @@ class FederatedDPKMeans(BaseDPCenters):
         ValueError
             For clients that are there twice; nothing is charged.
         RuntimeError
-            With ``noise="clients"``, when no more than `n_honest` clients answer in a round; for a
-            Flower grid without nodes, before anything is charged.
+            With `n_honest`, when no more clients than that answer in a round; for a Flower grid
+            without nodes, before anything is charged.
         """
-        with self._serving(X_server):
-            if n_features is None and self._server is None:
-                raise ValueError("n_features must be given where there is no X_server.")
-            width = self._server.shape[1] if n_features is None else n_features
-            width = check_integer(width, "n_features", low=1, high=MOST_FEATURES)
-            engine = self._make_engine(clients)
-            session = self._start_session(self._make_plan(width, self._unit(True)))
-            self.n_features_in_ = width
-            if session.noise == "seeded" and self.engine == "local":
-                engine.seed_shares(int(session.rng("shares").integers(2**62)))
-            return self._fit_session(None, engine, session)
+        server = public_points(X_server)
+        if n_features is None and server is None:
+            raise ValueError("n_features must be given where there is no X_server.")
+        width = server.shape[1] if n_features is None else n_features
+        width = check_integer(width, "n_features", low=1, high=MOST_FEATURES)
+        if timeout is not None:
+            check_real(timeout, "timeout")
+        engine = self._make_engine(clients, timeout)
+        session = self._start_session(self._make_plan(width, self._unit(True), server=server))
+        self.n_features_in_ = width
+        if session.noise == "seeded" and isinstance(engine, LocalEngine):
+            engine.seed_shares(int(session.rng("shares").integers(2**62)))
+        return self._fit_session(None, engine, session, server=server)
 
-    def _make_engine(self, clients):
-        if self.engine == "flower":
-            from ._flower import FlowerEngine
-
-            engine = FlowerEngine(clients, seconds=self.client_timeout)
+    def _make_engine(self, clients, seconds):
+        if is_grid(clients):
+            engine = FlowerEngine(clients, seconds)
             engine.check()
             return engine
         try:
@@ -267,14 +251,14 @@ class FederatedDPKMeans(BaseDPCenters):
         except TypeError:
             raise TypeError("clients must be an iterable or a mapping.") from None
         check_distinct(clients)
-        return LocalEngine(clients, self.n_jobs, self.client_timeout)
+        return LocalEngine(clients, self.n_jobs, seconds)
 
-    def _fit(self, X, units, session, progress):
+    def _fit(self, X, units, session, progress, *, server):
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(_partition(X, units), self.n_jobs)
-        setup = replace(self._setup(d, per_client, session.rng("start")),
-                        clients_add=X is None and self.noise == "clients")
+        setup = replace(self._setup(d, per_client, server, session.rng("start")),
+                        clients_add=X is None and self.n_honest is not None)
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
@@ -286,18 +270,6 @@ class FederatedDPKMeans(BaseDPCenters):
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
         if X is None:
             del self.labels_
-
-    # -- public facts ---------------------------------------------------------------------------
-
-    @contextmanager
-    def _serving(self, X_server):
-        """Have the server's points at hand for the time of a fit."""
-        if X_server is not None:
-            self._server = check_table(X_server, "X_server", dtype=np.float64, copy=True)
-        try:
-            yield
-        finally:
-            self.__dict__.pop("_server", None)
 
     def _unit(self, told):
         return "group" if told and self.privacy_unit != "row" else "row"
@@ -317,128 +289,100 @@ class FederatedDPKMeans(BaseDPCenters):
         -------
         plan : PrivacyPlan
         """
-        with self._serving(X_server):
-            return super().privacy_plan(n_features, unit=unit)
+        check_choice("unit", unit, ("row", "group"))
+        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        return self._make_plan(n_features, unit, server=public_points(X_server))
 
-    def _domain(self, n_features):
+    def _domain(self, n_features, server=None):
         domain = super()._domain(n_features)
-        if domain is not None or self._server is None:
+        if domain is not None or server is None:
             return domain
-        if np.abs(self._server).max() > _FARTHEST:
-            raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
         # Public points: their mean and their radius about it.
-        center = self._server.mean(axis=0)
-        reach = np.linalg.norm(self._server - center, axis=1).max(initial=0.0)
+        center = server.mean(axis=0)
+        reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
         return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-300))
 
-    def _check_parameters(self, n_features):
+    def _check_parameters(self, n_features, server=None):
         super()._check_parameters(n_features)
         for name, known in (("privacy_unit", _UNITS),
-                            ("neighbours", ("add_remove", "replace")),
-                            ("server_init", _STARTS), ("method", ("default", "paper")),
-                            ("count_noise", ("gaussian", "laplace")),
-                            ("noise", ("server", "clients")),
-                            ("engine", ("local", "flower"))):
+                            ("neighbours", ("add_remove", "replace")), ("method", METHODS)):
             check_choice(name, getattr(self, name), known)
+        options = check_options(self.options)
         self._check_rounds()
-        self._check_noise()
+        if self.n_honest is not None:
+            check_integer(self.n_honest, "n_honest", low=1, high=MOST_SHARES)
+            if options.count_noise == "laplace":
+                raise ValueError("count_noise='laplace' needs n_honest=None: sums of Laplace "
+                                 "shares are not Laplace.")
         if self.max_rows_per_client is not None:
             check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
-        if self.client_timeout is not None:
-            check_real(self.client_timeout, "client_timeout")
-        self._check_client_bounds()
-        self._check_server(n_features)
-
-    def _check_client_bounds(self):
-        if self.client_bounds is None:
-            return
-        if not isinstance(self.client_bounds, Mapping):
-            raise TypeError("client_bounds must be a dict of numbers.")
-        for name, value in self.client_bounds.items():
-            check_real(value, f"client_bounds[{name!r}]", high=1 + 1e-12)
+        if server is not None:
+            check_server(server, self.n_clusters, n_features)
+        elif self.method in ("kmeans++", "lloyd"):
+            raise ValueError(f"method={self.method!r} needs X_server.")
 
     def _check_rounds(self):
         if isinstance(self.n_lloyd, str):
             if self.n_lloyd != "auto":
                 raise ValueError("n_lloyd must be an integer or 'auto'.")
             return
-        check_integer(self.n_lloyd, "n_lloyd", low=0 if self.server_init == "feddp" else 1,
-                      high=_MOST_ROUNDS)
-
-    def _check_noise(self):
-        if self.noise == "server":
-            return
-        if self.n_honest is None:
-            raise ValueError("n_honest must be given for noise='clients'.")
-        check_integer(self.n_honest, "n_honest", low=1, high=MOST_SHARES)
-        if self.count_noise == "laplace":
-            raise ValueError("count_noise='laplace' needs noise='server': sums of Laplace shares "
-                             "are not Laplace.")
-
-    def _check_server(self, n_features):
-        if self._server is None:
-            if self.server_init in ("kmeans++", "lloyd"):
-                raise ValueError(f"server_init={self.server_init!r} needs X_server.")
-            return
-        if self._server.shape[1] != n_features:
-            raise ValueError("X_server must have as many columns as X.")
-        if len(np.unique(self._server, axis=0)) < self.n_clusters:
-            raise ValueError("X_server must hold at least n_clusters distinct points.")
+        check_integer(self.n_lloyd, "n_lloyd", low=int(self._public_start), high=_MOST_ROUNDS)
 
     @property
-    def _n_lloyd(self):
+    def _public_start(self):
+        """Whether a fit is nothing but Lloyd rounds."""
+        return self.method not in ("default", "paper")
+
+    def _rounds(self, server):
+        """How many Lloyd rounds."""
         if self.n_lloyd != "auto":
             return self.n_lloyd
-        if self.server_init != "feddp":
+        if self._public_start:
             return _ROUNDS_OF_A_START
-        return 0 if self._server is not None else _ROUNDS_WITHOUT_SERVER
+        return 0 if server is not None else _ROUNDS_WITHOUT_SERVER
 
-    def _setup(self, n_features, per_client, rng):
-        paper = self.method == "paper"
+    def _setup(self, n_features, per_client, server, rng):
+        paper, options = self.method == "paper", check_options(self.options)
         return Setup(
-            self.n_clusters, n_features, self._domain(n_features),
-            self._server, self._start(n_features, rng), self._n_lloyd, per_client,
+            self.n_clusters, n_features, self._domain(n_features, server),
+            server, self._start(n_features, server, rng), self._rounds(server), per_client,
             residuals=not paper, local_means=paper and per_client,
-            most_rows=self.max_rows_per_client, shares=self.client_bounds,
-            laplace=self.count_noise == "laplace",
-            n_honest=self.n_honest if self.noise == "clients" else None,
+            most_rows=self.max_rows_per_client, shares=options.client_bounds,
+            laplace=options.count_noise == "laplace", n_honest=self.n_honest,
             swap=self.neighbours == "replace")
 
-    def _start(self, n_features, rng):
-        """Public centres from the public domain, or None for the method's own rounds."""
-        k, server = self.n_clusters, self._server
-        if self.server_init == "kmeans++":
+    def _start(self, n_features, server, rng):
+        """Public centers from the public domain, or None for the method's own rounds."""
+        k = self.n_clusters
+        if self.method == "kmeans++":
             return lambda domain: server_kmeans_plusplus(server, k, int(rng.integers(2**31)))
-        if self.server_init == "lloyd":
+        if self.method == "lloyd":
             return lambda domain: server_lloyds(server, k, rng)
-        if self.server_init == "sphere_packing":
+        if self.method == "sphere_packing":
             return lambda domain: domain.center + sphere_packing(k, n_features, domain.radius, rng)
         return None
-
-    # -- plan -----------------------------------------------------------------------------------
 
     def _relation(self, unit):
         relation = "replace" if self.neighbours == "replace" else "add or remove"
         # A client that adds noise takes part whether it has rows or not.
-        return relation + " the rows of" * (self.noise == "clients" and unit == "group")
+        return relation + " the rows of" * (self.n_honest is not None and unit == "group")
 
-    def _make_plan(self, n_features, unit):
+    def _make_plan(self, n_features, unit, server=None):
         target = self._check_shared()
-        self._domain(n_features)
-        self._check_parameters(n_features)
-        rounds = self._setup(n_features, unit == "group", None).rounds
-        shared = self.noise == "clients"
-        entries = entries_of(rounds, target, unit, paper=self.method == "paper",
-                             laplace=self.count_noise == "laplace", shared=shared)
+        self._check_parameters(n_features, server)
+        setup = self._setup(n_features, unit == "group", server, None)
+        shared = self.n_honest is not None
+        entries = entries_of(setup.rounds, target, unit, paper=self.method == "paper",
+                             laplace=setup.laplace, shared=shared)
         plan = PrivacyPlan(target, entries, unit, self._notes(unit), self._relation(unit))
         if shared and plan.epsilon > 700:
-            raise ValueError("epsilon or rho is too large for noise='clients'.")
+            raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
         return plan
 
     def _notes(self, unit):
         who = "a client with all its rows" if unit == "group" else "a row"
         notes = (f"The unit is {who}. The server's points are public.",)
-        if self.noise == "clients":
+        if self.n_honest is not None:
             notes += (f"Clients add the noise: at least {self.n_honest} of those that answer, "
                       "besides the one in question, must keep their share to themselves.",)
         return notes

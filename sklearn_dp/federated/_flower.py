@@ -3,11 +3,16 @@
 import numpy as np
 
 from .._privacy.laws.shares import NoiseShares
-from ._protocol import client_update, read_rows
+from ._client import client_update, read_rows
 
-__all__ = ["FlowerEngine", "flower_client"]
+__all__ = ["FlowerEngine", "flower_client", "is_grid"]
 
 _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
+
+
+def is_grid(clients):
+    """Whether clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
+    return hasattr(clients, "send_and_receive") and hasattr(clients, "get_node_ids")
 
 
 class FlowerEngine:

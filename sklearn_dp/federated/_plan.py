@@ -6,7 +6,7 @@ from functools import lru_cache
 from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy.laws.shares import SHARES_DELTA
-from ._protocol import ANSWERS, is_count
+from ._answers import ANSWERS, is_count
 
 __all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
 

@@ -8,7 +8,7 @@ from .._aggregate.shared.weighted_kmeans import best_start, weighted_kmeans
 __all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds",
            "sphere_packing"]
 
-_TRIES = 1000  # for each centre of a packing
+_TRIES = 1000  # for each center of a packing
 
 
 def server_kmeans_plusplus(X_server, n_clusters, random_state):
@@ -33,7 +33,7 @@ def server_lloyds(X_server, n_clusters, rng):
 
 
 def sphere_packing(n_clusters, n_features, half_width, rng, *, tolerance=1e-3):
-    """Data-independent centres, far from each other and from the corners of a cube.
+    """Data-independent centers, far from each other and from the corners of a cube.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def sphere_packing(n_clusters, n_features, half_width, rng, *, tolerance=1e-3):
 
     Notes
     -----
-    Su et al. (2017), as the paper states it: for a given distance a, centres are drawn uniformly
-    until each is at least a from the corners and 2 a from the centres before it, 1000 tries for
+    Su et al. (2017), as the paper states it: for a given distance a, centers are drawn uniformly
+    until each is at least a from the corners and 2 a from the centers before it, 1000 tries for
     each; the largest a by bisection. The distance of a point x to the nearest corner is
     |half_width - |x||.
     """
@@ -66,7 +66,7 @@ def sphere_packing(n_clusters, n_features, half_width, rng, *, tolerance=1e-3):
 
 
 def _pack(n_clusters, d, half_width, a, rng):
-    """Centres at distance `a`, or None when some centre finds no place."""
+    """Centers at distance `a`, or None when some center finds no place."""
     centers = np.empty((0, d))
     for _ in range(n_clusters):
         points = half_width * (2 * rng.random((_TRIES, d)) - 1)
@@ -97,7 +97,7 @@ def k_fed(clients, n_clusters, rng, *, n_local=None):
     Notes
     -----
     Each client clusters its rows in the span of its `n_local` leading singular vectors, with
-    several starts, and re-averages them in the whole space; the server takes the centres of a
+    several starts, and re-averages them in the whole space; the server takes the centers of a
     client, adds the farthest ones of the others until there are k, and makes one pass over all.
     A client sends its own rows only where it has no more than `n_local` *distinct* ones: the
     released code compares with the number of duplicates, so every client sent its first rows.

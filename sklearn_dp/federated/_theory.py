@@ -19,9 +19,11 @@ from .._privacy._mechanisms import count, vector_sum
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from ._client import row_bounds
 from ._engines import LocalEngine, run_rounds, total_of
-from ._protocol import Sealed, row_bounds
-from ._server import Setup, ask, first_message, server_update
+from ._messages import Sealed
+from ._server import ask, first_message, server_update
+from ._state import Setup
 
 __all__ = ["Translation", "cluster", "counts_near", "diameter_reduction", "private_average",
            "simplify_rounds", "simplify_server_data"]
@@ -79,7 +81,7 @@ def counts_near(session, entry, engine, domain, points, rho, basis=None):
         Distinct integers: in steps of the domain's grid.
     rho : float
     basis : ndarray of shape (d, q), optional
-        As in :class:`~sklearn_dp.federated._server.State`.
+        As in :class:`~sklearn_dp.federated._state.State`.
 
     Returns
     -------
@@ -172,7 +174,7 @@ class Translation:
         return Domain(ball.center, ball.radius + _room(self.points, n_rows, sigma_max))
 
     def invert(self, centers):
-        """Take centres of translated rows back."""
+        """Take centers of translated rows back."""
         moved = self.points + self.shifts
         return centers - self.shifts[self._nearest(centers, moved)]
 
@@ -273,7 +275,7 @@ def cluster(clients, X_server, n_clusters, *, epsilon, delta=1e-6, n_rows, w_min
     (epsilon, delta)-DP for adding or removing one row. A quarter of rho each for bringing the
     components together, for the subspace of the k largest eigenvalues, for finding the server
     points that matter and counting rows next to them (Lemma 20), and for the T + 1 averages: of
-    the rows that are three times nearer to one centre than to all others, and of T Lloyd rounds.
+    the rows that are three times nearer to one center than to all others, and of T Lloyd rounds.
     Corrected: the printed budget does not count the first average, and gives sums and counts the
     same epsilon twice; averages are of rows in the whole space.
     """

@@ -5,6 +5,7 @@ rows; a server with 20 fresh points of each component and 100 uniform ones.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,19 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp.federated import _protocol, _server, client_update, elbow, first_message
+from sklearn_dp.federated import (
+    _answers,
+    _claims,
+    _client,
+    _learn,
+    client_update,
+    elbow,
+    first_message,
+)
 from sklearn_dp.federated._plan import entries_of
-from sklearn_dp.federated._server import Setup, server_update
+from sklearn_dp.federated._server import server_update
 from sklearn_dp.federated._starts import optimal_centers
+from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -46,13 +56,13 @@ def walk(k, d, server, epsilon=1.0, radius=4.0):
 
 def releases_of(state, entries, budget, seeds):
     """Noisy sums of nothing, as each round releases them; many independent ones."""
-    found = {name: [] for name in _protocol.ANSWERS[state.kind]}
+    found = {name: [] for name in _answers.ANSWERS[state.kind]}
+    state = replace(state, claims=_claims.claims_of(state))
     nothing = client_update(state.kind, state.message, np.empty((0, state.setup.n_features)))
     for seed in range(seeds):
         session = PrivacySession(PrivacyPlan(budget, entries), random_state=seed)
-        for name, claim in _server._claims(state).items():
-            found[name].append(_server._release(session, name, nothing[name], *claim, 1.0, None,
-                                                None)[0])
+        for name in state.claims:
+            found[name].append(_claims.release(state, session, name, nothing[name])[0])
     return {name: np.array(values) for name, values in found.items()}
 
 
@@ -86,7 +96,7 @@ def test_pure_noise_has_the_nominal_law(rounds, name):
     noise = releases_of(state, entries, budget, -(-5000 // size))[name]
     nominal = scale(state) / math.sqrt(2 * share_of(entries, name))
     if name == "second moment":
-        diagonal = np.equal(*_protocol.upper_triangle(40))
+        diagonal = np.equal(*_answers.upper_triangle(40))
         noise = np.where(diagonal, 1.0, math.sqrt(2)) * noise
     assert kstest(noise.ravel() / nominal, "norm").pvalue > 1e-6
     for wrong in (0.8, 1.2):
@@ -96,12 +106,12 @@ def test_pure_noise_has_the_nominal_law(rounds, name):
 def measured_mu(states, budget, entries, name, kind, far):
     """Nothing against one far row: how far the release moves, in units of its measured noise."""
     state, message = states[kind], states[kind].message
-    names = list(_protocol.ANSWERS[kind])
+    names = list(_answers.ANSWERS[kind])
     moved = (client_update(kind, message, far[None])[name]
              - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]).astype(float)
-    step = list(_server._claims(state).values())[names.index(name)][2]
+    step = list(_claims.claims_of(state).values())[names.index(name)][2]
     noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
-    pattern = np.broadcast_to(_server._pattern(name, len(far)), moved.shape)
+    pattern = np.broadcast_to(_claims._pattern(name, len(far)), moved.shape)
     return np.linalg.norm(moved * step / pattern) / np.std(noise / pattern)
 
 
@@ -121,8 +131,8 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
     accounted one.
     """
     states, budget, entries = rounds
-    exact = _protocol.row_bounds
-    monkeypatch.setattr(_server, "row_bounds", lambda kind, message: {
+    exact = _client.row_bounds
+    monkeypatch.setattr(_claims, "row_bounds", lambda kind, message: {
         name: bound / 4 for name, bound in exact(kind, message).items()})
     mu = measured_mu(states, budget, entries, "second moment", "moment", 1e9 * np.eye(40)[0])
     assert mu == pytest.approx(4 * math.sqrt(2 * share_of(entries, "second moment")), rel=0.05)
@@ -143,7 +153,7 @@ def test_sums_and_counts_have_independent_noise():
 
 
 def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
-    """feddp_kmeans:19: So little budget that noisy counts are negative: finite centres, at a lower
+    """feddp_kmeans:19: So little budget that noisy counts are negative: finite centers, at a lower
     mean cost.
     """
     rng = np.random.default_rng(0)
@@ -165,10 +175,10 @@ def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
         total, number = released["lift sums"].reshape(k, d), released["lift counts"]
         negative.append(number.min() < 0)
         # Without a fallback and without the projection into the ball.
-        return _server.replace(state, anchors=total / number[:, None], counts=number)
+        return replace(state, anchors=total / number[:, None], counts=number)
 
     negative, guarded = [], costs()
-    monkeypatch.setitem(_server._LEARN, "lift", unguarded)
+    monkeypatch.setitem(_learn.LEARN, "lift", unguarded)
     assert guarded < 0.5 * costs()
     assert any(negative)
 
@@ -219,7 +229,7 @@ def test_the_error_is_what_the_model_says():
     """feddp_kmeans:17: (k / n)^2 (d s_M^2 + |nu|^2 s_c^2), from the scales in the report, within a
     quarter.
 
-    A thousand numbers in the noise of the centres: 5 %. Noise in the subspace and the weights
+    A thousand numbers in the noise of the centers: 5 %. Noise in the subspace and the weights
     changes the partition too, which the model leaves out: another 0.001 at the most.
     """
     X, _, _, server = benchmark(0)
@@ -265,7 +275,7 @@ def test_missing_components_cost_more_and_less_than_a_start_without_rounds():
             X, _, means, server = benchmark(seed, missing)
             best = cost_of(X, means)
             ours[seed, place] = cost_of(X, fit(X, server, 1.0).cluster_centers_) - best
-            start[seed, place] = cost_of(X, fit(X, server, 1.0, server_init="kmeans++",
+            start[seed, place] = cost_of(X, fit(X, server, 1.0, method="kmeans++",
                                                 n_lloyd=1).cluster_centers_) - best
     assert np.all(np.diff(ours.mean(axis=0)) > 0)
     assert np.all(ours.mean(axis=0) < start.mean(axis=0))

@@ -15,13 +15,29 @@ from sklearn_dp.audit import neighbouring_pairs, replay_audit
 from sklearn_dp.audit._noise_law import noise_audit
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay import ReplayResult
-from sklearn_dp.federated import _engines, _protocol, _server, first_message, server_update
+from sklearn_dp.federated import (
+    FederatedOptions,
+    _answers,
+    _claims,
+    _client,
+    _client_bounds,
+    _engines,
+    _learn,
+    _messages,
+    _server,
+    _state,
+    first_message,
+    server_update,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning")
 
 D = 4
+LAPLACE = FederatedOptions(count_noise="laplace")
+MODULES = (_answers, _claims, _client, _client_bounds, _engines, _learn, _messages, _server,
+           _state)
 
 
 def rows(n, seed=0):
@@ -35,18 +51,22 @@ SERVER = np.vstack([rows(15, 5), rows(3, 5), np.zeros((1, D))])  # with duplicat
 class WithServer(FederatedDPKMeans):
     """Always has the same public points, so that the audit tools can fit it."""
 
-    _server = SERVER
+    def fit(self, X, y=None, *, groups=None):
+        return super().fit(X, groups=groups, X_server=SERVER)
+
+    def privacy_plan(self, n_features, *, unit="row"):
+        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
 
 
 def setups():
     yield WithServer(3, epsilon=30.0)
     yield WithServer(3, epsilon=2.0, n_lloyd=2, bounds=3.0)
     yield WithServer(5, epsilon=30.0, bounds=(-2.0, 2.0))  # more clusters than dimensions
-    yield WithServer(2, epsilon=5.0, method="paper", count_noise="laplace", n_lloyd=1)
+    yield WithServer(2, epsilon=5.0, method="paper", options=LAPLACE, n_lloyd=1)
     yield WithServer(3, epsilon=5.0, method="paper")
-    yield WithServer(3, epsilon=5.0, server_init="kmeans++", n_lloyd=2)
-    yield WithServer(3, epsilon=5.0, server_init="lloyd", n_lloyd=2, bounds=2.0)
-    yield FederatedDPKMeans(3, epsilon=20.0, server_init="sphere_packing", n_lloyd=2)
+    yield WithServer(3, epsilon=5.0, method="kmeans++", n_lloyd=2)
+    yield WithServer(3, epsilon=5.0, method="lloyd", n_lloyd=2, bounds=2.0)
+    yield FederatedDPKMeans(3, epsilon=20.0, method="sphere_packing", n_lloyd=2)
     yield FederatedDPKMeans(3, epsilon=20.0)
 
 
@@ -106,7 +126,7 @@ def test_rows_of_clients_may_come_and_go():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"method": "paper", "count_noise": "laplace"}])
+@pytest.mark.parametrize("options", [{}, {"method": "paper", "options": LAPLACE}])
 def test_noise_has_the_law_that_is_claimed(options):
     """Scale, mean and independence of all releases; false alarms 1e-6, see `noise_audit`."""
     estimator = WithServer(3, epsilon=1.0, n_lloyd=1, **options)
@@ -128,37 +148,37 @@ def patched(module, name):
 BUGS = {}
 
 
-@patched(_protocol, "row_bounds")
+@patched(_client, "row_bounds")
 def radius_instead_of_its_square_in_step_1(original):
     def row_bounds(kind, message):
         found = original(kind, message)
         if kind == "moment":
             limit = float(message["limit"][0])
-            found["second moment"] = limit / _protocol.coarse_step(limit)
+            found["second moment"] = limit / _client.coarse_step(limit)
         return found
     return row_bounds
 
 
-@patched(_protocol, "_weights")
+@patched(_client, "_weights")
 def ties_counted_twice(original):
     def weights(message, X):
-        x = _protocol._rows(message, X)._stored
+        x = _client._rows(message, X)._stored
         if message["basis"].size:
-            x = _protocol.project(message, x)
+            x = _client.project(message, x)
         points = np.vstack([message["points"][:-1], message["points"][:1]])
         square = np.square(x[:, None] - points).sum(axis=2)
         return {"weights": (square == square.min(axis=1, keepdims=True)).sum(axis=0)}
     return weights
 
 
-@patched(_protocol, "clipped_sums")
+@patched(_client, "clipped_sums")
 def clip_missing_when_the_start_is_server_side(original):
     def clipped_sums(rows, centers, labels, squared, limits, units):
         return original(rows, centers, labels, squared, 1e3 * limits, units)
     return clipped_sums
 
 
-@patched(_server, "_learn_weights")
+@patched(_learn, "_learn_weights")
 def threshold_before_noise(original):
     def learn(state, session, released, noise):
         hidden = _LAST[-1]["weights"] > 2
@@ -167,15 +187,15 @@ def threshold_before_noise(original):
     return learn
 
 
-@patched(_server, "_learn_average")
-def centres_over_true_counts(original):
+@patched(_learn, "_learn_average")
+def centers_over_true_counts(original):
     def learn(state, session, released, noise):
         counts = state.kind + " counts"
         return original(state, session, released | {counts: 1.0 * _LAST[-1][counts]}, noise)
     return learn
 
 
-@patched(_protocol, "client_update")
+@patched(_client, "client_update")
 def client_means_at_row_level(original):
     def update(kind, message, X):
         found = original(kind, message, X)
@@ -187,12 +207,12 @@ def client_means_at_row_level(original):
     return update
 
 
-@patched(_protocol, "client_update")
+@patched(_client, "client_update")
 def small_clients_skipped_at_row_level(original):
     return lambda kind, message, X: original(kind, message, X if len(X) > 3 else X[:0])
 
 
-@patched(_protocol, "_clip_whole")
+@patched(_client, "_clip_whole")
 def parts_clipped_one_by_one(original):
     def clip(name, value, n_rows, bound, share, message):
         if not name.endswith("sums"):
@@ -203,14 +223,14 @@ def parts_clipped_one_by_one(original):
     return clip
 
 
-@patched(_protocol, "_clip_whole")
+@patched(_client, "_clip_whole")
 def client_clip_missing(original):
     def clip(name, value, n_rows, bound, share, message):
-        return np.trunc(value * (_protocol.CLIENT_STEPS / (bound * share))).astype(np.int64)
+        return np.trunc(value * (_answers.CLIENT_STEPS / (bound * share))).astype(np.int64)
     return clip
 
 
-@patched(_server, "_message")
+@patched(_messages, "message_of")
 def radius_from_the_clients(original):
     def message(state):
         found = original(state)
@@ -221,14 +241,14 @@ def radius_from_the_clients(original):
     return message
 
 
-@patched(_server, "_learn_moment")
+@patched(_learn, "_learn_moment")
 def eigenvectors_without_noise(original):
     def learn(state, session, released, noise):
         return original(state, session, {"second moment": 1.0 * _LAST[-1]["second moment"]}, noise)
     return learn
 
 
-@patched(_server, "_learn_moment")
+@patched(_learn, "_learn_moment")
 def one_triangle_noised_and_the_other_read(original):
     def learn(state, session, released, noise):
         exact = 1.0 * _LAST[-1]["second moment"]
@@ -246,11 +266,11 @@ def plant(monkeypatch, bug):
     module, name, change = BUGS[bug]
     original = getattr(module, name)
     broken = change(original)
-    for place in (_protocol, _server, _engines):
+    for place in MODULES:
         for key, value in list(vars(place).items()):
             if value is original:
                 monkeypatch.setattr(place, key, broken)
-    for table in (_protocol._STATISTICS, _server._LEARN):
+    for table in (_client._STATISTICS, _learn.LEARN):
         for key, value in list(table.items()):
             if value is original:
                 monkeypatch.setitem(table, key, broken)
@@ -265,11 +285,11 @@ def plant(monkeypatch, bug):
     _LAST.clear()
 
 
-def violations(per_client, server_init=None, repeats=1):
+def violations(per_client, method=None, repeats=1):
     """What the audits find at one level; small enough to run for every mutant."""
     estimator = WithServer(3, epsilon=30.0, n_lloyd=1)
-    if server_init is not None:
-        estimator.set_params(server_init=server_init)
+    if method is not None:
+        estimator.set_params(method=method)
     X = np.vstack([rows(30), SERVER[:3], np.zeros((1, D))])
     if not per_client:
         estimator.set_params(privacy_unit="row")
@@ -281,7 +301,7 @@ FOR_CLIENTS = {"parts clipped one by one", "client clip missing"}
 
 
 def test_without_a_bug_there_is_no_violation(monkeypatch):
-    BUGS["none"] = (_protocol, "row_bounds", lambda original: lambda *args: original(*args))
+    BUGS["none"] = (_client, "row_bounds", lambda original: lambda *args: original(*args))
     plant(monkeypatch, "none")
     del BUGS["none"]
     assert violations(False) == [] and violations(True) == []
@@ -311,7 +331,7 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
     is five of them. Noise for the radius, 4, would measure mu = 4.
     """
     domain = FederatedDPKMeans(bounds=4.0)._domain(2)
-    setup = _server.Setup(1, 2, domain, np.eye(2))
+    setup = _state.Setup(1, 2, domain, np.eye(2))
     plan = PrivacyPlan(PrivacyBudget(rho=0.5, delta=1e-6),
                        (PlanEntry("second moment", "gaussian", 0.5),))
     shown = []
@@ -322,7 +342,7 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
             with trace(recorder):
                 session = PrivacySession(plan, random_state=seed + 1000 * len(X))
                 state = first_message(setup, session)
-                total = _protocol.client_update("moment", state.message, X)
+                total = _client.client_update("moment", state.message, X)
                 server_update(state, total, session)
             event = recorder.events[-1]
             values.append(event.output[0] / np.asarray(event.scale)[0])

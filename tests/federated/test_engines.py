@@ -3,6 +3,7 @@
 import contextlib
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,16 @@ from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
-from sklearn_dp.federated import _engines, _protocol, _server, client_update
+from sklearn_dp.federated import (
+    _answers,
+    _claims,
+    _client,
+    _engines,
+    _messages,
+    _server,
+    _state,
+    client_update,
+)
 from sklearn_dp.federated._engines import LocalEngine, check_distinct
 
 pytestmark = pytest.mark.filterwarnings(
@@ -96,7 +106,7 @@ def answers_of(good, rng):
 
 
 DEATHS = [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, Death, MemoryError,
-          type(SECRET, (Exception,), {}), _protocol.AnswerError]
+          type(SECRET, (Exception,), {}), _answers.AnswerError]
 
 
 class Malicious:
@@ -141,10 +151,10 @@ def audit(seed, unit):
                                      for name in one[1]):
             wrong.append("clients are told different things")
     bounds = [bound for kind, message in told[::3]
-              for bound in _protocol.row_bounds(kind, message).values()]
+              for bound in _client.row_bounds(kind, message).values()]
     events = [event for event in recorder.events if event.kind == "gaussian"]
     for event, bound in zip(events, bounds, strict=True):
-        if np.max(event.sensitivity) < (bound if unit == "row" else _protocol.CLIENT_STEPS):
+        if np.max(event.sensitivity) < (bound if unit == "row" else _answers.CLIENT_STEPS):
             wrong.append(f"{event.entry}: claimed less than clients were told")
     far = np.full((1, D), 1e300)
     near = [np.vstack([parts[0], far]), *parts[1:]] if unit == "row" else [*parts, 5 + rows(9)]
@@ -170,12 +180,12 @@ def claims_after_the_answers(patch):
         return state.sealed and state.sealed.open()
 
     message = property(read)
-    patch.setattr(_server.State, "message", message)
+    patch.setattr(_state.State, "message", message)
     update = _server.server_update
     shared_message(patch)
     patch.setattr("sklearn_dp.federated._federated_dp_kmeans.server_update",
                   lambda state, *rest: update(
-                      _server.replace(state, claims=_server._claims(state)), *rest))
+                      replace(state, claims=_claims.claims_of(state)), *rest))
 
 
 def shared_message(patch):
@@ -183,14 +193,14 @@ def shared_message(patch):
     def init(self, message):
         self.message = {name: np.array(value) for name, value in message.items()}
 
-    patch.setattr(_protocol.Sealed, "__init__", init)
-    patch.setattr(_protocol.Sealed, "open", lambda self: self.message)
+    patch.setattr(_messages.Sealed, "__init__", init)
+    patch.setattr(_messages.Sealed, "open", lambda self: self.message)
 
 
 def shared_arrays(patch):
     """A dict of its own for everybody, with the same arrays."""
     shared_message(patch)
-    patch.setattr(_protocol.Sealed, "open", lambda self: dict(self.message))
+    patch.setattr(_messages.Sealed, "open", lambda self: dict(self.message))
 
 
 def deaths_pass(patch):
@@ -234,7 +244,7 @@ def test_an_answer_is_copied_before_it_is_looked_at():
     thread = threading.Thread(target=change)
     thread.start()
     for _ in range(2000):
-        found = _protocol.check_answer(state.kind, state.message, sent)
+        found = _answers.check_answer(state.kind, state.message, sent)
         assert all(np.abs(value).max() <= 2**61 for value in found.values())
     stop.set()
     thread.join()
@@ -252,7 +262,7 @@ class Keeps:
 
 
 def _states():
-    setup = _server.Setup(K, D, FederatedDPKMeans(bounds=4.0)._domain(D), SERVER)
+    setup = _state.Setup(K, D, FederatedDPKMeans(bounds=4.0)._domain(D), SERVER)
     yield _server.first_message(setup, None)
 
 

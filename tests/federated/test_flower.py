@@ -11,7 +11,7 @@ import pytest
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp.federated._flower import FlowerEngine
+from sklearn_dp.federated._flower import FlowerEngine, is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -71,9 +71,10 @@ def test_a_grid_without_nodes_is_refused_before_anything_is_charged():
     grid.get_node_ids = list
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), unit="group")
     with pytest.raises(RuntimeError, match="no node"):
-        FederatedDPKMeans(2, engine="flower", ledger=ledger).fit_clients(grid, n_features=3)
+        FederatedDPKMeans(2, ledger=ledger).fit_clients(grid, n_features=3)
     assert ledger.entries == ()
 
 
 def test_flower_is_no_dependency_of_the_package():
-    assert FederatedDPKMeans(engine="flower").get_params()["engine"] == "flower"
+    """A grid is told from its methods, and from nothing that a sequence of arrays has."""
+    assert is_grid(Grid()) and not is_grid([np.zeros((2, 2))]) and not is_grid({"a": np.zeros(2)})

@@ -11,13 +11,14 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._claims import check_claims
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import LedgerError
-from sklearn_dp.federated import _server
+from sklearn_dp.federated import FederatedOptions, _claims
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning")
 
 D = 5
+LAPLACE = FederatedOptions(count_noise="laplace")
 
 
 def data(seed, n):
@@ -34,9 +35,9 @@ def model(**options):
 
 def setups():
     yield model()
-    yield model(method="paper", count_noise="laplace", bounds=3.0)
-    yield model(server_init="kmeans++", n_lloyd=2)
-    yield model(noise="clients", n_honest=3)
+    yield model(method="paper", options=LAPLACE, bounds=3.0)
+    yield model(method="kmeans++", n_lloyd=2)
+    yield model(n_honest=3)
 
 
 def swapped(X, groups, rng):
@@ -73,7 +74,7 @@ def audit(estimator, told, pairs):
             again = estimator.fit(other, groups=other_groups, X_server=SERVER)
         violations += replay.finish()
         if not np.array_equal(again.cluster_centers_, centers):
-            violations.append("the centres differ")
+            violations.append("the centers differ")
         for name, ratio in replay.ratios.items():
             ratios[name] = max(ratios.get(name, 0.0), ratio)
     return violations, ratios
@@ -98,13 +99,13 @@ def test_five_hundred_neighbours(number, told):
 
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_the_noise_of_one_unit_more_or_less_is_not_enough(told, monkeypatch):
-    monkeypatch.setattr(_server, "_bound_of_a_swap", lambda name, bound, state: bound)
+    monkeypatch.setattr(_claims, "_bound_of_a_swap", lambda name, bound, state: bound)
     assert audit(model(), told, 8)[0]
 
 
 def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
-    monkeypatch.setattr(_server, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
-    assert audit(model(server_init="kmeans++"), False, 12)[0]
+    monkeypatch.setattr(_claims, "_bound_of_a_swap", lambda name, bound, state: 1.42 * bound)
+    assert audit(model(method="kmeans++"), False, 12)[0]
 
 
 def test_the_report_tells_the_relation_and_the_scales():
@@ -120,12 +121,12 @@ def test_the_report_tells_the_relation_and_the_scales():
     for name in ("second moment", "weights", "lift counts", "lloyd counts"):
         assert ratio[name] == pytest.approx(math.sqrt(2), rel=1e-9)
     assert ratio["lift sums"] == ratio["lloyd sums"] == pytest.approx(2, rel=1e-9)
-    by_client = model(noise="clients", n_honest=2).fit(X, groups=np.arange(24) // 4, **far)
+    by_client = model(n_honest=2).fit(X, groups=np.arange(24) // 4, **far)
     assert by_client.privacy_report_.neighbours == "replace the rows of one group"
 
 
 @pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("options", [{}, {"noise": "clients", "n_honest": 2},
+@pytest.mark.parametrize("options", [{}, {"n_honest": 2},
                                      {"neighbours": "add_remove"}])
 def test_the_ledger_is_told_the_relation_of_the_plan(told, options):
     """Also by `private_score`, which holds for all relations alike; other ledgers refuse."""

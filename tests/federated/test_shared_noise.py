@@ -15,9 +15,12 @@ from sklearn_dp.audit._noise_law import noise_audit, noise_problems
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.federated import (
+    FederatedOptions,
+    _answers,
+    _claims,
+    _client,
     _engines,
     _federated_dp_kmeans,
-    _protocol,
     _server,
     client_update,
 )
@@ -38,7 +41,7 @@ SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
 
 
 def model(**options):
-    options = {"epsilon": 5.0, "n_lloyd": 1, "noise": "clients", "n_honest": HONEST,
+    options = {"epsilon": 5.0, "n_lloyd": 1, "n_honest": HONEST,
                "random_state": 0, **options}
     return FederatedDPKMeans(3, **options)
 
@@ -48,7 +51,13 @@ def parties(seed=0, size=7):
 
 
 class WithServer(FederatedDPKMeans):
-    _server = SERVER
+    """Always has the same public points, so that the audit tools can fit it."""
+
+    def fit(self, X, y=None, *, groups=None):
+        return super().fit(X, groups=groups, X_server=SERVER)
+
+    def privacy_plan(self, n_features, *, unit="row"):
+        return super().privacy_plan(n_features, unit=unit, X_server=SERVER)
 
 
 # -- what clients send -----------------------------------------------------------------------------
@@ -100,10 +109,10 @@ def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
 def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
     """Of n_honest clients: one release after the other, scale against the session's own."""
     for state in STATES:
-        claims = _server._claims(state)
+        claims = _claims.claims_of(state)
         for (name, (bound, pattern, _)), (sigma, off, bits) in zip(
                 claims.items(), state.message["noise"], strict=True):
-            rho = _server._rho_of(PLANS[state.setup.per_client][name])
+            rho = _claims._rho_of(PLANS[state.setup.per_client][name])
             need = bound / np.sqrt(2 * rho) * 2.0**bits
             assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
             assert sigma * np.sqrt(HONEST) >= need
@@ -156,10 +165,10 @@ def test_a_round_with_too_few_answers_ends_the_fit():
 
 
 @pytest.mark.parametrize(("options", "match"), [
-    ({"n_honest": None}, "n_honest"), ({"n_honest": 0}, "n_honest"),
+    ({"n_honest": 0}, "n_honest"),
     ({"n_honest": 2.5}, "n_honest"), ({"n_honest": 2**40}, "n_honest"),
-    ({"noise": "nobody"}, "noise"),
-    ({"count_noise": "laplace"}, "laplace"), ({"epsilon": 800.0}, "too large")])
+    ({"options": FederatedOptions(count_noise="laplace")}, "laplace"),
+    ({"epsilon": 800.0}, "too large")])
 def test_bad_parameters(options, match):
     with pytest.raises((ValueError, TypeError), match=match):
         model(**options).fit(rows(9))
@@ -177,7 +186,7 @@ def test_the_report_tells_the_relation_and_the_trust():
 def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
     """In a simulation the same accuracy as the server's noise: the same law of every release."""
     sigma = [{row["release"]: row["sigma"] for row in found.privacy_report_.releases} for found in (
-        model(noise="server").fit(rows(60), X_server=SERVER),
+        model(n_honest=None).fit(rows(60), X_server=SERVER),
         model(n_honest=1).fit(rows(60), X_server=SERVER),
         model(n_honest=50).fit(rows(60), X_server=SERVER))]
     # Clip lengths come from released weights, so only the first two rounds are alike to the bit.
@@ -229,7 +238,7 @@ def audit_clients(unit, pairs, **options):
             again = estimator.fit_clients(other, X_server=SERVER)
         violations += replay.finish()
         if not np.array_equal(again.cluster_centers_, fitted.cluster_centers_):
-            violations.append("the centres differ")
+            violations.append("the centers differ")
         for name, ratio in replay.ratios.items():
             ratios[name] = max(ratios.get(name, 0.0), ratio)
     return violations, ratios
@@ -250,11 +259,11 @@ def test_five_hundred_neighbours_with_the_same_clients(unit):
 
 
 def setups():
-    common = {"noise": "clients", "n_honest": 3, "epsilon": 20.0}
+    common = {"n_honest": 3, "epsilon": 20.0}
     yield WithServer(3, n_lloyd=1, **common)
     yield WithServer(3, method="paper", **common)
     yield FederatedDPKMeans(3, **common)
-    yield FederatedDPKMeans(3, server_init="sphere_packing", n_lloyd=2, bounds=2.0, **common)
+    yield FederatedDPKMeans(3, method="sphere_packing", n_lloyd=2, bounds=2.0, **common)
 
 
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
@@ -301,7 +310,7 @@ def test_shares_and_their_sums_have_the_law_that_is_claimed():
 def smaller_shares(patch):
     """Shares of a variance that would do if all the clients were counted on."""
     exact = _shares.share_scale
-    for module in (_server, _shares):
+    for module in (_claims, _shares):
         patch.setattr(module, "share_scale", lambda sensitivity, rho, n: exact(
             sensitivity, rho, 2 * n))
 
@@ -326,20 +335,20 @@ def rounds_share_their_noise(patch):
 
 def clip_after_the_noise(patch):
     """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
-    patch.setattr(_protocol, "_clip_whole", lambda name, value, n, bound, share, message: np.trunc(
-        value * (_protocol.CLIENT_STEPS / (bound * share))).astype(np.int64))
+    patch.setattr(_client, "_clip_whole", lambda name, value, n, bound, share, message: np.trunc(
+        value * (_answers.CLIENT_STEPS / (bound * share))).astype(np.int64))
 
 
 def no_share_without_rows(patch):
     """A client of no use is left out, and with it the noise that others count on."""
-    exact = _protocol.client_update
+    exact = _client.client_update
 
     def update(kind, message, X, shares=None):
         if message["noise"].size and (X is None or not len(X)):
             return exact(kind, message | {"noise": np.empty(0)}, np.empty((0, D)))
         return exact(kind, message, X, shares)
 
-    for module in (_protocol, _engines):
+    for module in (_client, _engines):
         patch.setattr(module, "client_update", update)
 
 

@@ -1,11 +1,11 @@
-"""The elbow, the baselines, and the algorithms of the paper's appendix."""
+"""The algorithms of the paper's appendix."""
 
 import itertools
 
 import numpy as np
 import pytest
+from federated_states import clusters
 
-from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
@@ -14,7 +14,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import neighbouring_pairs
 from sklearn_dp.audit._player import Replay
-from sklearn_dp.federated import _starts, client_update, elbow
+from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.federated._theory import (
     cluster,
@@ -29,26 +29,12 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning")
 
 
-def clusters(seed, k=4, n=4000, d=6, spread=0.2):
-    rng = np.random.default_rng(seed)
-    means = 3 * rng.uniform(-1, 1, size=(k, d))
-    server = np.repeat(means, 10, axis=0) + spread * rng.normal(size=(10 * k, d))
-    return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
 
 
 def session_of(rho, uses=1, seed=0):
     plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6),
                        (PlanEntry("counts", "gaussian", rho, uses=uses),))
     return PrivacySession(plan, random_state=seed)
-
-
-def test_the_elbow_is_at_the_number_of_clusters():
-    X, _, server = clusters(0, k=5)
-    model = FederatedDPKMeans(9, epsilon=2.0, random_state=0).fit(X, X_server=server)
-    k, costs = elbow(model, most=9)
-    assert k == 5 and costs[0] == 1 and len(costs) == 9
-    with pytest.raises(ValueError, match="X_server"):
-        elbow(FederatedDPKMeans(3, random_state=0).fit(X))
 
 
 # -- private averaging -----------------------------------------------------------------------------
@@ -135,36 +121,6 @@ def test_far_components_come_together_and_go_back():
     assert min(gaps) > 1.0
 
 
-# -- baselines -------------------------------------------------------------------------------------
-
-
-def test_sphere_packing_keeps_its_distances():
-    rng = np.random.default_rng(0)
-    centers = _starts.sphere_packing(5, 3, 2.0, rng)
-    assert np.abs(centers).max() <= 2.0
-    gaps = min(np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2))
-    corner = np.linalg.norm(2.0 - np.abs(centers), axis=1).min()
-    # Feasible at some a; 5 balls of radius 0.7 fit easily, 5 of radius 2 do not.
-    assert 0.7 < min(gaps / 2, corner) < 2.0
-
-
-@pytest.mark.parametrize("d", [2, 20])
-def test_k_fed_repaired_finds_the_clusters_of_continuous_data(d):
-    """The released code sends raw rows whenever no row occurs twice: that misses some cluster."""
-    X, means, _ = clusters(4, d=d)
-    centers = _starts.k_fed(np.split(X, 20), 4, np.random.default_rng(0))
-    assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.1
-    few = _starts.k_fed([np.repeat(means[:2], 3, axis=0), means[2:]], 4, np.random.default_rng(0))
-    assert np.linalg.norm(means[:, None] - few, axis=2).min(axis=1).max() == 0
-
-
-def test_the_optimum_is_started_at_the_true_means_or_often():
-    X, means, _ = clusters(5)
-    for start in (means, None):
-        centers = _starts.optimal_centers(X, 4, start=start)
-        assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.05
-
-
 # -- all of the theory -----------------------------------------------------------------------------
 
 
@@ -216,7 +172,7 @@ def test_neighbours_of_the_whole_algorithm():
                             "margin counts", "lloyd sums", "lloyd counts"}
 
 
-def test_the_margin_counts_rows_that_are_clearly_next_to_one_centre():
+def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
     message = {"center": np.zeros(1), "radius": np.array([1.0]), "low": np.empty(0),
                "high": np.empty(0), "origin": np.empty(0), "most_rows": np.empty(0),
                "shares": np.empty(0), "noise": np.empty(0), "l1": np.empty(0),

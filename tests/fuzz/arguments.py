@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import PrivacyBudget
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.federated import FederatedOptions
 
 from . import tables
 
@@ -96,8 +97,10 @@ _SPECIAL = {
     "inner": [None, _KMEANS, make_pipeline(StandardScaler(), _KMEANS), GaussianMixture(2),
               Rude(), Rude("exit"), Rude("warn"), Rude("print"), Rude("change")],
     "n_lloyd": ["auto", 0, 1, 3], "max_rows_per_client": [None, 1, 5], "n_honest": [None, 1, 3],
-    "client_bounds": [None, {}, {"second moment": 0.2}, {"no such thing": 0.5}],
-    "client_timeout": [None, 5.0], "engine": ["local"],
+    "options": [None, FederatedOptions(), FederatedOptions("laplace"),
+                FederatedOptions(client_bounds={}),
+                FederatedOptions(client_bounds={"second moment": 0.2}),
+                FederatedOptions(client_bounds={"no such thing": 0.5})],
 }
 """Small and right for the parameter, unless a second one has something against it."""
 

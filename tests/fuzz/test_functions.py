@@ -16,7 +16,7 @@ import sklearn_dp
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
 from sklearn_dp.federated import NoiseShares, client_update, elbow
-from sklearn_dp.federated._protocol import AnswerError
+from sklearn_dp.federated._answers import AnswerError
 from sklearn_dp.ledger import LedgerCharge, main
 
 from .arguments import any_table, junk, seeds
@@ -80,7 +80,7 @@ def protocol():
     rng = np.random.default_rng(0)
     models = []
     for options in ({}, {"privacy_unit": "row"}, {"bounds": 8000.0, "n_lloyd": 1},
-                    {"noise": "clients", "n_honest": 1, "bounds": 1.0}):
+                    {"n_honest": 1, "bounds": 1.0}):
         model = FederatedDPKMeans(2, epsilon=100.0, random_state=0, **options)
         server = rng.random((30, 3)) if "bounds" not in options else None
         models.append(model.fit_clients([Client(), Client(), Client()], n_features=3,

@@ -16,7 +16,6 @@ Where the message has ``noise``, clients add the noise: each one its share, to i
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 
 import numpy as np
 
@@ -28,61 +27,25 @@ from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
 from .._privacy._units import Units
 from .._privacy.laws.shares import NoiseShares
+from ._answers import (
+    ANSWERS,
+    CLIENT_STEPS,
+    LARGEST_ENTRY,
+    NORM_EDGES,
+    WRONG_COLUMNS,
+    AnswerError,
+    norm_of,
+    upper_triangle,
+)
 
-__all__ = ["ANSWERS", "BASIS_BITS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS",
-           "AnswerError", "Sealed", "check_answer", "client_rounding", "client_update",
-           "coarse_step", "is_count", "message_domain", "norm_of", "project", "read_rows",
-           "row_bounds", "upper_triangle"]
+__all__ = ["BASIS_BITS", "client_rounding", "client_update", "coarse_step", "message_domain",
+           "project", "read_rows", "row_bounds"]
 
 BASIS_BITS = 20
-CLIENT_STEPS = 2**20
-"""Norm of the answer of a client, in steps, where clients are the unit."""
-
-NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
-"""Public bins for the norms of rows, where no bound is known."""
-
 _MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
-LARGEST_ENTRY = 2**61
-"""Entries of answers, and of their sums, saturate here: int64 holds the sum of two of them."""
-
-WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 _BLOCK = 2**16  # rows at a time
 _FINE_STEPS = 2.0**26
 _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what it is made of
-
-ANSWERS = {
-    "bound": ("bound",),
-    "center": ("center sum", "center count"),
-    "moment": ("second moment",),
-    "weights": ("weights",),
-    "lift": ("lift sums", "lift counts"),
-    "means": ("client means", "client presence"),
-    "margin": ("margin sums", "margin counts"),
-    "lloyd": ("lloyd sums", "lloyd counts"),
-}
-"""The vectors that a client sends in each kind of round."""
-
-
-class AnswerError(ValueError):
-    """What is wrong with an answer, in words that never hold data; they are shown to operators."""
-
-
-class Sealed:
-    """A message that nobody can change: what is handed out are copies in memory of their own.
-
-    Parameters
-    ----------
-    message : dict of str to ndarray
-    """
-
-    def __init__(self, message):
-        self._parts = {name: (value.tobytes(), value.dtype, value.shape)
-                       for name, value in message.items()}
-
-    def open(self):
-        """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
-        return {name: np.ndarray(shape, dtype, data)
-                for name, (data, dtype, shape) in self._parts.items()}
 
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
@@ -247,12 +210,6 @@ def _moment(message, X):
     return {"second moment": total[upper_triangle(rows.n_features)]}
 
 
-@lru_cache(maxsize=8)
-def upper_triangle(d):
-    """Indices of the upper triangle of a d x d matrix; the same for every client."""
-    return np.triu_indices(d)
-
-
 def _weights(message, X):
     labels = _labels(message, _rows(message, X))
     return {"weights": np.bincount(labels, minlength=len(message["points"]))}
@@ -274,14 +231,14 @@ def _lift(message, X):
 
 
 def _margin(message, X):
-    """As a lift, of the rows that are three times nearer to one centre than to all others."""
+    """As a lift, of the rows that are three times nearer to one center than to all others."""
     # Whether a row counts is decided by that row and by releases; it counts in one cluster.
     sums, counts = _sums_and_counts(message, X[_clear(message, _rows(message, X))])
     return {"margin sums": sums.ravel(), "margin counts": counts}
 
 
 def _clear(message, rows):
-    """Which rows are at most a third as far from a centre as from any other one."""
+    """Which rows are at most a third as far from a center as from any other one."""
     points = message["points"].astype(np.int64)
     clear = [np.empty(0, dtype=bool)]
     for _, x in rows.chunks():
@@ -364,85 +321,3 @@ def client_rounding(share):
     Less than one fine step and one step, and a hundredth of it for the rounding of floats.
     """
     return 1.01 * (1 + CLIENT_STEPS / (_FINE_STEPS * share))
-
-
-def norm_of(name, value, message):
-    """The norm that a vector of integers is clipped in.
-
-    Frobenius' for the upper triangle of a moment; l1 for counts that get Laplace noise.
-    """
-    value = np.asarray(value, dtype=np.float64)
-    if message["l1"].size and is_count(name):
-        return float(np.abs(value).sum())
-    squares = np.square(value)
-    if name == "second moment":
-        d = (math.isqrt(8 * len(value) + 1) - 1) // 2
-        squares *= np.where(np.equal(*upper_triangle(d)), 1.0, 2.0)
-    return math.sqrt(float(squares.sum()))
-
-
-def is_count(name):
-    """Whether a vector holds counts: what the paper gives Laplace noise."""
-    return name in ("bound", "weights", "client presence") or name.endswith(("count", "counts"))
-
-
-def check_answer(kind, message, answer):
-    """The answer of a client as exact integers, or an error that says what is wrong with it.
-
-    Parameters
-    ----------
-    kind, message : as in :func:`client_update`
-    answer : dict of str to array-like
-
-    Returns
-    -------
-    answer : dict of str to ndarray of int64
-
-    Raises
-    ------
-    AnswerError
-        Another set of vectors, a wrong shape, numbers that are not integers; where clients are the
-        unit, also a norm above the one that bounds them, unless they add noise themselves: then
-        nobody sees what it was before.
-
-    Notes
-    -----
-    The answer is copied before it is looked at: who sent it may hold on to it and change it. At
-    row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
-    data, and moves no two answers farther apart. To refuse the client instead would take all its
-    rows away for the sake of one.
-    """
-    if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
-        raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
-    found = {}
-    for name, shape in _shapes(kind, message).items():
-        value = found[name] = _received(name, answer[name], shape)
-        bounded = message["shares"].size and not message["noise"].size
-        if bounded and norm_of(name, value, message) > CLIENT_STEPS:
-            raise AnswerError(f"{name}: out of the public range.")
-    return found
-
-
-def _received(name, value, shape):
-    """A copy of a vector of an answer, as int64."""
-    value = np.asarray(value)
-    if value.dtype.kind not in "iu":
-        raise AnswerError(f"{name}: an answer must be integers.")
-    if value.shape != shape:
-        raise AnswerError(f"{name}: wrong shape.")
-    value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
-    if value.shape != shape:
-        raise AnswerError(f"{name}: wrong shape.")
-    if value.dtype == np.uint64:
-        return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
-    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY)
-
-
-def _shapes(kind, message):
-    """Public shapes of the vectors of an answer."""
-    d = len(message["center"])
-    k = len(message["anchors"])
-    known = {"bound": len(NORM_EDGES) - 1, "center sum": d, "center count": 1,
-             "second moment": d * (d + 1) // 2, "weights": len(message["points"])}
-    return {name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)
-            for name in ANSWERS[kind]}

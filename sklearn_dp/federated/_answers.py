@@ -1,0 +1,120 @@
+"""What an answer of a client is: its vectors, their shapes, norms and steps, and its checks."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+__all__ = ["ANSWERS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS", "AnswerError",
+           "check_answer", "is_count", "norm_of", "upper_triangle"]
+
+CLIENT_STEPS = 2**20
+"""Norm of the answer of a client, in steps, where clients are the unit."""
+NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
+"""Public bins for the norms of rows, where no bound is known."""
+LARGEST_ENTRY = 2**61
+"""Entries of answers, and of their sums, saturate here: int64 holds the sum of two of them."""
+WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
+ANSWERS = {
+    "bound": ("bound",),
+    "center": ("center sum", "center count"),
+    "moment": ("second moment",),
+    "weights": ("weights",),
+    "lift": ("lift sums", "lift counts"),
+    "means": ("client means", "client presence"),
+    "margin": ("margin sums", "margin counts"),
+    "lloyd": ("lloyd sums", "lloyd counts"),
+}
+"""The vectors that a client sends in each kind of round."""
+
+
+class AnswerError(ValueError):
+    """What is wrong with an answer, in words that never hold data; they are shown to operators."""
+
+
+def is_count(name):
+    """Whether a vector holds counts: what the paper gives Laplace noise."""
+    return name in ("bound", "weights", "client presence") or name.endswith(("count", "counts"))
+
+
+@lru_cache(maxsize=8)
+def upper_triangle(d):
+    """Indices of the upper triangle of a d x d matrix; the same for every client."""
+    return np.triu_indices(d)
+
+
+def norm_of(name, value, message):
+    """The norm that a vector of integers is clipped in.
+
+    Frobenius' for the upper triangle of a moment; l1 for counts that get Laplace noise.
+    """
+    value = np.asarray(value, dtype=np.float64)
+    if message["l1"].size and is_count(name):
+        return float(np.abs(value).sum())
+    squares = np.square(value)
+    if name == "second moment":
+        d = (math.isqrt(8 * len(value) + 1) - 1) // 2
+        squares *= np.where(np.equal(*upper_triangle(d)), 1.0, 2.0)
+    return math.sqrt(float(squares.sum()))
+
+
+def check_answer(kind, message, answer):
+    """The answer of a client as exact integers, or an error that says what is wrong with it.
+
+    Parameters
+    ----------
+    kind, message : as in :func:`client_update`
+    answer : dict of str to array-like
+
+    Returns
+    -------
+    answer : dict of str to ndarray of int64
+
+    Raises
+    ------
+    AnswerError
+        Another set of vectors, a wrong shape, numbers that are not integers; where clients are the
+        unit, also a norm above the one that bounds them, unless they add noise themselves: then
+        nobody sees what it was before.
+
+    Notes
+    -----
+    The answer is copied before it is looked at: who sent it may hold on to it and change it. At
+    row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
+    data, and moves no two answers farther apart. To refuse the client instead would take all its
+    rows away for the sake of one.
+    """
+    if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
+        raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
+    found = {}
+    for name, shape in _shapes(kind, message).items():
+        value = found[name] = _received(name, answer[name], shape)
+        bounded = message["shares"].size and not message["noise"].size
+        if bounded and norm_of(name, value, message) > CLIENT_STEPS:
+            raise AnswerError(f"{name}: out of the public range.")
+    return found
+
+
+def _received(name, value, shape):
+    """A copy of a vector of an answer, as int64."""
+    value = np.asarray(value)
+    if value.dtype.kind not in "iu":
+        raise AnswerError(f"{name}: an answer must be integers.")
+    if value.shape != shape:
+        raise AnswerError(f"{name}: wrong shape.")
+    value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
+    if value.shape != shape:
+        raise AnswerError(f"{name}: wrong shape.")
+    if value.dtype == np.uint64:
+        return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
+    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY)
+
+
+def _shapes(kind, message):
+    """Public shapes of the vectors of an answer."""
+    d = len(message["center"])
+    k = len(message["anchors"])
+    known = {"bound": len(NORM_EDGES) - 1, "center sum": d, "center count": 1,
+             "second moment": d * (d + 1) // 2, "weights": len(message["points"])}
+    return {name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)
+            for name in ANSWERS[kind]}

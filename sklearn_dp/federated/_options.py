@@ -1,0 +1,81 @@
+"""Options that few fits need, and public facts as they are told by a caller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._base import check_real, check_table
+from .._privacy._checks import check_choice
+
+__all__ = ["METHODS", "FederatedOptions", "check_options", "check_server", "public_points"]
+
+METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")
+"""What a fit may do: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
+
+_FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
+
+
+@dataclass(frozen=True)
+class FederatedOptions:
+    """Rarely needed options of :class:`~sklearn_dp.FederatedDPKMeans`.
+
+    Parameters
+    ----------
+    count_noise : {"gaussian", "laplace"}, default="gaussian"
+        "laplace" as in the paper; the plan is then accounted as zCDP, so that the same budget
+        buys less.
+    client_bounds : dict of str to float, optional
+        For clients as the unit: the norm that a vector is clipped to, over the largest norm that
+        a client may have. By name of the release, such as ``{"second moment": 0.2}``. What it
+        does not name is bounded by what simulated clients send.
+    """
+
+    count_noise: str = "gaussian"
+    client_bounds: Mapping | None = None
+
+
+def check_options(options):
+    """Refuse what is no :class:`FederatedOptions`, and bad values of its fields.
+
+    Parameters
+    ----------
+    options : FederatedOptions or None
+
+    Returns
+    -------
+    options : FederatedOptions
+    """
+    options = FederatedOptions() if options is None else options
+    if not isinstance(options, FederatedOptions):
+        raise TypeError("options must be a FederatedOptions.")
+    check_choice("options.count_noise", options.count_noise, ("gaussian", "laplace"))
+    if options.client_bounds is not None:
+        if not isinstance(options.client_bounds, Mapping):
+            raise TypeError("options.client_bounds must be a dict of numbers.")
+        for name, value in options.client_bounds.items():
+            check_real(value, f"options.client_bounds[{name!r}]", high=1 + 1e-12)
+    return options
+
+
+def public_points(X_server):
+    """The server's points as an array of their own, or None."""
+    if X_server is None:
+        return None
+    return check_table(X_server, "X_server", dtype=np.float64, copy=True)
+
+
+def check_server(server, n_clusters, n_features):
+    """Refuse public points of another width, too far away, or too few distinct ones.
+
+    Parameters
+    ----------
+    server : ndarray of shape (m, d)
+    n_clusters, n_features : int
+    """
+    if server.shape[1] != n_features:
+        raise ValueError("X_server must have as many columns as X.")
+    if np.abs(server).max() > _FARTHEST:
+        raise ValueError(f"X_server: numbers must not exceed {_FARTHEST:g}.")
+    if len(np.unique(server, axis=0)) < n_clusters:
+        raise ValueError("X_server must hold at least n_clusters distinct points.")

@@ -1,0 +1,195 @@
+"""What is public about a federated fit, and what the server knows after some rounds of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .._privacy._domain import Domain
+from .._privacy._grid import Grid
+from ._client import BASIS_BITS
+from ._messages import Sealed
+
+__all__ = ["Setup", "State", "begin", "inside"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Public facts of a federated fit.
+
+    Attributes
+    ----------
+    n_clusters, n_features : int
+    domain : Domain or None
+        Where rows are clipped to; None: a radius is found privately.
+    server : ndarray of shape (n_server, d) or None
+        Public points.
+    start : callable or None
+        From the domain to public centers, for a fit that is nothing but Lloyd rounds.
+    n_lloyd : int
+    per_client : bool
+        Whether a client, not a row, is the unit of privacy.
+    residuals : bool
+        Whether averages are taken about released centers (True) or about the public one, as in
+        the paper.
+    local_means : bool
+        Whether clients send local means and presence bits, as in the paper's client level.
+    most_rows : int or None
+        Rows that a client uses at most; the number that its bounds are made for.
+    shares : dict or None
+        Bounds of the vectors of a client over those of a row; None: from the server data.
+    laplace : bool
+        Whether counts get Laplace noise, as in the paper.
+    margin : bool
+        Whether only rows that are clearly next to one center are lifted (the paper's theory).
+    n_honest : int or None
+        The noise comes in shares, of which this many besides that of the client in question are
+        secret; None: the server adds it.
+    clients_add : bool
+        Whether the clients are asked for their shares; False: they are simulated.
+    swap : bool
+        Whether neighbours have one unit in the place of another.
+    """
+
+    n_clusters: int
+    n_features: int
+    domain: Domain | None
+    server: np.ndarray | None = None
+    start: Callable | None = None
+    n_lloyd: int = 0
+    per_client: bool = False
+    residuals: bool = True
+    local_means: bool = False
+    most_rows: int | None = None
+    shares: dict | None = None
+    laplace: bool = False
+    margin: bool = False
+    n_honest: int | None = None
+    clients_add: bool = False
+    swap: bool = False
+
+    @property
+    def rounds(self):
+        """Kinds of the rounds, in order."""
+        bound = () if self.domain is not None else ("bound",)
+        lloyd = ("lloyd",) * self.n_lloyd
+        if self.start is not None:
+            return (*bound, *lloyd)
+        lift = "means" if self.local_means else "margin" if self.margin else "lift"
+        if self.server is None:
+            return (*bound, "center", "moment", "weights", lift, *lloyd)
+        moment = ("moment",) if self.n_features > self.n_clusters else ()
+        return (*moment, "weights", lift, *lloyd)
+
+
+@dataclass(frozen=True)
+class State:
+    """What the server knows after some rounds: public facts and releases.
+
+    Attributes
+    ----------
+    round : int
+        Number of the present round.
+    sealed : Sealed or None
+        What the clients are to answer; None when all is done.
+    claims : dict
+        What is claimed of the sums of the present round, settled before anybody is asked.
+    shares : dict
+        Bounds of a client's answers over those of a row.
+    domain : Domain or None
+    origin : ndarray or None
+        Released center of the data, in steps about that of the domain.
+    basis : ndarray or None
+        Columns span the released subspace, in steps of 2**-20.
+    spread : ndarray or None
+        Released standard deviations along the axes, in steps.
+    points, weights : ndarray or None
+        Server points in the subspace (steps), and their noisy weights.
+    proxy : ndarray or None
+        The server points in the whole space.
+    anchors : ndarray or None
+        Present centers, in steps about the origin.
+    counts : ndarray or None
+        Noisy numbers of units of the clusters.
+    status : str
+    """
+
+    setup: Setup
+    round: int = 0
+    sealed: Sealed | None = None
+    claims: dict = field(default_factory=dict)
+    shares: dict = field(default_factory=dict)
+    domain: Domain | None = None
+    origin: np.ndarray | None = None
+    basis: np.ndarray | None = None
+    spread: np.ndarray | None = None
+    points: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    proxy: np.ndarray | None = None
+    anchors: np.ndarray | None = None
+    counts: np.ndarray | None = None
+    status: str = "ok"
+
+    @property
+    def message(self):
+        """What the clients are to answer, in memory of its own; None when all is done."""
+        return None if self.sealed is None else self.sealed.open()
+
+    @property
+    def kind(self):
+        """Kind of the present round, or None when all is done."""
+        rounds = self.setup.rounds
+        return rounds[self.round] if self.round < len(rounds) else None
+
+    @property
+    def unit(self):
+        """Length of a grid step."""
+        return Grid.for_radius(self.domain.radius).unit
+
+    @property
+    def ball(self):
+        """The public radius, in steps."""
+        return self.domain.radius / self.unit
+
+    @property
+    def centers(self):
+        """The centers so far, in the coordinates of the data."""
+        origin = 0.0 if self.origin is None else self.origin
+        points = (self.anchors + origin) * self.unit + self.domain.center  # inside the ball
+        return points if self.domain.low is None else self.domain.clip_points(points)
+
+    @property
+    def subspace(self):
+        """Orthonormal rows (up to 2**-20) that span the released subspace, or None."""
+        return None if self.basis is None else self.basis.T * 2.0**-BASIS_BITS
+
+
+def begin(state):
+    """Put public points on the grid, once there is one."""
+    setup = state.setup
+    if setup.start is not None:
+        start = _to_grid(state, setup.start(state.domain))
+        return replace(state, anchors=start, proxy=_server_steps(state))
+    if setup.server is None:
+        return state
+    points = _server_steps(state)
+    return replace(state, proxy=points, points=points)
+
+
+def _to_grid(state, X):
+    return Grid(state.unit).quantise(state.domain.center_rows(X), state.domain.radius)
+
+
+def _server_steps(state):
+    """Distinct server points on the grid."""
+    if state.setup.server is None:
+        return None
+    return np.unique(_to_grid(state, state.setup.server), axis=0)
+
+
+def inside(state, points):
+    """Points moved into the ball about the center of the domain; they stay about the origin."""
+    origin = 0.0 if state.origin is None else state.origin
+    absolute = points + origin
+    length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
+    return absolute * np.minimum(1.0, state.ball / length) - origin
