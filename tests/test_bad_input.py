@@ -118,7 +118,8 @@ BAD_PARAMETERS = {
     "privacy_unit array": ({"privacy_unit": np.array(["row", "client"])}, "privacy_unit"),
     "min_radius huge": ({"min_radius": 1e155}, "min_radius"),
     "client_bounds number": ({"options": FederatedOptions(client_bounds=0.5)}, "options"),
-    "client_bounds array": ({"options": FederatedOptions(client_bounds=np.array([0.5, 0.5]))}, "options"),
+    "client_bounds array": (
+        {"options": FederatedOptions(client_bounds=np.array([0.5, 0.5]))}, "options"),
     "min_radius huge integer": ({"min_radius": 10**400}, "min_radius"),
     "gamma list": ({"gamma": [0.1]}, "gamma"),
     "estimator text": ({"estimator": "auto"}, "estimator"),

@@ -8,7 +8,7 @@ from types import MethodType
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from .._aggregate.shared.blocks import ask_all
+from .._aggregate.shared.blocks import ask_all, block_rows
 from .._aggregate.shared.silence import attempt
 from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
@@ -16,8 +16,9 @@ from ._answers import ANSWERS, LARGEST_ENTRY, WRONG_COLUMNS, AnswerError, check_
 from ._client import client_update, read_rows
 from ._messages import Sealed
 
-__all__ = ["LocalEngine", "check_distinct", "run_rounds", "total_of"]
+__all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
 
+_BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_WORK = 1000  # of numpy's search for a common element of two arrays; strides of rows need one
 _MOST_PAIRS = 2**16  # of arrays that are dealt out of one another's gaps: a tenth of a second
 
@@ -85,6 +86,25 @@ def _share(one, other):
         return np.shares_memory(one, other, max_work=_MOST_WORK)
     except np.exceptions.TooHardError:
         return False
+
+
+def partition(X, units):
+    """Clients that hold the rows of one array, and read them when they are asked."""
+    if units.index is None:
+        parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
+    else:
+        parts = block_rows(units.index, units.size)
+    return [_Reader(X, part) for part in parts]
+
+
+class _Reader:
+    """A client that reads its rows from an array."""
+
+    def __init__(self, X, part):
+        self._X, self._part = X, part
+
+    def __call__(self):
+        return self._X[self._part]
 
 
 class LocalEngine:

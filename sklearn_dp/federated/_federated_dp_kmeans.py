@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._aggregate.shared.blocks import block_rows
 from .._aggregate.shared.single_rows import row_guard
 from .._base import (
     MOST_FEATURES,
@@ -20,7 +19,7 @@ from .._privacy._units import unit_of
 from .._privacy.laws.shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
-from ._engines import LocalEngine, check_distinct, run_rounds
+from ._engines import LocalEngine, check_distinct, partition, run_rounds
 from ._flower import FlowerEngine, is_grid
 from ._options import METHODS, check_options, check_server, public_points
 from ._plan import entries_of
@@ -31,7 +30,6 @@ from ._state import Setup
 __all__ = ["FederatedDPKMeans"]
 
 _UNITS = ("auto", "row", "client")
-_BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
 _ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
 
@@ -256,7 +254,7 @@ class FederatedDPKMeans(BaseDPCenters):
     def _fit(self, X, units, session, progress, *, server):
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
-        engine = units if X is None else LocalEngine(_partition(X, units), self.n_jobs)
+        engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
         setup = replace(self._setup(d, per_client, server, session.rng("start")),
                         clients_add=X is None and self.n_honest is not None)
         state = first_message(setup, session)
@@ -386,22 +384,3 @@ class FederatedDPKMeans(BaseDPCenters):
             notes += (f"Clients add the noise: at least {self.n_honest} of those that answer, "
                       "besides the one in question, must keep their share to themselves.",)
         return notes
-
-
-def _partition(X, units):
-    """The rows of each client, read when it is asked."""
-    if units.index is None:
-        parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
-    else:
-        parts = block_rows(units.index, units.size)
-    return [_Reader(X, part) for part in parts]
-
-
-class _Reader:
-    """A client that reads its rows from an array."""
-
-    def __init__(self, X, part):
-        self._X, self._part = X, part
-
-    def __call__(self):
-        return self._X[self._part]

@@ -311,7 +311,7 @@ def test_without_a_bug_there_is_no_violation(monkeypatch):
 def test_mutants_are_killed(bug, monkeypatch):
     plant(monkeypatch, bug)
     if "client" in bug and "row level" in bug or "skipped" in bug:
-        monkeypatch.setattr("sklearn_dp.federated._federated_dp_kmeans._BLOCK", 6)
+        monkeypatch.setattr("sklearn_dp.federated._engines._BLOCK", 6)
     assert violations(bug in FOR_CLIENTS, "kmeans++" if bug.startswith("clip missing") else None,
                       repeats=3 if bug.startswith("ties") else 1)
 
