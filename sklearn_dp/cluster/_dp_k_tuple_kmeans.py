@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
 from .._aggregate.kmeans.engine import engine_entries, finished, fit_engine, last_entries
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
-from .._aggregate.shared.blocks import copied_rows, fit_blocks, gather, unit_copies
+from .._aggregate.shared.blocks import draw_blocks, fit_blocks, gather
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
@@ -267,7 +267,8 @@ class DPKTupleKMeans(BaseDPCenters):
 
     def _inner_fits(self, X, units, session, domain):
         """The k-tuples of the blocks: one for each, whatever happens in it."""
-        blocks = self._blocks(units, session)
+        rate = None if self.sampling == "disjoint" else COPY_RATE
+        blocks = draw_blocks(session, units, self.n_tuples_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
         inner = self.inner
         if inner is None:
@@ -275,14 +276,6 @@ class DPKTupleKMeans(BaseDPCenters):
         return fit_blocks(inner, X, blocks, seeds, _centers_of, (self.n_clusters, X.shape[1]),
                           min_rows=self.n_clusters, prepare=partial(_clip, domain),
                           n_jobs=self.n_jobs)
-
-    def _blocks(self, units, session):
-        """The block of each row, or the rows of each block; drawn unit by unit, without looking."""
-        if self.sampling == "disjoint":
-            return units.spread(session.blocks(units.size, self.n_tuples_))
-        draws = session.unit_draws(units.size)
-        session.copies(unit_copies(draws, COPY_RATE))
-        return copied_rows(draws, self.n_tuples_, COPY_RATE, units.spread)
 
 
 def _on_path(entries, *paths):

@@ -13,10 +13,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn_dp._aggregate.one_cluster import balls as _balls
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.tuples.stage import amplified
+from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.ensemble import _sample_and_aggregate as module
+from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings(
@@ -257,8 +259,9 @@ def one_copy(monkeypatch):
     """Every unit has one copy, so that a pair differs in one block: the premise of the
     aggregation. What more copies cost is a formula, tested above."""
     monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
-    monkeypatch.setattr(module, "copied_rows", lambda draws, n_blocks, rate, spread:
-                        _blocks.copied_rows(draws, n_blocks, 60.0, spread))
+    original = _blocks.copied_rows
+    monkeypatch.setattr(_blocks, "copied_rows", lambda draws, n_blocks, rate, spread:
+                        original(draws, n_blocks, 60.0, spread))
 
 
 @pytest.mark.parametrize("options", COPIES, ids=str)
@@ -279,7 +282,7 @@ def test_pairs_of_several_copies_are_left_out(monkeypatch):
     assert audit.violations == [] and audit.n_voided < 6
     for name in ("copied_rows", "unit_copies"):
         function = getattr(_blocks, name)
-        monkeypatch.setattr(module, name, lambda *args, function=function: function(
+        monkeypatch.setattr(_blocks, name, lambda *args, function=function: function(
             *(3.0 if arg is module.COPY_RATE else arg for arg in args)))
     crowded = replay_audit(model, X, repeats=3)
     assert crowded.violations == [] and crowded.n_voided > crowded.n_pairs / 2
@@ -329,7 +332,7 @@ def with_shared_scaler(original):
 
 
 def bounds_of_the_data(original):
-    return lambda self, session, results, working: module.Domain.from_bounds(
+    return lambda self, session, results, working: Domain.from_bounds(
         float(np.abs(results).max()) + 1e-3, results.shape[1])
 
 
@@ -369,14 +372,15 @@ def fewer_blocks(original):
 
 CLASS = SampleAndAggregate
 MUTANTS = [
-    ("outputs out of bounds refused", module.Domain, "center_rows", refused, "mean"),
+    ("outputs out of bounds refused", Domain, "center_rows", refused, "mean"),
     ("blocks dropped", module, "fit_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
     ("blocks by position", PrivacySession, "blocks", blocks_by_position, "one_cluster"),
     ("blocks see a shared scaler", module, "fit_blocks", with_shared_scaler, "mean"),
-    ("bounds of the outputs from the data", CLASS, "_output_domain", bounds_of_the_data, "mean"),
-    ("mean of outputs without noise", CLASS, "_by_mean", mean_of_outputs, "mean"),
+    ("bounds of the outputs from the data", Aggregation, "_output_domain", bounds_of_the_data,
+     "mean"),
+    ("mean of outputs without noise", Aggregation, "_by_mean", mean_of_outputs, "mean"),
     ("number of blocks from n", CLASS, "_inner_fits", number_from_n, "one_cluster"),
     ("status from the data", CLASS, "_fit", true_number_of_failures, "one_cluster"),
 ]
@@ -399,7 +403,7 @@ def copies_by_position(original):
 
 
 def as_many_blocks_as_draws(original):
-    return lambda self, units, session: original(self, units, session)[:max(2, units.size // 4)]
+    return lambda session, units, *args: original(session, units, *args)[:max(2, units.size // 4)]
 
 
 def stale(original):
@@ -407,8 +411,8 @@ def stale(original):
 
 
 COPY_MUTANTS = [
-    ("copies by position", module, "copied_rows", copies_by_position),
-    ("n / m blocks", CLASS, "_blocks", as_many_blocks_as_draws),
+    ("copies by position", _blocks, "copied_rows", copies_by_position),
+    ("n / m blocks", module, "draw_blocks", as_many_blocks_as_draws),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved),
     ("the inner budget spent from the plan", PrivacySession, "nested", stale),
 ]
@@ -423,6 +427,3 @@ def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attr
     assert replay_audit(model, X, recordings=2).violations == []
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     assert replay_audit(model, X, recordings=2).violations != []
-
-
-# -- contracts --------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from threadpoolctl import ThreadpoolController
 
 from .silence import attempt, attempt_silently, relayed_signals, silent
 
-__all__ = ["ask_all", "block_rows", "copied_rows", "fit_blocks", "gather", "uniforms",
-           "unit_copies"]
+__all__ = ["ask_all", "block_rows", "copied_rows", "draw_blocks", "fit_blocks", "gather",
+           "uniforms", "unit_copies"]
 
 _MOST_COPIES = 64
 _MOST_THREADS = 1024  # that ask clients
@@ -47,6 +47,31 @@ def unit_copies(draws, rate):
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")
+
+
+def draw_blocks(session, units, n_blocks, rate=None):
+    """The block of each row, or the rows of each block; drawn unit by unit, without looking.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    units : Units
+    n_blocks : int
+        Public.
+    rate : float, optional
+        Blocks are drawn with replacement, this many copies of a unit being expected. None: each
+        unit is in one block.
+
+    Returns
+    -------
+    blocks : ndarray of int of shape (n,), or list of ndarray
+        What `fit_blocks` takes.
+    """
+    if rate is None:
+        return units.spread(session.blocks(units.size, n_blocks))
+    draws = session.unit_draws(units.size)
+    session.copies(unit_copies(draws, rate))
+    return copied_rows(draws, n_blocks, rate, units.spread)
 
 
 def copied_rows(draws, n_blocks, rate, spread=None):

@@ -1,0 +1,159 @@
+"""From the outputs of blocks, of which one may be replaced by any other, to one private vector."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._aggregate.one_cluster.balls import ball_mean, ball_radius
+from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from .._aggregate.shared.rows import Rows
+from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
+from .._privacy._domain import Domain
+from .._privacy._plan import Mechanism, PlanEntry
+from .._privacy._rounding import sum_down
+
+__all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
+
+AGGREGATORS = ("one_cluster", "friendly_core", "mean")
+_WORKING_SHARE, _BOUND_SHARE = 0.02, 0.1
+_DELTA_SHARE = {"one_cluster": 0.1, "friendly_core": 0.5, "mean": 0.0}
+_BLOCKS = {"one_cluster": 50.0, "mean": 16.0}  # times 1 / sqrt(rho)
+_BLOCKS_UNBOUNDED = 50.0  # to find bounds
+_FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
+_LARGEST = 1e100
+_BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What is released of the outputs: a vector, how many blocks worked, and a status in words."""
+
+    vector: np.ndarray
+    n_working: float
+    status: str
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """How outputs are aggregated; all of it public.
+
+    Attributes
+    ----------
+    kind : str, one of `AGGREGATORS`
+    n_blocks : int or "auto"
+    bounds : float, pair or None
+        Of the outputs; None: a radius is paid for.
+    agreement : float
+        Fraction of the outputs in a ball, for "one_cluster".
+    """
+
+    kind: str
+    n_blocks: object
+    bounds: object
+    agreement: float
+
+    # -- plan -----------------------------------------------------------------------------------
+
+    def spending(self, target):
+        """rho for everything, and the part of delta for failures."""
+        failure = _DELTA_SHARE[self.kind] * target.delta
+        if target.rho is not None and failure:
+            failure = target.delta
+        failure *= 1 - 1e-9
+        gaussian = self.kind == "mean" and self.bounds is not None
+        return target.to_rho(gaussian=gaussian, delta_failure=failure), failure
+
+    def size(self, target):
+        """The number of blocks: a function of parameters alone."""
+        if self.n_blocks != "auto":
+            return int(self.n_blocks)
+        rho, failure = self.spending(target)
+        if self.kind == "friendly_core":
+            return tuples_needed(0.9 * rho, failure, most=_MOST_TUPLES) or _MOST_TUPLES
+        bounded = self.bounds is not None
+        wanted = (_BLOCKS[self.kind] if bounded else _BLOCKS_UNBOUNDED) / math.sqrt(rho)
+        if self.kind == "one_cluster":
+            wanted /= self.agreement
+        return int(min(max(wanted, _FEWEST_BLOCKS), _MOST_BLOCKS))
+
+    def _search(self):
+        """Where most outputs agree, their mean leads to them."""
+        return Search(center_method="clip" if self.agreement >= 0.5 else "grid", replace=True)
+
+    def entries(self, target):
+        """Releases from the outputs of the blocks, of which one is replaced."""
+        rho, failure = self.spending(target)
+        entries = [PlanEntry("working blocks", Mechanism.GAUSSIAN, _WORKING_SHARE * rho,
+                             sensitivity="1 block")]
+        if self.bounds is None:
+            entries.append(PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho,
+                                     sensitivity="1 block"))
+        rest = sum_down([rho, *(-entry.rho for entry in entries)])
+        if self.kind == "one_cluster":
+            return (*entries, *one_cluster_entries(rest, failure, self._search()))
+        if self.kind == "friendly_core":
+            return (*entries, *tuple_entries(rest, failure))
+        return (*entries, PlanEntry("mean", Mechanism.GAUSSIAN, rest,
+                                    sensitivity="1 block replaced"))
+
+    # -- releases -------------------------------------------------------------------------------
+
+    def run(self, session, results):
+        """Release the aggregate.
+
+        Parameters
+        ----------
+        session : PrivacySession
+            Its plan holds `entries`.
+        results : ndarray of shape (n_blocks, n_outputs)
+            One row for each block; not finite where its fit did not work.
+
+        Returns
+        -------
+        aggregate : Aggregate
+        """
+        working = np.isfinite(results).all(axis=1)
+        results = np.clip(np.where(working[:, None], results, 0.0), -_LARGEST, _LARGEST)
+        # Another output instead of one changes the number that worked by at most one.
+        n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
+        domain = self._output_domain(session, results, working)
+        by = {"one_cluster": self._by_one_cluster, "mean": self._by_mean,
+              "friendly_core": self._by_friendly_core}[self.kind]
+        vector, status = by(session, results, working, domain)
+        if n_working < len(results) / 2:
+            status = "most blocks failed"
+        return Aggregate(domain.clip_points(vector), n_working, status)
+
+    def _output_domain(self, session, results, working):
+        """The public bounds of the outputs, or a ball that holds nine in ten, paid for."""
+        if self.bounds is not None:
+            return Domain.from_bounds(self.bounds, results.shape[1])
+        squared = np.zeros(len(results))
+        for column in results.T:  # elementwise: each a function of its own block
+            squared += np.square(column)
+        squared[~working] = math.inf
+        square = ball_radius(session, "bound", squared, 0.9 * len(results), _BOUND_SQUARES,
+                             session.remaining("bound"))
+        return Domain.from_bounds(max(math.sqrt(square), 2.0**-20), results.shape[1])
+
+    def _by_one_cluster(self, session, results, working, domain):
+        rows = Rows.quantise(results, domain)
+        target = max(1, int(self.agreement * len(results)))
+        ball = fit_one_cluster(session, rows, target, self._search(), active=working)
+        status = "ok" if ball.status == "ok" else "few blocks agree"
+        return ball.center * rows.unit + domain.center, status
+
+    def _by_mean(self, session, results, working, domain):
+        rows = Rows.quantise(results, domain)
+        mean = ball_mean(session, "mean", rows, working, np.zeros(results.shape[1]), rows.limit,
+                         session.remaining("mean"), replace=True)
+        return mean * rows.unit + domain.center, "ok"
+
+    def _by_friendly_core(self, session, results, working, domain):
+        tuples = domain.clip_points(results)[:, None] - domain.center
+        tuples[~working] = np.nan
+        found = aggregate_tuples(session, tuples, domain.radius)
+        if found is None:
+            return domain.center, "no core found"
+        return found[0] + domain.center, "ok"

@@ -1,0 +1,61 @@
+"""The plan and the public size of an aggregation; what it releases is in the estimator's tests."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.ensemble._aggregation import AGGREGATORS, Aggregation
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+TARGETS = [
+    PrivacyBudget(epsilon=0.1, delta=1e-8),
+    PrivacyBudget(epsilon=4.0, delta=1e-6),
+    PrivacyBudget(rho=0.5, delta=1e-6),
+]
+
+
+@pytest.mark.parametrize("bounds", [3.0, None])
+@pytest.mark.parametrize("kind", AGGREGATORS)
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_plan_spends_nearly_all_of_its_target_and_no_more(kind, bounds, target):
+    aggregation = Aggregation(kind, "auto", bounds, 0.5)
+    rho, failure = aggregation.spending(target)
+    plan = PrivacyPlan(target, aggregation.entries(target))  # more would be an error
+    assert 0.95 * rho < plan.rho <= rho
+    assert plan.delta_failure <= failure <= target.delta
+    assert plan.gaussian == (kind == "mean" and bounds is not None)
+
+
+@pytest.mark.parametrize("kind", AGGREGATORS)
+def test_the_number_of_blocks_is_public_and_falls_with_the_budget(kind):
+    sizes = [
+        Aggregation(kind, "auto", 3.0, 0.5).size(PrivacyBudget(epsilon=epsilon, delta=1e-6))
+        for epsilon in (0.1, 1.0, 10.0, 1000.0)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] <= 4096
+    assert sizes[-1] >= (2 if kind == "friendly_core" else 8)
+    assert Aggregation(kind, 77, 3.0, 0.5).size(TARGETS[0]) == 77
+
+
+def test_fewer_that_agree_need_more_blocks():
+    few, many = (
+        Aggregation("one_cluster", "auto", 3.0, share).size(TARGETS[1]) for share in (0.25, 0.5)
+    )
+    assert few == pytest.approx(2 * many, abs=2)
+
+
+@pytest.mark.parametrize("kind", AGGREGATORS)
+def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
+    rng = np.random.default_rng(0)
+    results = [1.0, -2.0] + 0.01 * rng.normal(size=(100, 2))
+    results[:5] = np.nan
+    aggregation = Aggregation(kind, 100, 5.0, 0.5)
+    target = PrivacyBudget(epsilon=50.0, delta=1e-6)
+    session = PrivacySession(PrivacyPlan(target, aggregation.entries(target)), random_state=0)
+    found = aggregation.run(session, results)
+    assert found.status == "ok"
+    assert found.n_working == pytest.approx(95, abs=4)
+    assert np.abs(found.vector - [1, -2]).max() < 0.4

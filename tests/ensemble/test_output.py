@@ -1,0 +1,67 @@
+"""What is read off fitted estimators: public shapes, fixed signs, and back onto a fresh one."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import RobustScaler
+
+from sklearn_dp.ensemble._output import WithTarget, probe
+
+NAMES = ("coef_", "intercept_")
+
+
+def linear_rows(n=200):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    return np.column_stack([X, X @ [1.0, -2.0] + 0.5])
+
+
+def test_the_target_is_the_last_column():
+    fitted = WithTarget(Ridge(1e-9)).fit(linear_rows()).fitted_
+    assert fitted.coef_ == pytest.approx([1, -2], abs=1e-6)
+    rows = np.column_stack([linear_rows()[:, :2], np.arange(200) % 2])
+    fitted = WithTarget(LogisticRegression(), classes=["no", "yes"]).fit(rows).fitted_
+    assert fitted.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_probe_knows_the_shapes_before_any_data_and_a_vector_makes_the_round_trip():
+    output = probe(WithTarget(Ridge()), 3, NAMES, ())
+    assert (output.names, output.shapes, output.size) == (NAMES, ((2,), ()), 3)
+    vector = output.read(WithTarget(Ridge(1e-9)).fit(linear_rows()))
+    assert vector == pytest.approx([1, -2, 0.5], abs=1e-6)
+    fresh = Ridge()
+    output.write(fresh, vector)
+    assert np.array_equal(fresh.coef_, vector[:2])
+    assert (type(fresh.intercept_), fresh.intercept_) == (float, vector[2])
+
+
+def test_another_shape_is_refused():
+    output = probe(RobustScaler(with_scaling=False), 4, ("center_",), ())
+    with pytest.raises(ValueError, match="another shape"):
+        output.read(RobustScaler(with_scaling=False).fit(np.zeros((5, 3))))
+
+
+def test_signs_are_fixed_by_a_public_direction():
+    X = np.random.default_rng(1).normal(size=(300, 3)) * [5.0, 2.0, 1.0]
+    output = probe(PCA(2), 3, ("components_",), ("components_",))
+    fitted = PCA(2).fit(X)
+    vector = output.read(fitted)
+    fitted.components_ = -fitted.components_
+    assert np.array_equal(output.read(fitted), vector)
+    plain = probe(PCA(2), 3, ("components_",), ())
+    assert np.array_equal(plain.read(fitted), fitted.components_.ravel())
+
+
+class Refuses(BaseEstimator):
+    """Says what its rows are."""
+
+    def fit(self, rows):
+        raise RuntimeError(f"my rows are {rows}")
+
+
+@pytest.mark.parametrize("estimator", [Refuses(), Ridge(), RobustScaler(with_centering=False)])
+def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator):
+    with pytest.raises(ValueError, match="no fit to dummy data has these attributes") as error:
+        probe(estimator, 3, ("center_",), ())
+    assert error.value.__cause__ is None
