@@ -42,8 +42,8 @@ def table(rows):
     """Claim, bounds from both views, and the smallest deficit that would have been found."""
     lines = [
         "| estimator | claim | fitted estimator: at least | all releases: at least | "
-        "as epsilon | fits | would find noise too small by |",
-        "|---|---|---|---|--:|--:|--:|",
+        "as epsilon | fits | would find noise too small by | command |",
+        "|---|---|---|---|--:|--:|--:|---|",
     ]
     for name, found in sorted(rows.items()):
         shown, *released = found["findings"]
@@ -51,7 +51,8 @@ def table(rows):
         lines.append(
             f"| {name} | {claim(found)} | {bound(found, shown)} | "
             f"{bound(found, *released) if released else '-'} | {best['epsilon']:.2f} | "
-            f"{found['fits']:,} | {deficit(found)} |"
+            f"{found['fits']:,} | {deficit(found)} | "
+            f"`certify {name} --fits {found['fits']}` |"
         )
     return "\n".join(lines)
 
@@ -130,8 +131,8 @@ operating system, so the numbers of another run differ a little.
 
 {table(rows)}
 
-"As epsilon" is the better bound, converted at the delta of the claim (1e-6) as the claim itself
-is.
+Each command follows `python -m sklearn_dp.audit`. "As epsilon" is the better bound, converted at
+the delta of the claim (1e-6) as the claim itself is.
 
 ## Would it have found a mistake?
 
