@@ -347,5 +347,6 @@ def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
 def _public_guesses(session, axes, n_clusters, tuning):
     """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
     rng = session.rng("guesses")
-    n_guesses = max(tuning.guesses * n_clusters, tuning.least_guesses)
+    n_guesses = max(min(tuning.guesses * n_clusters, tuning.most_guesses), 2 * n_clusters,
+                    tuning.least_guesses)
     return normal_points(rng, n_guesses, axes.spread)

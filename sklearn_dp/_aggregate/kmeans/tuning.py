@@ -82,6 +82,7 @@ class Tuning:
     leaf_reach: float = 0.7  # clip radius of a leaf's residuals, in half diagonals of its box
     guesses: int = 20  # public guesses of where rows may be, for each cluster
     least_guesses: int = 200
+    most_guesses: int = 2**14  # beyond it, two for each cluster
     guess_weight: float = 0.3  # weight of all the guesses together, in sd
     small_guess_weight: float = 3.0  # the same in small data
     least_guess_weight: float = 1e-3  # part of that weight that stays where leaves hold all rows

@@ -9,6 +9,8 @@ import numpy as np
 __all__ = ["best_start", "weighted_kmeans"]
 
 _TRIALS = 4  # candidates for each next centre of a start
+_MOST_ENTRIES = 2**23  # distances in memory at a time
+_MOST_DISTANCES = 2**24  # of all starts together, in one iteration
 _SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
 
 
@@ -22,6 +24,7 @@ def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
     n_clusters : int
     rng : numpy Generator
     n_starts : int
+        At most; fewer where there are many clusters and points.
 
     Returns
     -------
@@ -29,6 +32,8 @@ def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
+    # With thousands of clusters a start takes seconds, and all starts are about as good.
+    n_starts = max(1, min(n_starts, _MOST_DISTANCES // (n_clusters * len(points))))
     centers, _ = _starts(points, weights, n_clusters, rng, n_starts)
     centers, cost = _iterate(points, weights, centers, _SHORT)
     lead = np.argsort(cost, kind="stable")[: max(1, n_starts // 5)]
@@ -42,8 +47,29 @@ def best_start(points, n_clusters, rng, n_starts):
     return centers[np.argmin(cost)]
 
 
+def _nearest(points, centers):
+    """Index of the nearest center and squared distance to it, both of shape (n_starts, m).
+
+    Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
+    in blocks where a single start has more of them.
+    """
+    n_starts, n_clusters, _ = centers.shape
+    labels = np.empty((n_starts, len(points)), dtype=np.int64)
+    squared = np.empty((n_starts, len(points)))
+    rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
+    starts = max(1, _MOST_ENTRIES // (n_clusters * rows))
+    for first in range(0, n_starts, starts):
+        some = slice(first, first + starts)
+        for row in range(0, len(points), rows):
+            part = slice(row, row + rows)
+            square = _squared(points[part], centers[some])
+            labels[some, part] = square.argmin(axis=1)
+            squared[some, part] = square.min(axis=1)
+    return labels, squared
+
+
 def _squared(points, centers):
-    """Squared distances of shape (..., m) for centres of shape (..., q)."""
+    """Squared distances of shape (..., m) for centers of shape (..., q)."""
     flat = centers.reshape(-1, centers.shape[-1])
     square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
     square += np.einsum("ij,ij->i", points, points)
@@ -87,7 +113,7 @@ def _iterate(points, weights, centers, n_iterations):
     tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()
     before = None
     for _ in range(n_iterations):
-        labels = (_squared(points, centers).argmin(axis=1) + offset).ravel()
+        labels = (_nearest(points, centers)[0] + offset).ravel()
         if before is not None and np.array_equal(labels, before):
             break
         before = labels
@@ -100,4 +126,4 @@ def _iterate(points, weights, centers, n_iterations):
         flat = centers.reshape(-1, q).copy()
         flat[full] = sums[full] / mass[full, None]
         centers = flat.reshape(centers.shape)
-    return centers, _squared(points, centers).min(axis=1) @ weights
+    return centers, _nearest(points, centers)[1] @ weights
