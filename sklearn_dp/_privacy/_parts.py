@@ -3,7 +3,8 @@
 A part is a path of labels, like ("second half", "inside"). Parts with different labels below the
 same one look at disjoint sets of units; which unit is where is decided by earlier releases, by
 the unit itself and by its own random bits. So adding or removing a unit changes what is released
-about one chain of parts, each in the other, and a fit costs what the dearest chain costs.
+about one chain of parts, each in the other, and a fit costs the maximum over all chains (parallel
+composition).
 
 The reason: given the releases so far, the next one has a divergence of zero if the unit is
 outside of its part, and of at most its cost otherwise, and which of the two holds is known
@@ -17,10 +18,10 @@ References
 
 from fractions import Fraction
 
-__all__ = ["dearest"]
+__all__ = ["maximum_cost"]
 
 
-def dearest(charges):
+def maximum_cost(charges):
     """Largest sum of charges along a chain of parts.
 
     Parameters

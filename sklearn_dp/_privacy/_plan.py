@@ -109,7 +109,7 @@ class PrivacyPlan:
 
     Notes
     -----
-    Where released values decide between several paths, the plan costs what the dearest costs.
+    Where released values decide between several paths, the plan costs the maximum over them.
     """
 
     target: PrivacyBudget

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ._neighbours import in_words
-from ._parts import dearest
+from ._parts import maximum_cost
 
 __all__ = ["PrivacyReport"]
 
@@ -50,7 +50,7 @@ class PrivacyReport:
         return cls(
             epsilon=plan.epsilon,
             delta=plan.target.delta, rho=plan.rho,
-            spent_rho=float(dearest((_part_of(row), row["rho"]) for row in log)),
+            spent_rho=float(maximum_cost((_part_of(row), row["rho"]) for row in log)),
             accounting="one (epsilon, delta)-DP step" if plan.one_step else
             "Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
             unit=plan.unit, noise=noise if log else "planned", releases=releases,

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 
-from .._privacy._parts import dearest
+from .._privacy._parts import maximum_cost
 from .laws import law_of
 
 __all__ = ["check_claims", "paid", "part_of", "rho_of"]
@@ -59,7 +59,7 @@ def _report(events, report):
         return
     if told != made:
         yield "the report does not tell the releases that were made"
-    total = float(dearest((part_of(event), rho_of(event)) for event in events))
+    total = float(maximum_cost((part_of(event), rho_of(event)) for event in events))
     if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
         yield "the report's total is not the sum over the releases"
 
@@ -74,10 +74,10 @@ def _spending(events, plan):
         entry = planned.get(name)
         if entry is None:
             yield f"{name}: not in the plan"
-        elif dearest(charges) > Fraction(entry.cap) or (
-                dearest((part, 1) for part, _ in charges) > (entry.uses or math.inf)):
+        elif maximum_cost(charges) > Fraction(entry.cap) or (
+                maximum_cost((part, 1) for part, _ in charges) > (entry.uses or math.inf)):
             yield f"{name}: spends more than the plan allows"
-    if dearest((part_of(event), rho_of(event)) for event in events) > plan.exact_rho:
+    if maximum_cost((part_of(event), rho_of(event)) for event in events) > plan.exact_rho:
         yield "the releases spend more than the whole plan"
 
 

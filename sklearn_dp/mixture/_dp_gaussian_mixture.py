@@ -123,8 +123,8 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
     mixture or not. With "coreset" all releases are Gaussian and the accounting is exact; the
     other methods hold selections too and are accounted as zCDP, "k_tuples" with failures within
     half of delta, and "partition" within a tenth where it needs any. Releases about disjoint
-    parts of the rows, as halves by the toss of a coin or the two sides of a cut, cost what the
-    dearest chain of parts within each other costs. The number of rows is not public; the number
+    parts of the rows, as halves by the toss of a coin or the two sides of a cut, cost no more than
+    one row can be part of (parallel composition). The number of rows is not public; the number
     of components is, and there always are `n_components` of them.
 
     `predict`, `predict_proba`, `score_samples`, `score`, `bic` and `aic` are functions of the

@@ -11,7 +11,7 @@ from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._parts import dearest
+from sklearn_dp._privacy._parts import maximum_cost
 from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -215,8 +215,8 @@ def test_disjoint_parts_cost_what_the_dearest_costs():
 
 def test_dearest_chain():
     charges = [((), 1), (("a",), 2), (("a", "b"), 4), (("a", "c"), 3), (("d",), 5)]
-    assert dearest(charges) == 7 and dearest([]) == 0
-    assert dearest([(("ab",), 1), (("a",), 2)]) == 2  # labels, not letters
+    assert maximum_cost(charges) == 7 and maximum_cost([]) == 0
+    assert maximum_cost([(("ab",), 1), (("a",), 2)]) == 2  # labels, not letters
 
 
 def test_a_replay_sees_a_unit_in_two_parts():

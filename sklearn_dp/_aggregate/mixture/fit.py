@@ -175,13 +175,14 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
         parts = _parts(session, X, units, place, settings, budget, progress)
         start = _start(parts, place, settings.form)
     rows, labels = parts.rows, parts.labels
-    faint = _faint(parts.session, len(start), place.size)
+    least_weight = _least_weight(parts.session, len(start), place.size)
 
     def assign(ellipsoids, number):
         if number == 0 and labels is not None:
             return _hard(labels, len(ellipsoids))
         if number == 1 and settings.form in _SPLIT_FORMS:
-            ellipsoids[:] = split_widest(ellipsoids, faint, rows.ball)  # the round takes these
+            # The round takes these.
+            ellipsoids[:] = split_widest(ellipsoids, least_weight, rows.ball)
         return component_weights(rows, ellipsoids)
 
     ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
@@ -214,13 +215,13 @@ def _parts(session, X, units, place, settings, budget, progress):
     return Parts(session, place.rows, units, centers, nearest(place.rows, centers)[0], "coreset")
 
 
-def _faint(session, k, size):
+def _least_weight(session, k, size):
     """What a component without rows seldom seems to weigh after the first round."""
     sd = noise_sd(session.remaining(_MOMENTS) * _COUNTED)
     return _EMPTY * size / k + 2 * sd
 
 
-def split_widest(ellipsoids, faint, ball):
+def split_widest(ellipsoids, least_weight, ball):
     """Where a component is next to empty and another one much longer than wide, halve that one.
 
     Post-processing. The partition then has put one centre in the middle of two components.
@@ -228,7 +229,7 @@ def split_widest(ellipsoids, faint, ball):
     Parameters
     ----------
     ellipsoids : list of Ellipsoid
-    faint : float
+    least_weight : float
         Weight below which a component is next to empty.
     ball : float
         Radius of the ball that centres are in.
@@ -240,10 +241,10 @@ def split_widest(ellipsoids, faint, ball):
     found = list(ellipsoids)
     for _ in found:
         empty = int(np.argmin([e.weight for e in found]))
-        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > faint])
-        length = [e.scales.max() if e.weight > 2 * faint else 0.0 for e in found]
+        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
+        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
         longest = int(np.argmax(length))
-        if found[empty].weight > faint or length[longest] < _LONG * usual:
+        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
             break
         found[empty], found[longest] = _halves(found[longest], usual, ball)
     return found
