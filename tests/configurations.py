@@ -8,6 +8,7 @@ listed. `USES` says what a setting is for.
 from dataclasses import dataclass, field
 
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 
 __all__ = ["ESTIMATORS", "Configuration", "configurations"]
 
@@ -52,6 +53,8 @@ COMMON = [({}, BOTH), (GENEROUS, ("privacy",))]
 TUPLES = {"n_clusters": 3, "n_tuples": 4, "epsilon": 1000.0}
 EIGHT_POINTS = {"epsilon": 20.0, "n_points": 8}
 BLOCKS = {"n_blocks": 6, "epsilon": 50.0}
+TWO_TUPLES = {"method": "k_tuples", "options": KTupleOptions(2)}
+PUBLISHED_BALLS = {"method": "partition", "options": PartitionOptions("points")}
 
 TABLE = {
     "DPKMeans": [
@@ -118,11 +121,11 @@ TABLE = {
         ({"n_components": 2, "covariance_type": "spherical"}, ("sklearn",)),
         ({"n_components": 2, "method": "partition"}, ("privacy, slow",)),
         ({"n_components": 2, "method": "partition", **GENEROUS}, ("sklearn",)),
-        ({"n_components": 2, "method": "k_tuples", "n_tuples": 2}, ("privacy, slow",)),
-        ({"n_components": 2, "method": "k_tuples", "n_tuples": 2, **GENEROUS}, ("sklearn",)),
+        ({"n_components": 2, **TWO_TUPLES}, ("privacy, slow",)),
+        ({"n_components": 2, **TWO_TUPLES, **GENEROUS}, ("sklearn",)),
         ({"n_components": 3, "epsilon": 100.0}, PATH),
         ({"n_components": 3, "method": "partition", "epsilon": 300.0}, PATH),
-        ({"n_components": 2, "method": "partition", "terrific_ball": "points", **GENEROUS}, PATH),
+        ({"n_components": 2, **PUBLISHED_BALLS, **GENEROUS}, PATH),
         (
             {
                 "n_components": 2,
@@ -133,7 +136,7 @@ TABLE = {
             },
             PATH,
         ),
-        ({"n_components": 2, "method": "k_tuples", "n_tuples": 3, **GENEROUS}, PATH),
+        ({"n_components": 2, "method": "k_tuples", "options": KTupleOptions(3), **GENEROUS}, PATH),
         ({"n_components": 2, "epsilon": 100.0}, ("mutants",)),
     ],
     "FriendlyCovariance": [

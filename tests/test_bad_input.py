@@ -171,6 +171,7 @@ BAD_PARAMETERS = {
     "aggregator": ({"aggregator": "no such thing"}, "aggregator"),
     "fallback": ({"fallback": "none"}, "fallback"),
     "inner": ({"inner": 3}, "inner"),
+    "options": ({"options": 3}, "options"),
     "gamma": ({"gamma": 0.5}, "gamma"),
     "diameter": ({"diameter": 0.0}, "diameter"),
     "diameter nan": ({"diameter": np.nan}, "diameter"),

@@ -82,7 +82,8 @@ def failure_delta(delta, settings, *, whole=False):
     """
     if settings.n_components == 1 or settings.method == "coreset":
         return 0.0
-    if settings.method == "partition" and settings.ball == "joint" and not _spherical(settings):
+    partition = settings.method == "partition" and not _spherical(settings)
+    if partition and settings.options.balls == "joint":
         return 0.0
     return (1.0 if whole else _FAILURES[settings.method]) * delta * (1 - 1e-9)
 

@@ -70,8 +70,9 @@ def _start_block(rows, n_clusters, random_state):
 
 def tuple_stage(rho, delta, settings, n_features):
     """What the first half is going to spend."""
-    return TupleStage(rho, delta, settings.n_components, n_features, settings.aggregator,
-                      settings.n_tuples)
+    options = settings.options
+    return TupleStage(rho, delta, settings.n_components, n_features, options.aggregator,
+                      options.n_tuples)
 
 
 def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
@@ -126,8 +127,8 @@ def _tuples(session, X, units, first, domain, settings, stage):
     blocks = units.spread(session.blocks(units.size, stage.size))[rows]
     seeds = session.rng("inner fits").integers(2**31, size=stage.size)
     members = [rows[places] for places in block_rows(blocks, stage.size)]
-    inner = LabelMeans(inner_clusterer(k, d) if settings.inner is None else settings.inner, k)
-    return fit_blocks(inner, X, members, seeds, _means_of, (k, d), min_rows=k,
+    inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner
+    return fit_blocks(LabelMeans(inner, k), X, members, seeds, _means_of, (k, d), min_rows=k,
                       prepare=partial(_clip, domain), n_jobs=settings.n_jobs)
 
 

@@ -90,7 +90,7 @@ def _level_entries(rho, delta, settings, n_features, prefix):
                           sensitivity=_WORDS[_AXES]),)
         rest, balls = rest - _AXES_SHARE * rho, [_FULL, _PROJECTED]
     rest, delta = rest / len(balls) * _SAFE, delta / len(balls)
-    found = [joint_entries(rest, prefix + ball) if settings.ball == "joint"
+    found = [joint_entries(rest, prefix + ball) if settings.options.balls == "joint"
              else points_entries(rest, delta, prefix + ball) for ball in balls]
     return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
 
@@ -218,16 +218,17 @@ class _Recursion:
 
     def find(self, node, view, prefix, *, largest):
         """A terrific ball of the node in some coordinates, or None."""
-        settings, rows = self.settings, view.of(self.points)
-        if settings.ball == "joint":
+        options, rows = self.settings.options, view.of(self.points)
+        if options.balls == "joint":
             radii = np.maximum(
                 view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0), 1.0)
             return joint_ball(node.session, prefix, rows, node.active, self.target,
-                              settings.ratio, view.of_points(self.candidates), largest=largest,
-                              radii=radii)
+                              options.separation, view.of_points(self.candidates),
+                              largest=largest, radii=radii)
         least = max(view.limit * _RADIUS_RATIO ** (1 - _N_RADII), 1.0)
-        return points_ball(node.session, prefix, rows, node.active, self.target, settings.ratio,
-                           largest=largest, least=least, most=view.limit, size=node.size)
+        return points_ball(node.session, prefix, rows, node.active, self.target,
+                           options.separation, largest=largest, least=least, most=view.limit,
+                           size=node.size)
 
 
 # -- fit ----------------------------------------------------------------------------------------

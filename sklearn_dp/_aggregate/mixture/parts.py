@@ -1,6 +1,7 @@
 """What the ways to split a Gaussian mixture into its components have in common."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,30 +23,25 @@ class Settings:
     form : str
         Of the covariances.
     method : str, one of `METHODS`
+    options : KTupleOptions, PartitionOptions or None
+        Of that method, from `sklearn_dp.mixture`; None for "coreset".
     bounded : bool
         Whether there are public bounds.
-    n_tuples : int or "auto"
-    aggregator : str
-    inner : estimator or None
-    ball : {"joint", "points"}
-        How terrific balls are found.
-    ratio : float
-        c: how much larger than a terrific ball the empty region about it is.
-    min_weight : float
     n_jobs : int or None
     """
 
     n_components: int
     form: str = "full"
     method: str = "coreset"
+    options: Any = None
     bounded: bool = False
-    n_tuples: object = "auto"
-    aggregator: str = "auto"
-    inner: object = None
-    ball: str = "joint"
-    ratio: float = 1.5
-    min_weight: float = 0.1
     n_jobs: int | None = None
+
+    @property
+    def min_weight(self):
+        """Least weight of a component of a partition."""
+        given = self.options.min_weight
+        return 1 / (2 * self.n_components) if given is None else float(given)
 
 
 @dataclass(frozen=True)

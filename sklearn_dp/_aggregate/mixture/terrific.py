@@ -30,11 +30,10 @@ from ..one_cluster.pair_counts import neighbour_counts
 from ..one_cluster.radius import exponential_epsilon
 from ..shared.centering import noise_sd
 
-__all__ = ["BALLS", "TerrificBall", "joint_ball", "joint_entries", "points_ball",
+__all__ = ["TerrificBall", "joint_ball", "joint_entries", "points_ball",
            "points_entries", "radius_queries", "scan_radii", "terrific_radius",
            "terrific_scores"]
 
-BALLS = ("joint", "points")
 _BETA = 0.1  # of the utility statements; never in a noise scale
 _SAFE = 1 - 1e-9
 _MOST_EMPTY = 0.1  # most that the surroundings may hold of the smaller side

@@ -34,6 +34,7 @@ from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
+from sklearn_dp.mixture import PartitionOptions
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -236,7 +237,7 @@ def test_a_ball_of_the_published_way():
 
 
 def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
-    settings = Settings(k, method="partition", ball=ball, ratio=ratio, min_weight=1 / (2 * k))
+    settings = Settings(k, method="partition", options=PartitionOptions(ball, ratio))
     entries = partition_entries(rho * (1 - 1e-6), 0.01, settings, X.shape[1], "")
     session = session_of(*entries, rho=rho, seed=seed)
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
@@ -290,7 +291,8 @@ def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
     radius, a centre and a test, and none of them comes with another.
     """
     rho, delta = 0.3, 1e-7
-    entries = partition_entries(rho, delta, Settings(k, method="partition", ball=ball), d, "")
+    settings = Settings(k, method="partition", options=PartitionOptions(ball))
+    entries = partition_entries(rho, delta, settings, d, "")
     levels = {}
     for entry in entries:
         level, _, name = entry.name.rpartition("level ")[2].partition("/")

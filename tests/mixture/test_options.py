@@ -1,0 +1,68 @@
+"""Options of the ways to isolate components: values, defaults, and whose they are."""
+
+import pickle
+
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+
+from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions, PartitionOptions
+from sklearn_dp.mixture._options import options_of
+
+BAD = [
+    (KTupleOptions(n_tuples=1), ValueError, "n_tuples"),
+    (KTupleOptions(n_tuples="many"), ValueError, "n_tuples"),
+    (KTupleOptions(n_tuples=10.0), TypeError, "n_tuples"),
+    (KTupleOptions(aggregator="x"), ValueError, "aggregator"),
+    (KTupleOptions(inner=3), TypeError, "inner"),
+    (PartitionOptions(balls="x"), ValueError, "balls"),
+    (PartitionOptions(separation=1.0), ValueError, "separation"),
+    (PartitionOptions(separation="x"), TypeError, "separation"),
+    (PartitionOptions(min_weight=0.0), ValueError, "min_weight"),
+    (PartitionOptions(min_weight=1.0), ValueError, "min_weight"),
+]
+METHOD = {KTupleOptions: "k_tuples", PartitionOptions: "partition"}
+
+
+@pytest.mark.parametrize("options, error, word", BAD, ids=str)
+def test_bad_values_are_refused_by_name_before_anything_is_planned(options, error, word):
+    with pytest.raises(error, match=word):
+        options_of(METHOD[type(options)], options)
+    model = DPGaussianMixture(3, method=METHOD[type(options)], options=options)
+    with pytest.raises(error, match=word):
+        model.privacy_plan(2)
+
+
+@pytest.mark.parametrize("method", ["auto", "coreset"])
+def test_a_method_without_options_has_none(method):
+    assert options_of(method, None) is None
+    with pytest.raises(ValueError, match="options"):
+        options_of(method, KTupleOptions())
+
+
+@pytest.mark.parametrize("kind", [KTupleOptions, PartitionOptions])
+def test_none_are_the_defaults_and_those_of_another_method_are_refused(kind):
+    assert options_of(METHOD[kind], None) == kind()
+    for other in ({KTupleOptions, PartitionOptions} - {kind}).pop()(), {}, "joint", 3:
+        with pytest.raises(TypeError, match="options"):
+            options_of(METHOD[kind], other)
+
+
+def test_they_survive_clone_set_params_and_pickle():
+    inner = KMeans(3, n_init=1)
+    model = DPGaussianMixture(3, method="k_tuples", options=KTupleOptions(20, inner=inner))
+    copy = clone(model)
+    assert copy.options.n_tuples == 20
+    assert copy.options.inner.get_params() == inner.get_params()
+    model.set_params(method="partition", options=PartitionOptions(separation=2.0))
+    assert pickle.loads(pickle.dumps(model)).options == PartitionOptions(separation=2.0)
+    assert clone(model).get_params()["options"] == PartitionOptions(separation=2.0)
+
+
+def test_the_plan_is_a_function_of_the_options():
+    plain = DPGaussianMixture(3, method="partition", epsilon=50.0)
+    names = {entry.name for entry in plain.privacy_plan(2).entries}
+    points = plain.set_params(options=PartitionOptions("points")).privacy_plan(2)
+    assert "partition/level 0/ball/counts" in names
+    assert "partition/level 0/ball/test" in {entry.name for entry in points.entries}
+    assert points.delta_failure > 0
