@@ -6,14 +6,14 @@ from functools import lru_cache
 import numpy as np
 
 __all__ = ["ANSWERS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS", "AnswerError",
-           "check_answer", "is_count", "norm_of", "upper_triangle"]
+           "check_answer", "clamped", "exact_sum", "is_count", "norm_of", "upper_triangle"]
 
 CLIENT_STEPS = 2**20
 """Norm of the answer of a client, in steps, where clients are the unit."""
 NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
 """Public bins for the norms of rows, where no bound is known."""
 LARGEST_ENTRY = 2**61
-"""Entries of answers, and of their sums, saturate here: int64 holds the sum of two of them."""
+"""Entries of answers, and of their sums, saturate here, unless clients add the noise."""
 WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 ANSWERS = {
     "bound": ("bound",),
@@ -82,21 +82,23 @@ def check_answer(kind, message, answer):
     The answer is copied before it is looked at: who sent it may hold on to it and change it. At
     row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
     data, and moves no two answers farther apart. To refuse the client instead would take all its
-    rows away for the sake of one.
+    rows away for the sake of one. An answer with noise is taken as it is: a clamp would swallow
+    noise that others count on.
     """
     if type(answer) is not dict or set(answer) != set(ANSWERS[kind]):
         raise AnswerError(f"an answer must hold exactly: {', '.join(ANSWERS[kind])}.")
     found = {}
+    noisy = bool(message["noise"].size)
     for name, shape in _shapes(kind, message).items():
-        value = found[name] = _received(name, answer[name], shape)
-        bounded = message["shares"].size and not message["noise"].size
-        if bounded and norm_of(name, value, message) > CLIENT_STEPS:
+        value = _received(name, answer[name], shape)
+        value = found[name] = value.astype(np.int64) if noisy else clamped(value)
+        if message["shares"].size and not noisy and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
     return found
 
 
 def _received(name, value, shape):
-    """A copy of a vector of an answer, as int64."""
+    """A copy of a vector of an answer, as 64 bits."""
     value = np.asarray(value)
     if value.dtype.kind not in "iu":
         raise AnswerError(f"{name}: an answer must be integers.")
@@ -105,9 +107,29 @@ def _received(name, value, shape):
     value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
     if value.shape != shape:
         raise AnswerError(f"{name}: wrong shape.")
+    return value
+
+
+def clamped(value):
+    """Integers of at most 2**61, as int64; no two values are farther apart than before."""
     if value.dtype == np.uint64:
         return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
-    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY)
+    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY).astype(np.int64)
+
+
+def exact_sum(one, other):
+    """The sum of two arrays of integers, which never wraps: as Python integers where it could.
+
+    So sums do not depend on what is added first. To clamp on the way would: how far single rows
+    move the sum could then depend on who holds them, and noise inside of it could be lost.
+    """
+    if _largest(one) + _largest(other) >= 2**63:
+        return one.astype(object) + other
+    return one + other
+
+
+def _largest(values):
+    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
 
 
 def _shapes(kind, message):

@@ -34,6 +34,8 @@ from ._answers import (
     NORM_EDGES,
     WRONG_COLUMNS,
     AnswerError,
+    clamped,
+    exact_sum,
     norm_of,
     upper_triangle,
 )
@@ -126,12 +128,12 @@ def _exact_update(kind, message, X):
 
 
 def _exact(statistic, message, X):
-    """The integer statistic of all rows, block by block."""
+    """The integer statistic of all rows, block by block; clamped once, where it is complete."""
     total = statistic(message, X[:_BLOCK])
     for start in range(_BLOCK, len(X), _BLOCK):
         part = statistic(message, X[start:start + _BLOCK])
-        total = {name: total[name] + part[name] for name in total}
-    return total
+        total = {name: exact_sum(total[name], part[name]) for name in total}
+    return {name: clamped(value) for name, value in total.items()}
 
 
 def _finite_rows(message, rows):

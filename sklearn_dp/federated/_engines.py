@@ -12,7 +12,14 @@ from .._aggregate.shared.blocks import ask_all, block_rows
 from .._aggregate.shared.silence import attempt
 from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
-from ._answers import ANSWERS, LARGEST_ENTRY, WRONG_COLUMNS, AnswerError, check_answer
+from ._answers import (
+    ANSWERS,
+    WRONG_COLUMNS,
+    AnswerError,
+    check_answer,
+    clamped,
+    exact_sum,
+)
 from ._client import client_update, read_rows
 from ._messages import Sealed
 
@@ -160,7 +167,7 @@ def total_of(kind, message, answers):
 
     Returns
     -------
-    total : dict of str to ndarray of int64
+    total : dict of str to ndarray of integers
     failed : list of (int, str)
         Number of the client, and why.
 
@@ -180,17 +187,12 @@ def total_of(kind, message, answers):
         elif total is None:
             total = answer
         else:
-            total = {name: _saturated_sum(total[name], answer[name]) for name in total}
+            total = {name: exact_sum(total[name], answer[name]) for name in total}
+    if total is not None and not message["noise"].size:
+        # The exact sum is clamped: it moves no farther than the answers do. With noise in it, it
+        # is not: a large answer of one client would swallow the noise of others.
+        total = {name: clamped(value) for name, value in total.items()}
     return total, failed
-
-
-def _saturated_sum(total, answer):
-    """The sum of two arrays of integers up to 2**61, clamped to as much.
-
-    Adding the same integer and clamping move no two totals farther apart in any entry, so a
-    sum of answers moves no more than the answer that changes; a sum that wraps would jump.
-    """
-    return np.clip(total + answer, -LARGEST_ENTRY, LARGEST_ENTRY)
 
 
 def _reason(error):

@@ -195,6 +195,22 @@ def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
         assert sigma[2][name] == pytest.approx(sigma[0][name], rel=1e-9)
 
 
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
+@pytest.mark.parametrize("number", [2**61, 2**62, -2**61, 2**63 - 1, -2**63])
+def test_no_answer_swallows_the_noise_of_others(state, number):
+    """What is left without an answer that is known is the sum of the others, wherever it comes."""
+    shares = [_shares.NoiseShares(3, name) for name in "abc"]
+    others = [client_update(state.kind, state.message, rows(9), share) for share in shares]
+    flood = {name: np.full(value.shape, number) for name, value in others[0].items()}
+    for place in range(len(others) + 1):
+        answers = [(a, None) for a in [*others[:place], flood, *others[place:]]]
+        total, failed = _engines.total_of(state.kind, state.message, answers)
+        assert not failed
+        for name, value in total.items():
+            left = value.astype(object) - flood[name]
+            assert np.array_equal(left, sum(other[name].astype(object) for other in others))
+
+
 def test_the_same_seed_gives_the_same_shares_and_none_fresh_ones():
     one, two = (model().fit_clients(parties(), X_server=SERVER) for _ in range(2))
     assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
