@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions"},
     {"_privacy"},
-    {"accounting", "ledger", "_sklearn_compat"},
+    {"accounting", "ledger", "_intervals", "_sklearn_compat"},
     {"_aggregate"},
     {"_base"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},

@@ -15,7 +15,12 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 
-__all__ = ["BaseDPCenters"]
+__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters"]
+
+CENTERS_WITH_ERRORS = {
+    "cluster_centers_": (-np.inf, np.inf), "cluster_weights_": (0.0, np.inf),
+    "explained_": (0.0, 1.0), "inertia_": (0.0, np.inf)}
+"""What the k-means estimators release with a standard error, and the range that it can be in."""
 
 
 class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
@@ -65,6 +70,10 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self.inertia_, self.inertia_std_error_ = quality.inertia, quality.inertia_sd
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
         self._set_centers(X, result.centers, result.weights)
+        order = np.argsort(-result.weights, kind="stable")  # that of the centers
+        self.cluster_weights_std_error_ = result.weights_sd[order]
+        self.cluster_centers_std_error_ = np.repeat(result.centers_sd[order, None],
+                                                    result.centers.shape[1], axis=1)
 
     def _nearest(self, X):
         if not len(X):  # scikit-learn's function refuses what a private fit must not

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._aggregate.kmeans.answer import finished
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
-from .._aggregate.kmeans.engine import engine_entries, finished, fit_engine, last_entries
+from .._aggregate.kmeans.engine import engine_entries, fit_engine, last_entries
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.shared.blocks import draw_blocks, fit_blocks, gather
 from .._aggregate.shared.bounds import known_or_paid
@@ -18,11 +19,12 @@ from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import check_integer, check_real, validate_quietly
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._mechanisms import count
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from ._centers import BaseDPCenters
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 from ._k_tuples import check_gamma
 
 __all__ = ["DPKTupleKMeans"]
@@ -34,7 +36,7 @@ _DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
 
 
-class DPKTupleKMeans(BaseDPCenters):
+class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
@@ -88,6 +90,8 @@ class DPKTupleKMeans(BaseDPCenters):
         See :class:`DPKMeans`.
     inertia_, inertia_std_error_, explained_, explained_std_error_ : float
         See :class:`DPKMeans`.
+    cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
+        See :class:`DPKMeans`.
     path_ : {"tuples", "coreset", "tuples, then coreset", "tuples, then public"}
         Which way the released values led.
     n_tuples_ : int
@@ -126,6 +130,8 @@ class DPKTupleKMeans(BaseDPCenters):
     >>> np.sort(model.cluster_centers_[:, 0]).round(1)
     array([-0.5,  0.5])
     """
+
+    _with_errors = CENTERS_WITH_ERRORS
 
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
                  n_tuples="auto", aggregator="auto", sampling="disjoint", inner=None,
@@ -311,5 +317,5 @@ def _refine(session, X, units, domain, center, size, progress):
     budget = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, "refine/")))
     final = lloyd(session, rows, units, steps, budget, rows.limit, n_clusters=len(center),
                   prefix="refine/", callback=progress)
-    return finished(session, rows, units, final, rows.limit, domain, "ok", prefix="refine/",
-                    quality=True)
+    return finished(session, rows, units, final, rows.limit, domain, "ok", size=budget,
+                    n_leaves=None, n_clusters=len(center), prefix="refine/", quality=True)

@@ -1,12 +1,13 @@
 """Differentially private k-means, the drop-in for KMeans."""
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from ._centers import BaseDPCenters
+from .._intervals import StandardErrors
+from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 
 __all__ = ["DPKMeans"]
 
 
-class DPKMeans(BaseDPCenters):
+class DPKMeans(StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
@@ -41,6 +42,11 @@ class DPKMeans(BaseDPCenters):
         Released centres, by decreasing released weight.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each centre.
+    cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
+        Standard error of each coordinate as an estimate of the center of its cluster: the noise,
+        and the chance of which rows were drawn, from released counts and spreads.
+    cluster_weights_std_error_ : ndarray of shape (n_clusters,)
+        Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest centre of each training row. In memory only: it is not a release, and is not
         pickled.
@@ -89,6 +95,8 @@ class DPKMeans(BaseDPCenters):
     >>> np.sort(model.cluster_centers_[:, 0]).round(1)
     array([-0.5,  0.5])
     """
+
+    _with_errors = CENTERS_WITH_ERRORS
 
     def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
                  ledger=None, n_jobs=None, random_state=None):

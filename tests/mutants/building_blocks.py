@@ -97,6 +97,28 @@ def _(original):
     return store
 
 
+@mutant("quality: status from the exact inertia", "check_replay", BaseDPCenters, "_store")
+def _(original):
+    def store(self, X, result):
+        original(self, X, result)
+        # Whatever the rule: here one that most pairs of neighbours tell apart.
+        if int(1e3 * self.score(X)) % 2:
+            self.status_ = "mostly noise"
+
+    return store
+
+
+@mutant("quality: standard errors from true counts", "check_replay", BaseDPCenters, "_store")
+def _(original):
+    def store(self, X, result):
+        original(self, X, result)
+        counts = np.bincount(self.labels_, minlength=len(result.centers))
+        self.cluster_centers_std_error_ = self.cluster_centers_std_error_ / np.sqrt(
+            np.maximum(counts, 1))[:, None]
+
+    return store
+
+
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
 def _(original):
     def measure_quality(session, rows, units, centers, middle, caps, *others):

@@ -1,7 +1,6 @@
 """The k-means engine: from rows to released centres, in one plan of Gaussian releases."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,47 +11,19 @@ from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
+from .answer import finished
 from .coreset import build_coreset
+from .fallback import lost_in_noise
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .principal_axes import principal_axes
-from .quality import Quality, measure_quality, quality_entry
+from .quality import quality_entry
 from .radius import mean_radius
 from .tuning import TUNING
 
-__all__ = ["EngineResult", "engine_entries", "finished", "fit_engine", "last_entries"]
+__all__ = ["engine_entries", "fit_engine", "last_entries"]
 
 _BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
 _MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
-
-
-@dataclass(frozen=True)
-class EngineResult:
-    """What the engine releases.
-
-    Attributes
-    ----------
-    centers : ndarray of shape (k, d)
-    weights : ndarray of shape (k,)
-        Noisy numbers of units.
-    radius : float
-        About which distance from their mean the data reach.
-    status : str
-        "ok", or why the answer may be of little use.
-    n_iterations : int
-        Noisy Lloyd iterations.
-    error : float
-        Noisy sum of squared distances, capped, after an early iteration; nan when not released.
-    quality : Quality or None
-        How far the rows are from these centers; None where the plan has no such release.
-    """
-
-    centers: np.ndarray
-    weights: np.ndarray
-    radius: float
-    status: str
-    n_iterations: int
-    error: float
-    quality: Quality | None = None
 
 
 def _shares(n_features, tuning):
@@ -167,24 +138,15 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
                                       tuning)
     coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
                             n_clusters, cells_rho, tuning, far_rho=far_rho)
-    start = _start(session, coreset, axes, n_clusters, tuning)
-    final = lloyd(session, rows, units, start, size, radius, n_clusters=n_clusters, axes=axes,
-                  coreset=coreset, prefix=prefix, callback=callback, tuning=tuning)
-    if status == "ok":
-        status = _status(size, coreset, final, tuning)
-    return finished(session, rows, units, final, radius, domain, status, prefix=prefix,
+    lost = quality and lost_in_noise(lloyd_budget(session, prefix), size, X.shape[1], n_clusters,
+                                     coreset.n_leaves, tuning)
+    start = np.zeros((1, X.shape[1])) if lost else _start(session, coreset, axes, n_clusters,
+                                                          tuning)
+    final = lloyd(session, rows, units, start, size, radius, callback=callback, tuning=tuning,
+                  n_clusters=1 if lost else n_clusters, axes=axes, coreset=coreset, prefix=prefix)
+    return finished(session, rows, units, final, radius, domain, status, size=size,
+                    n_leaves=coreset.n_leaves, n_clusters=n_clusters, prefix=prefix,
                     quality=quality, tuning=tuning)
-
-
-def _status(size, coreset, final, tuning):
-    """In words, what the releases say about the use of the answer."""
-    if size.signal < tuning.useless_signal:
-        return "too few rows for this budget: the centres are mostly noise"
-    if not coreset.n_leaves:
-        return "no structure found: no cell stands out of the noise"
-    if final.noise_share > tuning.useless_noise:
-        return "mostly noise: the clusters are narrower than the noise of their centers"
-    return "ok"
 
 
 def _initial_budget_fraction(size, n_features, n_clusters, tuning):
@@ -231,42 +193,3 @@ def _start(session, coreset, axes, n_clusters, tuning):
         k0 = min(round(tuning.surplus * n_clusters), max(coreset.n_leaves, n_clusters))
     centers = weighted_kmeans(coreset.points, coreset.weights, k0, session.rng("start"))
     return axes.lift(centers)
-
-
-def finished(session, rows, units, final, radius, domain, status, *, prefix="", quality=False,
-             tuning=TUNING):
-    """The result of Lloyd's iterations in lengths, and how good it is.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    rows : Rows
-    units : Units
-    final : LloydResult
-    radius : float
-        Released radius of the data, in steps.
-    domain : Domain
-    status : str
-    prefix : str
-    quality : bool
-    tuning : Tuning
-
-    Returns
-    -------
-    result : EngineResult
-    """
-    points = domain.clip_points((final.centers + rows.origin) * rows.unit + domain.center)
-    found = None
-    if quality:
-        # Rounded to the grid: what is measured is what is released, up to half a step.
-        steps = np.rint((points - domain.center) / rows.unit) - rows.origin
-        found = measure_quality(session, rows, units, steps, _middle(final), final.reach,
-                                tuning.one_center_reach * radius, prefix)
-    return EngineResult(points, final.counts, radius * rows.unit, status, final.n_iterations,
-                        final.error * rows.unit**2, found)
-
-
-def _middle(final):
-    """The mean of all the rows, by the released centers and counts; the origin without any."""
-    weights = np.maximum(final.counts, 0.0)
-    return np.rint(weights @ final.centers / max(weights.sum(), 1e-300))

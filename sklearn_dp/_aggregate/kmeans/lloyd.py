@@ -71,6 +71,8 @@ class LloydResult:
     counts, counts_sd : ndarray of shape (k,)
     reach : ndarray of shape (k,)
         Distance from each center that few of its rows are beyond.
+    spread, spread_variance : ndarray of shape (k,)
+        Mean squared distance in each cluster when last released; of infinite variance when not.
     n_iterations : int
     error : float
     noise_share : float
@@ -81,6 +83,8 @@ class LloydResult:
     counts: np.ndarray
     counts_sd: np.ndarray
     reach: np.ndarray
+    spread: np.ndarray
+    spread_variance: np.ndarray
     n_iterations: int
     error: float
     noise_share: float = math.nan
@@ -177,7 +181,8 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
         last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
     reach = np.full(n_clusters, radius) if context.reach is None else context.reach
     return LloydResult(estimate.centers, estimate.variance, estimate.count, estimate.count_sd,
-                       reach, iteration, estimate.error, estimate.noise_share)
+                       reach, estimate.spread, estimate.spread_variance, iteration,
+                       estimate.error, estimate.noise_share)
 
 
 def _iterate(context, estimate, iteration, last):
@@ -247,8 +252,8 @@ def _clip_radius(context, labels, squared, scales, rho):
         radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd,
                                          (1 - context.inside) * n)
     radius = tuning.clip_default * context.radius if radius is None else radius
-    reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, tuning.beyond * n)
-    context.reach = np.minimum((reach or context.radius) * scales, context.radius)
+    reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
+    context.reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
     return radius * scales, gain
 

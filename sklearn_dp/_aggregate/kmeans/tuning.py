@@ -39,7 +39,13 @@ class Tuning:
 
     # -- where coarser choices pay --------------------------------------------------------------
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
-    useless_noise: float = 0.25  # part of a typical cluster's spread that may be noise
+    hopeless: float = 3.0  # squared noise of a center, in radii, above which one center is better
+    shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk
+    spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
+    useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
+    useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers
+    doubtful_loss: float = 0.1  # the same, where the clusters are not shown to explain anything
+    shown: float = 1.5  # sd above which the explained part is shown
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last
@@ -108,7 +114,7 @@ class Tuning:
     clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
-    beyond: float = 0.01  # part of the rows whose distance is capped in the answer's quality
+    quality_reach: float = 1.25  # the cap, in distances that no more rows than noise are beyond
     one_center_reach: float = 1.25  # the cap about one center, in radii of the data
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
     scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster

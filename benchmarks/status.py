@@ -1,0 +1,144 @@
+"""Does `status_` tell the truth? 200 settings: what useless and good answers were called.
+
+    python benchmarks/status.py                # 10 fits of each setting; about ten minutes
+    python benchmarks/status.py --fits 3
+
+Prints a summary and writes doc/benchmarks/status.md and .csv. A setting is a number of rows, of
+features and of clusters, an epsilon, and easy or hard data: easy data are round clusters far
+apart; hard ones are, in turn, clusters that overlap, clusters of very different sizes with long
+tails, and no clusters at all. "ratio" is the cost over the lowest cost that k-means finds from
+the true centers and two starts of its own. An answer is useless where the ratio is above 1.5 and
+its cost above half of that of one center; it is good where the ratio is at most 1.1.
+"""
+
+import argparse
+import csv
+import itertools
+import os
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import kmeans as setting  # noqa: E402 - the benchmark beside this file
+import numpy as np  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
+
+from sklearn_dp import DPKMeans  # noqa: E402
+
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "status"
+ROWS, FEATURES, EPSILONS = (300, 1000, 3000, 10_000, 30_000), (2, 10, 50, 200), (.1, .3, 1, 3, 10)
+CLUSTERS = (3, 10)
+HARD = ("overlapping", "unbalanced", "none")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data and budget of some fits."""
+
+    n: int
+    d: int
+    k: int
+    epsilon: float
+    data: str
+
+
+def settings():
+    """200 of them; the numbers of clusters and the kinds of hard data take turns."""
+    for i, (n, d, epsilon) in enumerate(itertools.product(ROWS, FEATURES, EPSILONS)):
+        k = CLUSTERS[i % 2]
+        yield Setting(n, d, k, epsilon, "separated")
+        yield Setting(n, d, CLUSTERS[(i + 1) % 2], epsilon, HARD[i % 3])
+
+
+def rows_of(case, seed):
+    """Rows in the unit ball, and centers to start k-means from."""
+    rng = np.random.default_rng(seed)
+    centers = setting.in_ball(rng, case.k, case.d) * 0.8
+    labels = rng.integers(0, case.k, case.n)
+    if case.data == "none":
+        return setting.into_ball(setting.in_ball(rng, case.n, case.d)), centers
+    gap = setting.smallest_gap(centers)
+    width = gap / 10 if case.d <= 10 else gap / (2 * np.sqrt(case.d) + 6)
+    if case.data == "overlapping":
+        width *= 2.5
+    noise = rng.normal(size=(case.n, case.d))
+    if case.data == "unbalanced":
+        labels = rng.choice(case.k, case.n, p=0.5 ** np.arange(case.k) / sum(
+            0.5 ** np.arange(case.k)))
+        noise *= np.exp(rng.normal(size=(case.n, 1)) / 2)
+    return setting.into_ball(centers[labels] + width * noise), centers
+
+
+def fits(case, n_fits, number):
+    """One line for each fit: what it was and what it called itself."""
+    X, centers = rows_of(case, number)
+    best = min(KMeans(case.k, init=centers, n_init=1).fit(X).inertia_,
+               KMeans(case.k, n_init=2, random_state=0).fit(X).inertia_)
+    alone = setting.cost(X, X.mean(axis=0)[None])
+    for seed in range(n_fits):
+        model = DPKMeans(case.k, epsilon=case.epsilon, bounds=1.0, random_state=seed).fit(X)
+        cost = setting.cost(X, model.cluster_centers_)
+        yield {**asdict(case), "seed": seed, "ratio": cost / best, "of_one": cost / alone,
+               "explained": model.explained_, "explained_sd": model.explained_std_error_,
+               "status": model.status_}
+
+
+def useless(line):
+    return line["ratio"] > 1.5 and line["of_one"] > 0.5
+
+
+def good(line):
+    return line["ratio"] <= 1.1
+
+
+def rate(lines, wrong):
+    """How many of some lines are wrong, in words."""
+    count = sum(map(wrong, lines))
+    return f"{count} of {len(lines)} ({100 * count / max(len(lines), 1):.1f} %)"
+
+
+def summary(lines):
+    """The two rates, and what was said how often."""
+    bad, fine = [line for line in lines if useless(line)], [line for line in lines if good(line)]
+    rest = [line for line in lines if not useless(line) and not good(line)]
+    yield f"* useless answers called \"ok\": {rate(bad, lambda line: line['status'] == 'ok')}"
+    yield f"* good answers called anything else: {rate(fine, lambda line: line['status'] != 'ok')}"
+    yield f"* of the others, called \"ok\": {rate(rest, lambda line: line['status'] == 'ok')}"
+    yield ""
+    yield "| status begins | useless | between | good |"
+    yield "|---|---|---|---|"
+    counts = [Counter(line["status"].split(":")[0] for line in part) for part in (bad, rest, fine)]
+    for words in sorted(set().union(*counts), key=lambda words: -sum(c[words] for c in counts)):
+        yield f"| {words} | " + " | ".join(str(c[words]) for c in counts) + " |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--fits", type=int, default=10)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    lines = [line for number, case in enumerate(settings())
+             for line in fits(case, options.fits, number)]
+    page = ["# Does the status tell the truth?", "",
+            "Fits of `DPKMeans` on 200 settings: rows, features, clusters, epsilon, easy and hard "
+            "data. Useless: cost above 1.5 times the best known and above half of that of one "
+            "center. Good: at most 1.1 times the best known.", "",
+            setting.stamp(f"python benchmarks/status.py --fits {options.fits}"), "",
+            *summary(lines)]
+    text = "\n".join(page) + "\n"
+    print(text)
+    options.output.with_suffix(".md").write_text(text, encoding="utf-8")
+    with options.output.with_suffix(".csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, lines[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows({name: f"{value:.4g}" if isinstance(value, float) else value
+                         for name, value in line.items()} for line in lines)
+
+
+if __name__ == "__main__":
+    main()

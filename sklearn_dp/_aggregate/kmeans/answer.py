@@ -1,0 +1,148 @@
+"""From Lloyd's iterations to the answer: in lengths, with errors, and with how good it is."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .fallback import towards_one
+from .quality import Quality, measure_quality
+from .status import Signs, in_words
+from .tuning import TUNING
+
+__all__ = ["EngineResult", "finished"]
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """What the engine releases.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+    weights : ndarray of shape (k,)
+        Noisy numbers of units.
+    radius : float
+        About which distance from their mean the data reach.
+    status : str
+        "ok", or why the answer may be of little use.
+    n_iterations : int
+        Noisy Lloyd iterations.
+    error : float
+        Noisy sum of squared distances, capped, after an early iteration; nan when not released.
+    quality : Quality or None
+        How far the rows are from these centers; None where the plan has no such release.
+    centers_sd : ndarray of shape (k,) or None
+        Standard error of each coordinate of a center: noise and sampling.
+    weights_sd : ndarray of shape (k,) or None
+        Standard deviation of the noise of a weight.
+    """
+
+    centers: np.ndarray
+    weights: np.ndarray
+    radius: float
+    status: str
+    n_iterations: int
+    error: float
+    quality: Quality | None = None
+    centers_sd: np.ndarray | None = None
+    weights_sd: np.ndarray | None = None
+
+
+def finished(session, rows, units, final, radius, domain, status, *, size, n_leaves, n_clusters,
+             prefix="", quality=False, tuning=TUNING):
+    """The answer that Lloyd's iterations come to.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    rows : Rows
+    units : Units
+    final : LloydResult
+        Of one center only, where several would be lost in the noise.
+    radius : float
+        Released radius of the data, in steps.
+    domain : Domain
+    status : str
+        What is known to be missing; "ok" otherwise.
+    size : Size
+    n_leaves : int or None
+        Cells that stood out of the noise; None where nobody looked for any.
+    n_clusters : int
+    prefix : str
+    quality : bool
+        Whether the plan has an entry for the quality of the answer.
+    tuning : Tuning
+
+    Returns
+    -------
+    result : EngineResult
+    """
+    noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(size.signal, 1e-300)
+    signs = Signs(size.signal, noise, n_leaves, len(final.centers) < n_clusters,
+                  final.noise_share)
+    if not quality:
+        points = _points(final.centers, rows, domain)
+        return _result(final, points, radius * rows.unit, rows,
+                       in_words(signs, status, tuning, session.plan.epsilon))
+    points, measured, loss = _measured(session, rows, units, final, n_leaves, radius, domain,
+                                       prefix, tuning)
+    signs = replace(
+        signs, loss=loss * rows.unit**2 / max(measured.inertia, measured.inertia_sd),
+        light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
+        explained=measured.explained, explained_sd=measured.explained_sd)
+    result = _result(final, points, radius * rows.unit, rows,
+                     in_words(signs, status, tuning, session.plan.epsilon))
+    sd = _centers_sd(final, measured.inertia / rows.unit**2, size.n, tuning) * rows.unit
+    return _for_each(replace(result, quality=measured, centers_sd=sd,
+                             weights_sd=final.counts_sd), n_clusters)
+
+
+def _measured(session, rows, units, final, n_leaves, radius, domain, prefix, tuning):
+    """Centers as released, their quality, and what their noise adds to the sum of squares."""
+    centers, middle, kept = towards_one(final, n_leaves, tuning)
+    points = _points(centers, rows, domain)
+    # Rounded to the grid: what is measured is what is released, up to half a step.
+    steps = np.rint((points - domain.center) / rows.unit) - rows.origin
+    most = tuning.one_center_reach * radius
+    way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
+    found = measure_quality(session, rows, units, steps, np.rint(middle),
+                            np.minimum(final.reach + way, most), most, prefix)
+    counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
+    return points, found, centers.shape[1] * float(counts @ final.variance)
+
+
+def _points(centers, rows, domain):
+    return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
+
+
+def _result(final, points, radius, rows, status):
+    return EngineResult(points, final.counts, radius, status, final.n_iterations,
+                        final.error * rows.unit**2)
+
+
+def _centers_sd(final, inertia, n, tuning):
+    """Standard error of a coordinate: the noise of the center, and that of drawing its rows.
+
+    The mean squared distance in a cluster is its own noisy one, as far as that tells more than the
+    one of all clusters.
+    """
+    d = final.centers.shape[1]
+    counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
+    common = inertia / n
+    own = 1 / final.spread_variance
+    prior = 1 / max((tuning.spreads_differ * common) ** 2, 1e-300)
+    spread = (own * final.spread + prior * common) / (own + prior)
+    return np.sqrt(final.variance + spread / (d * counts))
+
+
+def _for_each(result, n_clusters):
+    """One center for all clusters, where there is one only: the first of them has all the rows."""
+    missing = n_clusters - len(result.centers)
+    if not missing:
+        return result
+    return replace(
+        result, centers=np.repeat(result.centers, n_clusters, axis=0),
+        centers_sd=np.repeat(result.centers_sd, n_clusters),
+        weights=np.append(result.weights, np.zeros(missing)),
+        weights_sd=np.append(result.weights_sd, np.zeros(missing)))

@@ -1,0 +1,108 @@
+"""In words: what the releases say about the use of the answer, and what would help."""
+
+import math
+from dataclasses import dataclass
+
+__all__ = ["Signs", "in_words"]
+
+_NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Released values that tell good answers from useless ones.
+
+    Attributes
+    ----------
+    signal : float
+        Number of rows in noise units.
+    noise : float
+        Length of the noise of a center that takes the whole budget, in radii of the data.
+    n_leaves : int or None
+        Cells that stood out of the noise; None where nobody looked for any.
+    one_center : bool
+        Whether one center was all that the noise allowed.
+    noise_share : float
+        Part of a typical cluster's spread that was noise of its center when last released; nan
+        when it was not.
+    loss : float or None
+        Part of the released sum of squares that noise of the centers is predicted to have added.
+    light : float
+        Part of the clusters that hold no more rows than the noise of a count.
+    explained, explained_sd : float
+        Released part of the sum of squares that the clusters explain, and its error.
+    """
+
+    signal: float
+    noise: float
+    n_leaves: int | None
+    one_center: bool
+    noise_share: float
+    loss: float | None = None
+    light: float = 0.0
+    explained: float = math.nan
+    explained_sd: float = math.nan
+
+
+def in_words(signs, status, tuning, epsilon):
+    """The status: what was missing before, what is now and what would help, or "ok".
+
+    Parameters
+    ----------
+    signs : Signs
+    status : str
+        What is known to be missing; "ok" otherwise.
+    tuning : Tuning
+    epsilon : float
+        Of the guarantee.
+    """
+    if status != "ok":
+        return status
+    found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
+    return "ok" if found is None else found + _remedy(signs, epsilon)
+
+
+def _early_trouble(signs, tuning):
+    """Without a released quality: what the start and the iterations show."""
+    if signs.signal < tuning.useless_signal:
+        return "too few rows for this budget: the centers are mostly noise"
+    if signs.n_leaves == 0:
+        return "no structure found: no cell stands out of the noise"
+    if signs.noise_share > tuning.useless_noise:
+        return "mostly noise: the clusters are narrower than the noise of their centers"
+    return None
+
+
+def _trouble(signs, tuning):
+    if signs.one_center:
+        return "one center for all: several would be lost in the noise"
+    if signs.loss > tuning.useless_loss:
+        return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
+    if signs.noise_share > tuning.useless_noise:
+        return "mostly noise: the clusters are narrower than the noise of their centers"
+    if signs.explained > tuning.shown * signs.explained_sd:
+        return None
+    if signs.signal < tuning.useless_signal:
+        return "too few rows for this budget: the centers are mostly noise"
+    if signs.light > 0:
+        return (f"mostly noise: {_part(signs.light)} of the clusters hold no more rows than the "
+                "noise of a count")
+    if signs.loss > tuning.doubtful_loss:
+        return "no clusters shown: the centers explain no more than the error of that figure"
+    return None
+
+
+def _part(part):
+    return f"about {100 * part:.0f} %" if part < 0.9 else "nearly all"
+
+
+def _remedy(signs, epsilon):
+    """How many times the rows or the epsilon bring the noise down to a tenth of the rest."""
+    times = max(2.0, signs.noise / _NOISE)
+    if signs.loss is not None and signs.loss > 0.1:
+        loss = min(signs.loss, 0.9)
+        times = max(1.5, math.sqrt(9 * loss / (1 - loss)))
+    if not times < 1000:
+        return ""
+    return (f"; about {times:.2g} times the rows, or an epsilon of about {times * epsilon:.2g}, "
+            "would help")

@@ -1,0 +1,148 @@
+"""Confidence intervals and a table of what a fit released: post-processing."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
+
+from ._privacy._checks import check_choice, is_real
+
+__all__ = ["Interval", "StandardErrors", "Summary"]
+
+_COLUMNS = ("value", "std_error", "low", "high")
+_SHOWN = 40  # lines that are printed
+
+
+class Interval(NamedTuple):
+    """Both ends of confidence intervals, arrays of the shape of the attribute."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Released values with their standard errors and confidence intervals.
+
+    Attributes
+    ----------
+    title : str
+    lines : tuple of tuple
+        Name, value, standard error, and both ends of the interval.
+    level : float
+    notes : tuple of str
+    """
+
+    title: str
+    lines: tuple
+    level: float
+    notes: tuple = ()
+
+    def to_frame(self):
+        """All lines as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame([line[1:] for line in self.lines], columns=list(_COLUMNS),
+                            index=[line[0] for line in self.lines])
+
+    def _shown(self):
+        """Head and body of the table, and what else there is to say, as text."""
+        head = ("", "value", "std error", f"{100 * self.level:g} % low", "high")
+        body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in
+                self.lines[:_SHOWN]]
+        more = len(self.lines) - len(body)
+        rest = (f"{more} more lines: see to_frame()",) if more > 0 else ()
+        return [head, *body], (*rest, *self.notes)
+
+    def __repr__(self):
+        table, notes = self._shown()
+        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+        lines = ["  ".join([line[0].ljust(widths[0]),
+                            *(text.rjust(width) for text, width in
+                              zip(line[1:], widths[1:], strict=True))]) for line in table]
+        return "\n".join([self.title, *(line.rstrip() for line in lines), *notes])
+
+    def _repr_html_(self):
+        (head, *body), notes = self._shown()
+        rows = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>"
+                       for line in body)
+        heads = "".join(f"<th>{escape(text)}</th>" for text in head)
+        return (f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{heads}</tr></thead>"
+                f"<tbody>{rows}</tbody></table>"
+                + "".join(f"<p>{escape(text)}</p>" for text in notes))
+
+
+class StandardErrors:
+    """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
+
+    A subclass gives `_with_errors`: the attributes, and the range that each can be in.
+    """
+
+    _with_errors = {}
+
+    def confidence_interval(self, level=0.95, attribute=None):
+        """Intervals that hold the truth with a given probability, each one on its own.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            In (0, 1).
+        attribute : str, optional
+            A fitted attribute that has a standard error; by default the first of them.
+
+        Returns
+        -------
+        interval : Interval
+            ``low`` and ``high``, each of the shape of the attribute.
+
+        Notes
+        -----
+        Normal intervals, from released values alone: they cost nothing. They are honest where
+        `status_` is "ok", and tell nothing of a cluster that was not found.
+        """
+        check_is_fitted(self)
+        if not is_real(level) or not 0 < level < 1:
+            raise ValueError("level must be greater than 0 and less than 1.")
+        attribute = next(iter(self._with_errors)) if attribute is None else attribute
+        check_choice("attribute", attribute, tuple(self._with_errors))
+        value, error = self._value_and_error(attribute)
+        half = norm.ppf((1 + float(level)) / 2) * error
+        return Interval(*(np.clip(end, *self._with_errors[attribute])
+                          for end in (value - half, value + half)))
+
+    def summary(self, level=0.95):
+        """A table of what was released: value, standard error, confidence interval.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+
+        Returns
+        -------
+        summary : Summary
+            Prints as a table; ``to_frame()`` gives all lines as a DataFrame.
+        """
+        lines = []
+        for attribute in reversed(self._with_errors):
+            low, high = self.confidence_interval(level, attribute)
+            value, error = self._value_and_error(attribute)
+            lines += [(self._line_name(attribute, place), *(float(each[place]) for each in
+                                                           (value, error, low, high)))
+                      for place in np.ndindex(value.shape)]
+        report = self.privacy_report_
+        return Summary(type(self).__name__, tuple(lines), float(level), (
+            f"status: {self.status_}",
+            f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbours}"))
+
+    def _value_and_error(self, attribute):
+        return (np.asarray(getattr(self, attribute), dtype=np.float64),
+                np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64))
+
+    def _line_name(self, attribute, place):
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and len(place) == 2:
+            place = (place[0], names[place[1]])
+        return attribute + (f"[{', '.join(map(str, place))}]" if place else "")

@@ -1,0 +1,66 @@
+"""Shrinkage of released centers, and one center where several would be lost in the noise."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans.fallback import lost_in_noise, towards_one
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+
+CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])
+
+
+def released(variance, centers=CENTERS):
+    k = len(centers)
+    return SimpleNamespace(centers=centers, counts=np.full(k, 100.0), counts_sd=np.ones(k),
+                           variance=np.full(k, variance))
+
+
+def test_without_noise_nothing_moves():
+    centers, middle, kept = towards_one(released(0.0), 0, TUNING)
+    assert np.array_equal(centers, CENTERS) and not middle.any() and (kept == 1).all()
+
+
+def test_centers_shrink_by_the_part_that_may_be_noise():
+    """Squared distance 100, of which half of 2 * 25 may be noise: three parts of four stay."""
+    centers, _, kept = towards_one(released(25.0), 0, TUNING)
+    assert np.allclose(kept, 0.75) and np.allclose(centers, 0.75 * CENTERS)
+    centers, _, kept = towards_one(released(1e4), 0, TUNING)
+    assert not centers.any() and not kept.any()
+
+
+@pytest.mark.parametrize("n_leaves", [None, 4])
+def test_what_the_cells_have_shown_stays(n_leaves):
+    assert np.array_equal(towards_one(released(25.0), n_leaves, TUNING)[0], CENTERS)
+
+
+def test_a_center_far_out_keeps_its_place():
+    far = np.vstack([CENTERS / 10, [[100.0, 0.0]]])
+    _, _, kept = towards_one(released(4.0, far), 0, TUNING)
+    assert kept[-1] > 0.99
+
+
+@pytest.mark.parametrize(("n", "d", "k", "n_leaves", "lost"), [
+    (1000, 50, 10, 2, True), (1000, 50, 10, 10, False), (1000, 50, 1, 0, False),
+    (10_000, 50, 10, 2, False), (1000, 2, 2, 0, False)])
+def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
+    """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
+    assert lost_in_noise(2.6e-4, Size(n, 0.02), d, k, n_leaves, TUNING) == lost
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+                            "ignore::sklearn_dp.exceptions.UtilityWarning")
+def test_a_small_budget_costs_no_more_than_one_center():
+    """Digits at epsilon = .1, eight fits each: 1.32 times the mean's cost before, now 1.09."""
+    X = load_digits().data
+    X = X / np.linalg.norm(X, axis=1).max()
+
+    def cost(k):
+        return np.median([-DPKMeans(k, epsilon=0.1, bounds=1.0, random_state=seed).fit(X).score(X)
+                          for seed in range(8)])
+
+    assert cost(10) < 1.02 * cost(1)

@@ -1,0 +1,123 @@
+"""Standard errors, confidence intervals and the summary of what was released."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.exceptions import NotFittedError
+
+from sklearn_dp import DPKMeans, DPKTupleKMeans
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning")
+
+CENTERS = np.array([[-0.6, 0.0], [0.1, 0.5], [0.6, -0.3], [0.0, -0.6]])
+
+
+def easy(seed, n=4000):
+    rng = np.random.default_rng(1000 + seed)
+    return CENTERS[rng.integers(0, 4, n)] + 0.05 * rng.normal(size=(n, 2))
+
+
+def hits(estimator, X):
+    """Which part of each attribute's 95 % intervals hold the truth."""
+    fitted = estimator.fit(X)
+    near = np.square(fitted.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
+    total = np.square(X - X.mean(axis=0)).sum()
+    truth = {"cluster_centers_": CENTERS[near], "inertia_": -fitted.score(X),
+             "cluster_weights_": np.bincount(fitted.labels_, minlength=4),
+             "explained_": 1 + fitted.score(X) / total}
+    for name, value in truth.items():
+        low, high = fitted.confidence_interval(attribute=name)
+        yield name, np.mean((low <= value) & (value <= high))
+
+
+def coverage(make, n_fits):
+    found = [dict(hits(make(seed), easy(seed))) for seed in range(n_fits)]
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def test_intervals_hold_the_truth():
+    """60 fits of easy data; 480 coordinates and 240 weights. Errors too small by a third fail."""
+    found = coverage(lambda seed: DPKMeans(4, bounds=1.3, random_state=seed), 60)
+    assert 0.91 < found["cluster_centers_"] < 0.98 and 0.9 < found["cluster_weights_"] < 0.99
+    assert found["inertia_"] > 0.83 and found["explained_"] > 0.83
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
+    """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %."""
+    found = coverage(lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed),
+                     1000)
+    assert all(0.93 <= rate <= 0.97 for rate in found.values()), found
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X = pd.DataFrame(easy(0), columns=["left", "up"])
+    return DPKMeans(4, bounds=1.3, random_state=0).fit(X)
+
+
+def test_an_interval_is_the_value_and_its_error(fitted):
+    low, high = fitted.confidence_interval(0.9)
+    half = norm.ppf(0.95) * fitted.cluster_centers_std_error_
+    assert np.allclose(low, fitted.cluster_centers_ - half)
+    assert np.allclose(high, fitted.cluster_centers_ + half)
+    assert fitted.cluster_centers_std_error_.shape == (4, 2)
+    assert fitted.cluster_weights_std_error_.shape == (4,)
+    wide = fitted.confidence_interval(0.999, "explained_")
+    assert 0 <= wide.low < fitted.explained_ < wide.high <= 1
+
+
+def test_standard_errors_follow_their_clusters():
+    """A cluster of a tenth of the rows comes last, with the largest errors."""
+    rng = np.random.default_rng(0)
+    X = CENTERS[rng.choice(4, 8000, p=[0.1, 0.3, 0.3, 0.3])] + 0.05 * rng.normal(size=(8000, 2))
+    model = DPKMeans(4, bounds=1.3, random_state=0).fit(X)
+    assert np.argmax(model.cluster_centers_std_error_[:, 0]) == 3
+    assert model.cluster_centers_std_error_[3, 0] > 1.5 * model.cluster_centers_std_error_[0, 0]
+
+
+def test_the_summary_is_a_table(fitted):
+    summary = fitted.summary(0.9)
+    frame = summary.to_frame()
+    assert frame.shape == (4 * 2 + 4 + 2, 4)
+    assert frame.loc["inertia_", "value"] == fitted.inertia_
+    assert frame.loc["cluster_centers_[2, up]", "std_error"] == (
+        fitted.cluster_centers_std_error_[2, 1])
+    assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
+    text, html = repr(summary), summary._repr_html_()
+    for words in ("90 % low", "cluster_weights_[3]", "status: ok", "-DP for"):
+        assert words in text and words in html
+
+
+def test_a_long_summary_is_cut_and_says_so():
+    model = DPKMeans(30, bounds=1.3, random_state=0).fit(easy(0))
+    assert "more lines: see to_frame()" in repr(model.summary())
+    assert len(model.summary().to_frame()) == 30 * 3 + 2
+
+
+def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert repr(again.summary()) == repr(fitted.summary())
+    model = DPKTupleKMeans(4, epsilon=8.0, bounds=1.3, random_state=0).fit(easy(0, 20_000))
+    low, high = model.confidence_interval()
+    near = np.square(model.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
+    assert np.mean((low <= CENTERS[near]) & (CENTERS[near] <= high)) >= 0.5
+
+
+@pytest.mark.parametrize(("level", "attribute", "error"), [
+    (0.0, None, ValueError), (1.0, None, ValueError), ("high", None, ValueError),
+    (0.95, "labels_", ValueError)])
+def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
+    with pytest.raises(error, match="level" if attribute is None else "attribute"):
+        fitted.confidence_interval(level, attribute)
+
+
+def test_nothing_before_a_fit():
+    with pytest.raises(NotFittedError):
+        DPKMeans().summary()
