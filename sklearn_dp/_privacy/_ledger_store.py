@@ -152,6 +152,7 @@ class FileBook:
             db.execute("BEGIN IMMEDIATE")
             if self._version(db) != _FIRST_VERSION:
                 raise LedgerError(f"ledger {str(self.path)!r} tells its relation already")
+            self._check_word(self._charges(db), relation)
             _convert(db, relation)
             db.execute("COMMIT")
 
@@ -229,6 +230,16 @@ class FileBook:
                 f"ledger {str(self.path)!r} is of format 1, which does not say what the neighbours "
                 f"of {', '.join(untold)} do. Its owner has to: `python -m sklearn_dp.ledger "
                 f"convert {self.path} --relation 'add or remove'` (or 'replace', ...)."
+            )
+
+    def _check_word(self, charges: Sequence[LedgerCharge], relation: str) -> None:
+        """An owner can tell what no record does; what was documented stays what it is."""
+        other = sorted({charge.label for charge in charges
+                        if charge.relation not in (relation, UNTOLD)})  # fmt: skip
+        if other:
+            raise LedgerError(
+                f"ledger {str(self.path)!r} holds charges of {', '.join(other)}, whose neighbours "
+                f"{_ASSUMED}: what they cost for those that {relation} is more."
             )
 
 

@@ -290,13 +290,19 @@ def format_of(path):
 
 
 @pytest.fixture
-def old_path(tmp_path):
-    """A file of format 1 with one charge."""
+def empty_path(tmp_path):
+    """A file of format 1 without charges."""
     path = str(tmp_path / "old.ledger")
     with closing(sqlite3.connect(path)) as db:
         db.executescript(FORMAT_1)
-    assert old_charge(path)
     return path
+
+
+@pytest.fixture
+def old_path(empty_path):
+    """A file of format 1 with one charge."""
+    assert old_charge(empty_path)
+    return empty_path
 
 
 def test_format_1_is_read_as_it_is_and_converted_by_the_first_charge(old_path):
@@ -328,20 +334,34 @@ def test_a_refused_charge_converts_nothing(old_path):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_charges_that_did_not_tell_their_relation_need_the_word_of_the_owner(old_path, relation):
-    old_charge(old_path, "aggregate_k_tuples")
-    ledger = PrivacyLedger(path=old_path)
-    assert [charge.relation for charge in ledger.entries] == ["add or remove", UNTOLD]
+def test_charges_that_did_not_tell_their_relation_need_the_word_of_the_owner(empty_path, relation):
+    for _ in range(2):
+        old_charge(empty_path, "aggregate_k_tuples")
+    ledger = PrivacyLedger(path=empty_path)
+    assert [charge.relation for charge in ledger.entries] == [UNTOLD] * 2
     with pytest.raises(LedgerError, match="aggregate_k_tuples.*convert"):
         ledger.charge(QUARTER)
-    assert format_of(old_path) == 1
-    assert main(["convert", old_path, "--relation", relation]) == 0
+    assert format_of(empty_path) == 1
+    assert main(["convert", empty_path, "--relation", relation]) == 0
     assert [charge.relation for charge in ledger.entries] == [relation] * 2
     ledger.charge(LedgerCharge(0.25, 1e-6, relation=relation))
     assert ledger.spent["epsilon"] == 0.75
-    assert main(["convert", old_path, "--relation", relation]) == 1
+    assert main(["convert", empty_path, "--relation", relation]) == 1
     with pytest.raises(ValueError, match="relation"):
         ledger._book.convert("swap'); DROP TABLE charge; --")
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_no_word_changes_what_charges_were_documented_to_be(old_path, relation, capsys):
+    """A fit of (0.25, 1e-6) for adding or removing a row is none of that for replacing one."""
+    old_charge(old_path, "aggregate_k_tuples")
+    ledger = PrivacyLedger(path=old_path)
+    fits = relation == "add or remove"
+    assert main(["convert", old_path, "--relation", relation]) == (not fits)
+    assert ("DPKMeans" in capsys.readouterr().err) == (not fits)
+    assert format_of(old_path) == 1 + fits
+    assert [charge.relation for charge in ledger.entries] == [
+        "add or remove", relation if fits else UNTOLD]
 
 
 def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
