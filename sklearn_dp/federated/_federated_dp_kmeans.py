@@ -251,7 +251,7 @@ class FederatedDPKMeans(BaseDPCenters):
         check_distinct(clients)
         return LocalEngine(clients, self.n_jobs, seconds)
 
-    def _fit(self, X, units, session, progress, *, server):
+    def _fit(self, X, units, session, progress, *, server=None):
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
