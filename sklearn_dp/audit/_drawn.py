@@ -28,6 +28,7 @@ MOST_ROWS = 400
 _ADDED = tuple(kind for kind in KINDS if not kind.startswith("remove"))
 _REMOVED = tuple(kind for kind in KINDS if kind.startswith("remove"))
 _SIZES = ("n_clusters", "n_components")
+_BLOCKS = ("n_blocks", "n_tuples")  # few: of many blocks of few rows each, a row changes nothing
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Case:
         return STORAGES[self.seed % len(STORAGES)]
 
     def parameters(self, estimator):
-        """Budget, delta, bounds, number of clusters or components."""
+        """Budget, delta, bounds, number of clusters or components, of blocks or tuples."""
         rng = np.random.default_rng([3, self.n, self.d, self.seed])
         drawn = {"epsilon": float(10 ** rng.uniform(-1, 3)), "rho": None,
                  "delta": float(10 ** rng.uniform(-9, -2))}
@@ -91,8 +92,10 @@ class Case:
         bounds = (None, float(-low[0]), (float(low[0]), float(-2 * low[0])), (low, -3 * low))
         drawn["bounds"] = bounds[rng.integers(0, 6) % 4]
         size = int(rng.integers(1, 7))
-        drawn |= {name: size for name in _SIZES if name in estimator.get_params(deep=False)}
-        return drawn
+        blocks = int(rng.integers(2, 7))
+        known = estimator.get_params(deep=False)
+        return drawn | {name: number for names, number in ((_SIZES, size), (_BLOCKS, blocks))
+                        for name in names if name in known}
 
 
 def drawn_cases(count=SMALL, random_state=0):
@@ -138,7 +141,8 @@ def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
     Parameters
     ----------
     estimator : estimator of this package
-        Its budget, bounds and number of clusters or components are replaced by drawn ones.
+        Its budget, bounds, and numbers of clusters or components and of blocks or tuples are
+        replaced by drawn ones.
     cases : iterable of Case, optional
         49 of :func:`drawn_cases` by default.
     pairs : int, default=2
@@ -186,9 +190,9 @@ def _audit_case(estimator, case, pairs):
 
 
 def _with_parameters(estimator, case):
-    """The drawn parameters, but for a number of clusters that the estimator refuses."""
+    """The drawn parameters, but for numbers of clusters or blocks that the estimator refuses."""
     drawn = case.parameters(estimator)
-    for leave_out in ((), _SIZES, (*_SIZES, "bounds")):
+    for leave_out in ((), _BLOCKS, (*_SIZES, *_BLOCKS), (*_SIZES, *_BLOCKS, "bounds")):
         kept = {name: value for name, value in drawn.items() if name not in leave_out}
         fitted = prepared(estimator, **kept)
         try:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._base import BaseDPEstimator
 from ..._privacy._noise import NoiseSource
-from ..._privacy._session import PrivacySession
+from ..._privacy.laws import gaussian
 from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
 _drawn = partial(mutant, killed_by="check_drawn_data", owner=BaseDPEstimator,
@@ -86,29 +86,25 @@ def _(original):
     return rounded
 
 
-_COLUMNS = WeakKeyDictionary()
+_FITTED = {"columns": 0}  # now; a fit may release in sessions that it makes of its own one
 
 
 def _note_columns(original):
     def fit_session(self, X, units, session):
-        _COLUMNS[session] = X.shape[1]
+        _FITTED["columns"] = X.shape[1]
         return original(self, X, units, session)
 
     return fit_session
 
 
 def _smaller_at_17(original):
-    def gaussian(self, entry, value, *, sensitivity, **options):
-        factor = 2.0 if _COLUMNS.get(self) == 17 else 1.0
-        return original(self, entry, value, sensitivity=np.asarray(sensitivity) / factor, **options)
-
-    return gaussian
+    return lambda sensitivity, rho: original(sensitivity, rho) / (
+        2 if _FITTED["columns"] == 17 else 1)
 
 
 MUTANTS.append(Mutant(
-    "sensitivity halved with 17 columns", ("check_drawn_data",),
-    ((BaseDPEstimator, "_fit_session", _note_columns),
-     (PrivacySession, "gaussian", _smaller_at_17))))
+    "sigma halved with 17 columns", ("check_drawn_data",),
+    ((BaseDPEstimator, "_fit_session", _note_columns), (gaussian, "sigma_of", _smaller_at_17))))
 
 # What neither a pickle nor the attributes show.
 _ROWS = WeakKeyDictionary()
