@@ -106,7 +106,7 @@ def _measured(session, rows, units, final, n_leaves, radius, domain, prefix, tun
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
     most = tuning.one_center_reach * radius
     way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
-    found = measure_quality(session, rows, units, steps, np.rint(middle),
+    found = measure_quality(session, rows, units, steps, middle,
                             np.minimum(final.reach + way, most), most, prefix)
     counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
     return points, found, centers.shape[1] * float(counts @ final.variance)

@@ -189,7 +189,7 @@ def _iterate(context, estimate, iteration, last):
     """One noisy Lloyd iteration. Returns whether the next one may be the last."""
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
-    estimate.centers = _inside(context.rows, estimate.centers)
+    estimate.centers = context.rows.inside(estimate.centers)
     labels, squared = nearest(context.rows, estimate.centers)
     budget = context.left() if last else context.share * context.budget
     scales = estimate.reach * cluster_scales(context, estimate.centers)
@@ -224,13 +224,6 @@ def _evidence(context, iteration):
     if iteration == 1:
         return context.tuning.first_evidence
     return context.tuning.small_evidence if context.size.small else context.tuning.evidence
-
-
-def _inside(rows, centers):
-    """Integer centers in the ball that the rows were clipped to, about the first origin."""
-    points = centers + rows.origin
-    length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
-    return np.rint(points * np.minimum(1.0, rows.ball / length)) - rows.origin
 
 
 def _clip_radius(context, labels, squared, scales, rho):

@@ -62,8 +62,9 @@ def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""
     units : Units
     centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
         Released, in the ball that the rows were clipped to.
-    middle : ndarray of shape (d,), integer-valued
-        The one center; released.
+    middle : ndarray of shape (d,)
+        The one center; released. Moved into the ball: noise may have taken it anywhere, and from
+        far away distances are not exact.
     caps : ndarray of shape (k,)
         Released distance to each center that longer ones count as, in steps.
     most : float
@@ -91,7 +92,7 @@ def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""
 def _capped_sums(rows, units, centers, middle, caps, largest):
     """Exact sums of capped squares to the nearest center and to the middle; what a unit adds."""
     labels, squared = nearest(rows, centers)
-    _, alone = nearest(rows, middle[None])
+    _, alone = nearest(rows, rows.inside(middle[None]))
     one = np.zeros(rows.n_rows, dtype=np.int32)
     steps, scale = square_sums(one, np.minimum(squared, caps[labels]), largest[0], 1, units)
     others, _ = square_sums(one, alone, largest[1], 1, units)

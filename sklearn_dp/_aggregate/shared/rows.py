@@ -77,6 +77,12 @@ class Rows:
         if self._stored is not None:
             self._stored -= origin
 
+    def inside(self, points):
+        """Points as integers in the ball that the rows were clipped to: as `nearest` needs them."""
+        absolute = points + self.origin
+        length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
+        return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
+
     def map(self, function, n_features):
         """Rows made of these by a function of (rows, squared norms), each row on its own."""
         def read(part):

@@ -22,7 +22,7 @@ CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
 X = CENTERS[np.arange(2000) % 2] + 0.05 * np.random.default_rng(0).normal(size=(2000, 2))
 
 
-def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0):
+def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, middle=(0.0, 0.0)):
     """The quality of the two centers, about the origin, with caps in lengths."""
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
@@ -30,7 +30,7 @@ def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0):
     rows = Rows.quantise(X, Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(session, rows, Units(len(X), groups), np.rint(CENTERS * steps),
-                           np.zeros(2), np.array(caps) * steps, most * steps)
+                           np.array(middle) * steps, np.array(caps) * steps, most * steps)
 
 
 def squares(X, centers):
@@ -66,6 +66,13 @@ def test_a_far_row_comes_up_to_the_claim_and_no_more():
     player.finish()
     assert player.violations == []
     assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_middle_that_noise_took_far_away_is_moved_to_the_border():
+    """Beyond it products leave 2**53, and rows could change what others count as."""
+    there = measured(X, middle=(0.0, 10.0), most=20.0)
+    for far in (11.0, 1e3, 1e9, 1e30):
+        assert measured(X, middle=(0.0, far), most=20.0) == there
 
 
 def test_errors_are_those_of_the_noise():
