@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
-from sklearn_dp._aggregate.shared import silence
+from sklearn_dp._aggregate.shared import doors, silence
 from sklearn_dp._aggregate.shared.blocks import ask_all, fit_blocks
 
 try:
@@ -417,7 +417,7 @@ def test_ctrl_c_stops_a_fit_on_every_backend(backend):
                        centers, (1, 2))
     finally:
         signal.signal(signal.SIGINT, old)
-    while silence._doors._inside:  # the threads that are left
+    while doors.DOORS._inside:  # the threads that are left
         time.sleep(0.05)
 
 
@@ -488,7 +488,7 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
     holder = threading.Thread(target=hold)
     before = sys.stdout
     holder.start()
-    while not silence._doors._inside:
+    while not doors.DOORS._inside:
         time.sleep(0.01)
     with contextlib.redirect_stdout(out):
         speak.set()
@@ -508,4 +508,4 @@ def test_a_silent_thread_sets_up_no_logging(monkeypatch):
 
 def test_every_way_out_that_is_guarded_exists():
     """Some names are private to the standard library: a Python without them must not go unseen."""
-    assert [name for owner, name, _ in silence._WAYS if name not in vars(owner)] == []
+    assert [name for owner, name, _ in doors._WAYS if name not in vars(owner)] == []
