@@ -15,6 +15,7 @@ from ._plan import Mechanism, PlanError
 from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
+from ._session_parts import PartsOfUnits
 from ._step import Step
 from ._trace import Event, active_trace
 from .laws import filters, gaussian, histograms, laplace, proportional, selection, shares
@@ -22,9 +23,8 @@ from .laws._release import Release
 
 __all__ = ["PrivacySession"]
 
-_MOST_BLOCKS = 2**32
 
-class PrivacySession(AlgorithmicRandomness):
+class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
     """Releases of one fit, charged against its plan.
 
     Parameters
@@ -83,8 +83,6 @@ class PrivacySession(AlgorithmicRandomness):
         other.__dict__.update(self.__dict__)
         return other
 
-    # -- money ------------------------------------------------------------------------------
-
     def _charge_ledger(self, ledger, label):
         book = open_ledger(ledger)
         if book is not None:
@@ -111,8 +109,6 @@ class PrivacySession(AlgorithmicRandomness):
 
     def _cost(self, name, rho):
         return self.remaining(name) if rho is None else float(rho)
-
-    # -- releases ---------------------------------------------------------------------------
 
     def _release(self, entry, release):
         """Pay, then draw: the output of a release, in grid steps."""
@@ -328,39 +324,6 @@ class PrivacySession(AlgorithmicRandomness):
         inner._accounts = Accounts(plan)
         return inner
 
-    # -- parts of the units -------------------------------------------------------------------
-
-    def part(self, label):
-        """A session for releases about some of the units, apart from those of other labels.
-
-        The caller proves that parts with different labels look at disjoint sets of units; see
-        :mod:`sklearn_dp._privacy._parts`.
-
-        Parameters
-        ----------
-        label : str
-            Public or released.
-
-        Returns
-        -------
-        session : PrivacySession
-            It goes on from what this session has spent. Before this one spends more, it must
-            :meth:`join` all its parts.
-        """
-        if label in self._parts or "/" in label:
-            raise PlanError("parts of the units need labels that differ, without a slash")
-        self._parts.add(label)
-        inner = self._branch()
-        inner._part, inner._parts = (*self._part, label), set()
-        inner._accounts = self._accounts.branch()
-        return inner
-
-    def join(self, parts):
-        """Go on from the most that one of some parts has spent, for each entry and in all."""
-        for part in parts:
-            self._parts -= set(part._part[len(self._part):][:1])
-            self._accounts.raise_to(part._accounts)
-
     # -- decisions about single units, released only through what is computed from the survivors
 
     def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
@@ -397,8 +360,6 @@ class PrivacySession(AlgorithmicRandomness):
         """
         return self._release(entry, filters.bernoulli(numerators, denominator, sensitivity, rho,
                                                       delta))
-
-    # -- records ----------------------------------------------------------------------------
 
     def _record_release(self, entry, release, output):
         """Show a release to an audit, where there is one."""
