@@ -121,7 +121,3 @@ class Grid:
         rows *= 1.0 / self.unit
         np.trunc(rows, out=rows)
         return clip_integer_rows(rows, min(radius / self.unit, LIMIT))
-
-    def to_float(self, rows):
-        """Integer steps back to lengths."""
-        return np.asarray(rows, dtype=np.float64) * self.unit

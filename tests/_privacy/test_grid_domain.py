@@ -37,10 +37,10 @@ def test_a_row_does_not_depend_on_the_others(X, order):
 def test_rows_inside_are_kept_to_one_step_and_far_rows_keep_their_direction():
     grid = Grid.for_radius(1.0)
     inside = np.array([[0.3, -0.4], [0.0, 1.0]])
-    assert np.abs(grid.to_float(grid.quantise(inside, 1.0)) - inside).max() <= grid.unit
+    assert np.abs(grid.quantise(inside, 1.0) * grid.unit - inside).max() <= grid.unit
     far = np.array([[3e200, 4e200], [-1e-3, 1e9]])
     expected = np.array([[0.6, 0.8], [-1e-12, 1.0]])
-    assert np.abs(grid.to_float(grid.quantise(far, 1.0)) - expected).max() <= 2 * grid.unit
+    assert np.abs(grid.quantise(far, 1.0) * grid.unit - expected).max() <= 2 * grid.unit
 
 
 @given(npst.arrays(np.int64, (5, 4), elements=st.integers(-(2**26), 2**26)),

@@ -86,7 +86,7 @@ def test_sums_and_second_moments_are_the_true_ones():
     rows, grid = data(rng, n=300, d=4)
     units, limit = Units(300), grid.steps(1.0)
     total = mechanisms.vector_sum(session(HUGE), "e", rows, limit, units, unit=grid.unit)
-    assert np.allclose(total[0], grid.to_float(rows).sum(axis=0), atol=1e-4)
+    assert np.allclose(total[0], (rows * grid.unit).sum(axis=0), atol=1e-4)
     labels = rng.integers(0, 5, 300)
     sums = mechanisms.label_sums(rows, labels, 6)
     assert sums.dtype == np.int64 and not sums[5].any()
@@ -94,7 +94,7 @@ def test_sums_and_second_moments_are_the_true_ones():
         assert np.array_equal(sums[label], rows[labels == label].astype(np.int64).sum(axis=0))
     moment = gram(session(HUGE), rows, limit, units, unit=grid.unit)
     assert np.array_equal(moment, moment.T)
-    X = grid.to_float(rows)
+    X = rows * grid.unit
     assert np.abs(moment - X.T @ X).max() < 300 * 4 / 2**15
 
 

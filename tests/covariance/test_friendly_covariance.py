@@ -161,7 +161,7 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     total = weights.astype(np.int64).sum(axis=1)
     assert total.max() <= WEIGHT_STEPS and total.min() > 0.99 * WEIGHT_STEPS
     ((_, x),) = rows.chunks(4)
-    density = np.stack([p.weight * multivariate_normal(p.center, p.covariance).pdf(x)
+    density = np.stack([p.weight * multivariate_normal(p.center, p.factor @ p.factor.T).pdf(x)
                         for p in parts], axis=1)[:2000]
     seen = density.sum(axis=1) > 0
     expected = density[seen] / density[seen].sum(axis=1, keepdims=True)

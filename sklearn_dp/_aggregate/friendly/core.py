@@ -33,7 +33,6 @@ __all__ = [
     "core_add_remove",
     "core_basic",
     "core_fixed_size",
-    "core_hybrid",
     "dist_r",
     "friend_counts",
     "match_distances",
@@ -302,19 +301,6 @@ def core_fixed_size(session, entry, friends, size, *, rho, delta):
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
     return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
                                bad=bad, sensitivity=2.0, rho=rho, delta=delta, fixed=True)
-
-
-def core_hybrid(session, entry, friends, size, noisy_size, sd, *, rho, delta):
-    """Friendly core of a private size when neighbours add, remove or replace an element.
-
-    For a filter on the survivors of another filter. As :func:`core_add_remove`, with scores that
-    move by up to 2 half counts.
-    """
-    upper = _size_upper_bound(noisy_size, sd, delta / 2)
-    sigma = round_up(math.sqrt(2 * upper / rho))
-    threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=1, sensitivity=2.0, rho=rho, delta=delta, most=upper)
 
 
 def basic_gamma(*, replace=False, symmetric=True):

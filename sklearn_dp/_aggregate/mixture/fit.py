@@ -181,13 +181,14 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
     def assign(ellipsoids, number):
         if number == 0 and labels is not None:
             return _hard(labels, len(ellipsoids))
-        if number == 1 and settings.form in _SPLIT_FORMS:
-            # The round takes these.
-            ellipsoids[:] = split_widest(ellipsoids, least_weight, rows.ball)
         return component_weights(rows, ellipsoids)
 
+    def repair(ellipsoids, number):
+        once = number == 1 and settings.form in _SPLIT_FORMS
+        return split_widest(ellipsoids, least_weight, rows.ball) if once else ellipsoids
+
     ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
-                              form=settings.form, least_rounds=_LEAST_ROUNDS,
+                              repair=repair, form=settings.form, least_rounds=_LEAST_ROUNDS,
                               most_rounds=_MOST_ROUNDS)
     progress("components")
     return _result(ellipsoids, rows, place, _status(place, parts, seen), parts.path)

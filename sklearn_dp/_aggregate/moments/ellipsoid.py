@@ -73,11 +73,6 @@ class Ellipsoid:
         """A matrix B with covariance B B^T."""
         return self.axes * self.scales
 
-    @property
-    def covariance(self):
-        """In squared grid steps."""
-        return self.factor @ self.factor.T
-
 
 def component_weights(rows, ellipsoids, *, soft=True):
     """How much each row belongs to each released component.

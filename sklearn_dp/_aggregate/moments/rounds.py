@@ -126,7 +126,7 @@ def _within(vector, radius):
     return vector * min(1.0, radius / max(float(np.linalg.norm(vector)), 1e-300))
 
 
-def refine(session, rows, units, ellipsoids, *, assign, form="full", least_rounds=1,
+def refine(session, rows, units, ellipsoids, *, assign, repair=None, form="full", least_rounds=1,
            most_rounds=_MOST_ROUNDS, share=None, centered=False, pool=False, prefix=""):
     """Improve released components by rounds of whitened, clipped moments.
 
@@ -139,6 +139,8 @@ def refine(session, rows, units, ellipsoids, *, assign, form="full", least_round
     ellipsoids : list of Ellipsoid
     assign : callable
         ``assign(ellipsoids, round)`` gives the weights of the rows, from released values.
+    repair : callable, optional
+        ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
     form : str, one of `FORMS`
     least_rounds, most_rounds : int
         Before the last one. There are more of them as long as directions are hidden in the noise
@@ -164,14 +166,15 @@ def refine(session, rows, units, ellipsoids, *, assign, form="full", least_round
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
-        ellipsoids, seen, open_ = context.round(
-            ellipsoids, assign(ellipsoids, number), radius, part, last=False)
+        taken = repair(ellipsoids, number) if repair else ellipsoids
+        ellipsoids, seen, open_ = context.round(taken, assign(taken, number), radius, part,
+                                                last=False)
         left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
     radius = _last_radius(ellipsoids, rows.n_features, left, seen)
-    ellipsoids, seen, _ = context.round(ellipsoids, assign(ellipsoids, number + 1), radius, left,
-                                        last=True)
+    taken = repair(ellipsoids, number + 1) if repair else ellipsoids
+    ellipsoids, seen, _ = context.round(taken, assign(taken, number + 1), radius, left, last=True)
     return ellipsoids, seen
 
 

@@ -36,8 +36,6 @@ class Located:
         Of the released ball about the centre that holds most of the rows, in grid steps.
     size : float
         Released number of units, positive.
-    size_sd : float
-        Standard deviation of the noise in it.
     status : str
     """
 
@@ -45,7 +43,6 @@ class Located:
     domain: Domain
     radius: float
     size: float
-    size_sd: float
     status: str
 
 
@@ -108,7 +105,7 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
         status = "too few rows for this budget: the answer is mostly noise"
     domain = _box(domain.center, wider * domain.radius)
     rows = Rows.quantise(X, domain)
-    return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), sd, status)
+    return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), status)
 
 
 def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
@@ -119,7 +116,7 @@ def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, wider * _least(radius, most))
     rows = Rows.quantise(X, domain)
-    return Located(rows, domain, rows.ball / wider, math.inf, math.inf, status)
+    return Located(rows, domain, rows.ball / wider, math.inf, status)
 
 
 def _known(X, domain):

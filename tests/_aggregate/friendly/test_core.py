@@ -207,7 +207,6 @@ def test_the_bound_of_the_size_holds_for_the_smaller_neighbour_too(sd, delta):
 FILTERS = {
     "add or remove": lambda s, W, n: core.core_add_remove(
         s, "core", W, n, n, 3.0, rho=RHO, delta=0.2),
-    "hybrid": lambda s, W, n: core.core_hybrid(s, "core", W, n, n, 3.0, rho=RHO, delta=0.2),
     "fixed size": lambda s, W, n: core.core_fixed_size(s, "core", W, n, rho=RHO, delta=0.2),
 }
 
@@ -310,8 +309,7 @@ def run_core(kind, s, X, radius=1.0):
                                     inside=inside)
         assert not keep[~inside].any()
         return keep
-    run = core.core_hybrid if kind == "hybrid" else core.core_add_remove
-    return run(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
+    return core.core_add_remove(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
 
 
 def pairs(rng, kind):
@@ -322,7 +320,7 @@ def pairs(rng, kind):
     same = np.arange(n)
     changed = X.copy()
     changed[i] = rng.choice([0.0, 1.0, 50.0])
-    if kind in ("fixed size", "hybrid"):
+    if kind == "fixed size":
         yield X, changed, np.where(same == i, -1, same)
     if kind != "fixed size":
         yield X, np.delete(X, i, axis=0), np.delete(same, i)
@@ -339,7 +337,7 @@ def replayed(kind, X, other, units, seed):
     return replay.finish(), replay
 
 
-KINDS = ("add or remove", "anchors", "sample", "hybrid", "fixed size", "basic")
+KINDS = ("add or remove", "anchors", "sample", "fixed size", "basic")
 
 
 def violations(kind, runs, stop=False):
@@ -368,11 +366,11 @@ def halve(run):
 
 
 MUTANTS = {
-    "noise halved": (KINDS[:4], PrivacySession, "unit_filter", halve),
-    "sensitivity too small": (KINDS[:5], PrivacySession, "unit_filter", lambda run: (
+    "noise halved": (KINDS[:3], PrivacySession, "unit_filter", halve),
+    "sensitivity too small": (KINDS[:4], PrivacySession, "unit_filter", lambda run: (
         lambda self, *args, **options: run(
             self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}))),
-    "exact size in the noise": (KINDS[:4], core, "_size_upper_bound", lambda run: (
+    "exact size in the noise": (KINDS[:3], core, "_size_upper_bound", lambda run: (
         lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size())),
     "sample of a fixed size": (("anchors",), core, "anchor_sample", lambda run: (
         lambda s, n, rate: np.arange(n) < 20)),
@@ -464,5 +462,5 @@ def test_fixed_sizes_below_two_are_refused():
 
 def test_no_elements():
     assert not len(core.friend_counts(np.empty((0, 3)), 1.0))
-    for kind in ("add or remove", "basic", "anchors", "hybrid"):
+    for kind in ("add or remove", "basic", "anchors"):
         assert not len(run_core(kind, session(), np.empty((0, 3))))

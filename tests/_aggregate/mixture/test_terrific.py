@@ -243,7 +243,7 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
     domain = Domain.from_bounds(2 * radius, X.shape[1])
     rows = Rows.quantise(X, domain)
-    place = Located(rows, domain, rows.ball / 2, float(len(X)), 1.0, "ok")
+    place = Located(rows, domain, rows.ball / 2, float(len(X)), "ok")
     units = Units(len(X)) if units is None else units
     roots, grow = [], _mixture_partition._Recursion.grow
     with pytest.MonkeyPatch.context() as patch:
