@@ -4,6 +4,8 @@ import tempfile
 
 import numpy as np
 
+from .._privacy._checks import check_choice
+
 __all__ = ["STORAGES", "stored"]
 
 STORAGES = ("C", "F", "float32", "memmap", "read-only")
@@ -26,8 +28,7 @@ def stored(X, storage):
     -------
     X : ndarray of shape (n_samples, n_features)
     """
-    if storage not in STORAGES:
-        raise ValueError(f"storage must be one of {STORAGES}.")
+    check_choice("storage", storage, STORAGES)
     if storage == "float32":
         limit = float(np.finfo(np.float32).max)
         return np.clip(X, -limit, limit).astype(np.float32)

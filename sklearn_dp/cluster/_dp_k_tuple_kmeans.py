@@ -58,7 +58,8 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         averages what falls to each ball, and takes hundreds of thousands of tuples;
         "noisy_centers" adds noise to one tuple, of a scale that takes clusters hundreds of times
         farther apart than the tuples differ. Both look at each tuple a few times only, where a
-        friendly core compares all pairs. "auto" is "friendly_core" up to 5000 tuples.
+        friendly core compares all pairs; up to 5000 tuples neither has been seen to win, and
+        "auto" is "friendly_core".
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
         How blocks are made: each row in one block, or Poisson(1/2) copies of it in as many
         blocks. The latter costs more than the aggregator says where copies are many, and less

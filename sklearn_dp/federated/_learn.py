@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtri
 
+from .._aggregate.shared.bounds import ball_of
+from .._aggregate.shared.shrinkage import excess_of_each, normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
-from .._privacy._domain import Domain
 from .._privacy._mechanisms import radius_from_bins
 from ._answers import ANSWERS, NORM_EDGES
 from ._client import BASIS_BITS, project
@@ -16,13 +16,13 @@ from ._state import begin, inside
 __all__ = ["LEARN"]
 
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
+_OWN_MOVEMENT = 16.0  # features from which each cluster's movement counts alone, as in k-means
 _PROXIES = 40  # public points for each cluster, where there are no server data
 
 
 def _learn_bound(state, session, released, noise):
     radius = radius_from_bins(released["bound"], NORM_EDGES, noise["bound"], 0.99)
-    status = "ok" if radius is not None else "no bound found: the unit ball is used"
-    domain = Domain.from_bounds(1.0 if radius is None else radius, state.setup.n_features)
+    domain, status = ball_of(radius, state.setup.n_features)
     return begin(replace(state, domain=domain, status=status))
 
 
@@ -57,8 +57,7 @@ def _learn_moment(state, session, released, noise):
 
 def _public_proxies(spread, n_clusters, ball, rng):
     """Points of a Gaussian with the released spread, to stand in for server data."""
-    uniform = rng.random((max(_PROXIES * n_clusters, 200), len(spread)))
-    points = 1.2 * spread * ndtri(np.clip(uniform, 1e-9, 1 - 1e-9))
+    points = normal_points(rng, max(_PROXIES * n_clusters, 200), 1.2 * spread)
     # All rows are within twice the ball's radius of the origin; points of at most that norm keep
     # the search for the nearest one exact.
     length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-300)
@@ -116,9 +115,7 @@ def _shrunk_part(moved, dimension, sd, weights):
     """James-Stein towards no movement, with a prior spread partly shared by the clusters."""
     noise = np.square(sd)
     excess = np.einsum("ij,ij->i", moved, moved) / dimension - noise
-    pooled = max(0.0, float(weights @ excess / max(weights.sum(), 1e-300)))
-    own = min(1.0, dimension / 16)
-    prior = np.maximum(0.0, own * excess + (1 - own) * np.maximum(pooled, excess))
+    prior = excess_of_each(excess, weights, min(1.0, dimension / _OWN_MOVEMENT))
     return (prior / np.maximum(prior + noise, 1e-300))[:, None] * moved
 
 
