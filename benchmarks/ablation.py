@@ -133,6 +133,9 @@ VARIANTS = {
     "as much evidence whatever a merger costs": tuned(least_evidence=3.0, shared_cluster=0.0),
     "centers in empty space keep their weight": tuned(unseen_floor=1e9, reduce_unseen=1.0),
     "the start never takes less": tuned(lean_share=1.0),
+    "no release of the quality": tuned(quality_share=1e-7),
+    "centers are not shrunk": tuned(shrink=0.0),
+    "several centers, however lost": tuned(hopeless=np.inf),
 }
 
 
