@@ -37,9 +37,9 @@ class Summary:
     """
 
     title: str
-    lines: tuple
+    lines: tuple[tuple, ...]
     level: float
-    notes: tuple = ()
+    notes: tuple[str, ...] = ()
 
     def to_frame(self):
         """All lines as a pandas DataFrame (needs pandas)."""
@@ -81,9 +81,9 @@ class StandardErrors:
     A subclass gives `_with_errors`: the attributes, and the range that each can be in.
     """
 
-    _with_errors = {}
+    _with_errors: dict[str, tuple[float, float]] = {}
 
-    def confidence_interval(self, level=0.95, attribute=None):
+    def confidence_interval(self, level: float = 0.95, attribute: str | None = None) -> Interval:
         """Intervals that hold the truth with a given probability, each one on its own.
 
         Parameters
@@ -113,7 +113,7 @@ class StandardErrors:
         return Interval(*(np.clip(end, *self._with_errors[attribute])
                           for end in (value - half, value + half)))
 
-    def summary(self, level=0.95):
+    def summary(self, level: float = 0.95) -> Summary:
         """A table of what was released: value, standard error, confidence interval.
 
         Parameters

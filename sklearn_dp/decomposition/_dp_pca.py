@@ -13,6 +13,7 @@ from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer, check_table
+from .._intervals import StandardErrors
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
@@ -23,7 +24,7 @@ _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
 
 
-class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
+class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
     """Principal component analysis with differential privacy.
 
     The eigenvectors of a second moment with symmetric Gaussian noise that is isometric in the
@@ -59,8 +60,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         positive.
     explained_variance_ : ndarray of shape (n_components,)
         Released variance along each of them, at least 0.
+    explained_variance_std_error_ : ndarray of shape (n_components,)
+        Standard error of each of them: the noise, and the chance of which rows were drawn (as for
+        normal data). What the clip to `radius_` takes away is not in it.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
+    explained_, explained_std_error_ : float
+        Released part of the total variance that the components explain together.
     mean_ : ndarray of shape (n_features,)
         Released mean.
     n_components_ : int
@@ -101,6 +107,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
     >>> DPPCA(n_components=1).fit(X).components_.round(1) + 0.0
     array([[1., 0., 0., 0.]])
     """
+
+    _with_errors = {"explained_": (0.0, 1.0)}
 
     def __init__(
         self,
@@ -171,11 +179,25 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
         self.explained_variance_ = variance[:k]
         self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
+        self._set_errors(moment * unit, limit**2 * noise_sd(rho) * unit, place.size)
         # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
         self.noise_level_ = limit**2 * noise_sd(rho) * math.sqrt(2 * X.shape[1]) * unit
         self.status_ = place.status
         if self.status_ == "ok" and variance[0] < self.noise_level_:
             self.status_ = "no direction stands out of the noise"
+
+    def _set_errors(self, moment, sd, size):
+        """Standard errors, from the released moment and the noise of its diagonal."""
+        variance, k = self.explained_variance_, self.n_components_
+        # The noise is isotropic: along any direction, the same as along an axis.
+        self.explained_variance_std_error_ = np.sqrt(sd**2 + 2 * variance**2 / size)
+        total_sd = math.sqrt(len(moment)) * sd
+        total = max(float(np.trace(moment)), total_sd)
+        share = min(1.0, float(variance.sum()) / total)
+        self.explained_ = share
+        # Part of the noise of the total is that of the components.
+        square = k * (1 - share) ** 2 + (len(moment) - k) * share**2
+        self.explained_std_error_ = min(1.0, math.sqrt(square) * sd / total)
 
     @property
     def _n_features_out(self):

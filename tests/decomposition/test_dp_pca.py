@@ -167,3 +167,20 @@ def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
     X = np.random.default_rng(3).normal(size=(120, 4))
     result = replay_audit(DPPCA(epsilon=5.0), X)
     assert any("second moment: distance" in text for text in result.violations)
+
+
+def test_errors_are_those_of_noise_and_drawing():
+    """40 fits; the error of a share of variance, and of variances that no clip touches."""
+    scale = np.array([3.0, 2.0, 1.0, 0.3, 0.3])
+    hits, ratios = [], []
+    for seed in range(40):
+        X = np.random.default_rng(seed).uniform(-1, 1, size=(4000, 5)) * scale * np.sqrt(3)
+        model = DPPCA(3, epsilon=2.0, bounds=2 * np.linalg.norm(scale), random_state=seed).fit(X)
+        low, high = model.confidence_interval()
+        values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+        hits.append(low <= values[:3].sum() / values.sum() <= high)
+        ratios.append((model.explained_variance_ - values[:3])
+                      / model.explained_variance_std_error_)
+    assert np.mean(hits) >= 0.8
+    assert (np.abs(np.mean(ratios, axis=0)) < 1.5).all() and (np.std(ratios, axis=0) < 1.3).all()
+    assert model.summary().to_frame().loc["explained_", "value"] == model.explained_

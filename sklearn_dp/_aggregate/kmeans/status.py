@@ -59,7 +59,7 @@ def in_words(signs, status, tuning, epsilon):
     if status != "ok":
         return status
     found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
-    return "ok" if found is None else found + _remedy(signs, epsilon)
+    return "ok" if found is None else found + _remedy(signs, tuning, epsilon)
 
 
 def _early_trouble(signs, tuning):
@@ -96,12 +96,12 @@ def _part(part):
     return f"about {100 * part:.0f} %" if part < 0.9 else "nearly all"
 
 
-def _remedy(signs, epsilon):
+def _remedy(signs, tuning, epsilon):
     """How many times the rows or the epsilon bring the noise down to a tenth of the rest."""
     times = max(2.0, signs.noise / _NOISE)
-    if signs.loss is not None and signs.loss > 0.1:
+    if signs.loss is not None and signs.loss > tuning.useless_loss:
         loss = min(signs.loss, 0.9)
-        times = max(1.5, math.sqrt(9 * loss / (1 - loss)))
+        times = math.sqrt(9 * loss / (1 - loss))
     if not times < 1000:
         return ""
     return (f"; about {times:.2g} times the rows, or an epsilon of about {times * epsilon:.2g}, "
