@@ -30,7 +30,7 @@ LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
 # The rooms of `_aggregate`, and which others each of them may import from.
 ARROWS = {
     "shared": set(),
-    "friendly": set(),
+    "friendly": {"shared"},
     "kmeans": {"shared"},
     "tuples": {"friendly"},
     "one_cluster": {"friendly", "shared"},

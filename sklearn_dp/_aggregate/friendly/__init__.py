@@ -1,4 +1,5 @@
 """Friendly cores and the averages built on them (the FriendlyCore paper).
 
-Imports only the kernel. Start reading at :mod:`.core` (who is whose friend), then :mod:`.average`.
+Imports the kernel and `shared`. Start reading at :mod:`.core` (who is whose friend), then
+:mod:`.average`.
 """

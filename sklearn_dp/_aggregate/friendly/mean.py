@@ -23,8 +23,9 @@ from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._units import Units
+from ..shared.rows import row_slices
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
-from .mean_routes import CHUNK_ENTRIES, Facts, Here, choose_route, most_pairs, sample_of
+from .mean_routes import Facts, Here, choose_route, most_pairs, sample_of
 
 __all__ = ["FriendlyMeanResult", "fit_friendly_mean", "friendly_mean_entries", "unit_points"]
 
@@ -301,7 +302,7 @@ def _ball_sum(points, here, grid, clip):
     total, inside = np.zeros(points.shape[1], dtype=sum_type(len(points), 24)), 0
     for rows, norms in _offsets(points, here, grid):
         near = np.flatnonzero(norms <= grid.steps(here.ball) ** 2)
-        # At most 2**22 entries of at most 2**24: the float64 sums are exact.
+        # At most 2**18 entries of at most 2**24: the float64 sums are exact.
         part = clip_integer_rows(rows[near], grid.steps(clip), norms[near])
         total += part.sum(axis=0).astype(np.int64)
         inside += len(near)
@@ -310,10 +311,9 @@ def _ball_sum(points, here, grid, clip):
 
 def _offsets(points, here, grid):
     """Yield integer rows about the center and their squared norms, chunk by chunk."""
-    step = max(1, CHUNK_ENTRIES // points.shape[1])
-    for start in range(0, len(points), step):
+    for part in row_slices(*points.shape):
         # Elementwise, then row by row: functions of the row and of the released center.
-        rows = grid.quantise(points[start:start + step] - here.center, 2 * here.ball)
+        rows = grid.quantise(points[part] - here.center, 2 * here.ball)
         yield rows, row_norms_squared(rows)
 
 

@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ..shared.rows import row_slices
 from .average import basic_average_budget, friendly_average
 from .core import anchor_sample, core_add_remove, core_basic, friend_counts
 
-__all__ = ["CHUNK_ENTRIES", "LOCATORS", "Facts", "Here", "choose_route", "most_pairs", "sample_of"]
+__all__ = ["LOCATORS", "Facts", "Here", "choose_route", "most_pairs", "sample_of"]
 
-CHUNK_ENTRIES = 2**22
 _MOST_APPROACHES = 12
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 
@@ -320,11 +320,10 @@ class HeaviestCell(Route):
 
 def _cells(points, shift, width):
     """Occupied cells, each as the bytes of its integer coordinates, and their counts."""
-    step = max(1, CHUNK_ENTRIES // points.shape[1])
     counts = Counter()
-    for start in range(0, len(points), step):
+    for part in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
-        cell = np.floor((points[start:start + step] - shift) / width)
+        cell = np.floor((points[part] - shift) / width)
         cell = np.clip(cell, -(2.0**62), 2.0**62).astype(">i8")
         counts.update(row.tobytes() for row in cell)
     codes = np.array(list(counts), dtype=f"S{8 * points.shape[1]}")

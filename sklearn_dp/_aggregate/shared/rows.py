@@ -13,7 +13,7 @@ from scipy.sparse import csc_array
 
 from ..._privacy._grid import Grid, sum_type
 
-__all__ = ["Rows", "clipped_sums", "nearest", "square_sums", "to_centers"]
+__all__ = ["Rows", "clipped_sums", "nearest", "row_slices", "square_sums", "to_centers"]
 
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
@@ -102,10 +102,7 @@ class Rows:
 
     def parts(self, width=1):
         """Slices of so few rows that a row may have `width` entries."""
-        step = _CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, max(width, self.n_features)))
-        step = min(step, _MOST_ROWS)
-        return [slice(start, min(start + step, self.n_rows))
-                for start in range(0, self.n_rows, step)]
+        return row_slices(self.n_rows, max(width, self.n_features))
 
     def chunks(self, width=1):
         """Yield (slice, rows)."""
@@ -125,6 +122,12 @@ class Rows:
         for part, rows in self.chunks():
             np.einsum("ij,ij->i", rows, rows, out=squares[part])
         return squares
+
+
+def row_slices(n_rows, width):
+    """Slices of so few rows, of `width` entries each, that a chunk fits into the caches."""
+    step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), _MOST_ROWS)
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
 def nearest(rows, centers):

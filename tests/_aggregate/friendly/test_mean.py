@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import mean_routes
 from sklearn_dp._aggregate.friendly.mean_routes import Here
+from sklearn_dp._aggregate.shared import rows as _rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import Grid
@@ -164,7 +165,7 @@ def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(monkeypatch):
     here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
     grid = Grid.for_radius(12.0)
     total, inside = fm._ball_sum(X, here, grid, 4.0)
-    monkeypatch.setattr(fm, "CHUNK_ENTRIES", 21)
+    monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
     again, count = fm._ball_sum(X[rng.permutation(200)], here, grid, 4.0)
     assert np.array_equal(total, again) and inside == count
     assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
