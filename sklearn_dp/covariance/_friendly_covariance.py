@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, component_weights
+from .._aggregate.moments.matrices import symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
@@ -226,8 +227,8 @@ class FriendlyCovariance(BaseDPEstimator):
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
         factor, inverse = end.factor * rows.unit, end.axes / (end.scales * rows.unit)
-        self.covariance_ = _symmetric(factor @ factor.T)
-        self.precision_ = _symmetric(inverse @ inverse.T)
+        self.covariance_ = symmetric(factor @ factor.T)
+        self.precision_ = symmetric(inverse @ inverse.T)
         self.location_, self.size_ = origin + end.center * rows.unit, end.weight
 
     def _start(self, session, place, units, centered):
@@ -302,7 +303,3 @@ def _bounded_rows(X, domain, centered):
         reach = float(np.linalg.norm(domain.center)) + domain.radius
         domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
     return Rows.quantise(X, domain), domain.center
-
-
-def _symmetric(matrix):
-    return (matrix + matrix.T) / 2

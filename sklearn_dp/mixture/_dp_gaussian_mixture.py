@@ -4,7 +4,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import rq
 from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.mixture.fit import failure_delta, fit_mixture, mixture_entries
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS
+from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._privacy._checks import check_choice
@@ -224,7 +224,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
                              self._budget(session.plan.target, settings), progress)
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         self.size_, self.status_ = result.size, result.status
-        shapes = [_shape(axes, scales, self.covariance_type)
+        shapes = [as_matrices(axes, scales, self.covariance_type)
                   for axes, scales in zip(result.axes, result.scales, strict=True)]
         if self.covariance_type == "tied":
             parts = shapes[0]
@@ -388,20 +388,3 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
             return mixture.sample(n_samples)
         except (TypeError, ValueError):  # all else has been checked
             raise ValueError("random_state must be None, an int or a RandomState.") from None
-
-
-def _shape(axes, scales, form):
-    """Covariance, precision and its factor as scikit-learn has them."""
-    if form == "spherical":
-        return scales[0] ** 2, scales[0] ** -2.0, 1 / scales[0]
-    if form == "diag":
-        return scales**2, scales**-2.0, 1 / scales
-    factor, inverse = axes * scales, axes / scales
-    # Upper triangular, of positive diagonal: P P^T is the precision.
-    upper, _ = rq(inverse)
-    return (_symmetric(factor @ factor.T), _symmetric(inverse @ inverse.T),
-            upper * np.where(np.diag(upper) < 0, -1.0, 1.0))
-
-
-def _symmetric(matrix):
-    return (matrix + matrix.T) / 2
