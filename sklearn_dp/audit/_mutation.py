@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ._charges import rich_ledger
 from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
+from ._noise_law import kernel_problems
 from ._observe import accepts_groups, prepared, run_fit
 
 __all__ = ["MUTANTS", "Mutant", "after_fit", "killer", "mutant"]
@@ -85,6 +86,7 @@ def killer(bug, estimator):
 
 def _visit(estimator):
     """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors."""
+    kernel_problems(size=8000)
     bounded = prepared(estimator, bounds=1.0)
     for copy, X in ((prepared(estimator), check_data(400)), (bounded, check_data(20)),
                     (prepared(estimator), check_data(30, d=12)), (bounded, 1j * check_data(20))):
