@@ -270,7 +270,8 @@ def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
         if len(parents) == 0:
             break
         again = tree.leaf_nodes(parents)
-        most = (2**_MOST_BITS_A_LEVEL - len(again)) // len(parents)
+        # Parents that keep a rest of their own can be leaves beside as many cells as there may be.
+        most = max(2**_MOST_BITS_A_LEVEL - len(again), 0) // len(parents)
         bits = min(depth - tree.depth, most.bit_length() - 1)
         if bits < 1:
             break

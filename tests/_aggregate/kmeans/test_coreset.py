@@ -161,3 +161,20 @@ def test_no_level_has_more_cells_than_noise_is_drawn_for():
             depths = _depths(q, Size(n, 3.0), 7, 0.1)
             assert depths == sorted(set(depths))
             assert 1 <= depths[0] <= _coreset._MOST_BITS_A_LEVEL and depths[-1] <= 44
+
+
+def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
+    """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
+    asked = []
+
+    def count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
+        asked.append(n_new + n_again)
+        cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
+        values[:1 if len(asked) > 1 else n_new] = 100 * threshold
+        return cells, values
+
+    monkeypatch.setattr(_coreset, "_MOST_BITS_A_LEVEL", 3)
+    monkeypatch.setattr(_coreset, "_count_cells", count_cells)
+    _grow(session(1.0), "cells", _Grid(np.full(2, LIMIT), 12), [2, 6, 9, 12],
+          np.zeros(0, np.int64), Units(0), Size(1e6, 1.0), 0.1)
+    assert asked == [4, 8]
