@@ -18,7 +18,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from sklearn_dp.audit import all_estimators, certify  # noqa: E402
 from sklearn_dp.audit._certificate.cases import CASES  # noqa: E402
 
-FITS, MORE_FITS = 1500, 5000
+FITS, MORE_FITS = 1500, 8000
 PLANTED = {"DPKMeans": 1.25, "FriendlyMean": 1.25}
 """Deficits of noise that are planted, to see them found."""
 
