@@ -9,6 +9,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._checks import check_choice, is_real
+from ._privacy._report import PrivacyReport
 
 __all__ = ["Interval", "StandardErrors", "Summary"]
 
@@ -82,6 +83,8 @@ class StandardErrors:
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
+    status_: str
+    privacy_report_: PrivacyReport
 
     def confidence_interval(self, level: float = 0.95, attribute: str | None = None) -> Interval:
         """Intervals that hold the truth with a given probability, each one on its own.
@@ -104,7 +107,7 @@ class StandardErrors:
         `status_` is "ok", and tell nothing of a cluster that was not found.
         """
         check_is_fitted(self)
-        if not is_real(level) or not 0 < level < 1:
+        if not is_real(level) or not 0 < float(level) < 1:
             raise ValueError("level must be greater than 0 and less than 1.")
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
@@ -125,7 +128,7 @@ class StandardErrors:
         summary : Summary
             Prints as a table; ``to_frame()`` gives all lines as a DataFrame.
         """
-        lines = []
+        lines: list[tuple] = []
         for attribute in reversed(self._with_errors):
             low, high = self.confidence_interval(level, attribute)
             value, error = self._value_and_error(attribute)
