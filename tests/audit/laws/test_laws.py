@@ -1,5 +1,8 @@
 """What the audit knows of each law: the same laws as the kernel, and nothing passes unknown."""
 
+import ast
+import importlib
+import inspect
 import pkgutil
 
 import numpy as np
@@ -12,6 +15,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
+from sklearn_dp.audit import _recount
+from sklearn_dp.audit._certificate import likelihood
 from sklearn_dp.audit._claims import check_claims, paid
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 from sklearn_dp.audit._player import Replay
@@ -28,6 +33,42 @@ def public_modules(package):
 
 def test_kernel_and_audit_name_the_same_laws():
     assert public_modules(sklearn_dp._privacy.laws) == public_modules(sklearn_dp.audit.laws)
+
+
+def texts_of(module):
+    """All the strings in the source of a module."""
+    return {node.value for node in ast.walk(ast.parse(inspect.getsource(module)))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+@pytest.mark.parametrize("name", sorted(public_modules(sklearn_dp.audit.laws)))
+def test_the_audit_of_a_law_knows_the_kinds_that_the_kernel_makes(name):
+    """A module of the audit that is not registered passed all tests, but for those of a fit."""
+    kernel = importlib.import_module(f"sklearn_dp._privacy.laws.{name}")
+    laws = importlib.import_module(f"sklearn_dp.audit.laws.{name}").LAWS
+    assert laws and laws.items() <= KINDS.items()
+    borrowed = {"gaussian"} if name == "shares" else set()  # the sum of all shares
+    assert (texts_of(kernel) & KINDS.keys()) - laws.keys() == borrowed
+    # A client's share of noise is drawn where clients are; see `NoiseShares`.
+    assert laws.keys() - texts_of(kernel) <= {"share"}
+
+
+# Only a theorem of the caller says what these cost, not sensitivity and scale.
+TOLD = {"bernoulli", "filter", "proportional"}
+# These end the comparison of likelihoods: decisions that are no release, or without a density here.
+NOT_COMPARED = {"bernoulli", "filter", "lead", "proportional", "step"}
+
+
+def test_what_costs_something_is_recounted_and_compared():
+    """A kind that these tables do not have is taken at its word, or ends the comparison."""
+    paid_for = {kind for kind, law in KINDS.items() if law.rho is not None}
+    assert paid_for - _recount._COSTS.keys() == TOLD
+    assert paid_for - likelihood._RATIOS.keys() == NOT_COMPARED
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_in_the_docstring_of_an_event(kind):
+    assert f'"{kind}"' in Event.__doc__
 
 
 @pytest.mark.parametrize("look", [

@@ -1,0 +1,176 @@
+"""What CONTRIBUTING.md names is there: paths, commands, layers, and all that a page of it lists."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_architecture import LAYERS
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+BLOCK = re.compile(r"(?:^ {4}.*\n|^\n(?= {4}))+", re.MULTILINE)
+QUOTED = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"\.?[\w<>*.-]+(?:/[\w<>*.-]*)+|\.?[\w<>*-]+\.(?:py|md|txt|yaml|toml|cff)")
+# Where a path may begin; `cluster/` is what a reader of this package calls `sklearn_dp/cluster/`.
+STARTS = (ROOT, ROOT / "sklearn_dp", ROOT / "sklearn_dp" / "_privacy")
+
+
+def blocks(text):
+    """Lists and examples, indented by four spaces."""
+    return [block.lstrip("\n") for block in BLOCK.findall(text)]
+
+
+def named_paths(text):
+    """Paths in backquotes; words in angle brackets stand for anything."""
+    for quoted in QUOTED.findall(text):
+        for word in quoted.split("::")[0].split():
+            if PATH.fullmatch(word):
+                yield word
+
+
+def found(path):
+    """The file or folder; where a name is left open, all that it may stand for."""
+    pattern = re.sub(r"<\w+>", "*", path).rstrip("/")
+    return [each for start in STARTS for each in start.glob(pattern)]
+
+
+def exists(path):
+    return bool(found(path))
+
+
+def named_places(text):
+    """A name and the file that it stands in, from "`NAME` in `file`"."""
+    return re.findall(r"`(\w+)`\s+in\s+`([^`\s]+\.py)`", text)
+
+
+def stands_in(name, path):
+    pattern = re.compile(rf"^(?:def |class )?{name}\b", re.MULTILINE)
+    return any(pattern.search(each.read_text(encoding="utf-8")) for each in found(path))
+
+
+def targets(makefile):
+    return set(re.search(r"^\.PHONY:(.*)$", makefile, re.MULTILINE)[1].split())
+
+
+def named_targets(text):
+    """Targets in backquotes, and in lines of commands."""
+    yield from re.findall(r"`make ([a-z]+)", text)
+    yield from re.findall(r"^ {4}make ([a-z]+)", text, re.MULTILINE)
+
+
+def tree(text):
+    """Every path of the tree of the package, put together from its indentation."""
+    (block,) = (each for each in blocks(text) if each.startswith("    sklearn_dp/\n"))
+    folders = []
+    for line in filter(str.strip, block.splitlines()):
+        depth = (len(line) - len(line.lstrip()) - 4) // 2
+        for name in re.split(r" {2,}", line.strip())[0].split():
+            yield "/".join([*folders[:depth], name.rstrip("/")])
+            folders[depth:] = [name.rstrip("/")]
+
+
+def modules(folder):
+    """Modules and folders with modules, without `__init__`."""
+    return {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / folder).iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").is_file()) and path.stem != "__init__"
+    }
+
+
+def listed_layers(text):
+    """Each line of the list of layers, from the lowest up, as a set of names."""
+    (block,) = (each for each in blocks(text) if each.startswith("    exceptions\n"))
+    return [set(re.split(r" {3,}", line.strip())[0].split(", ")) for line in block.splitlines()]
+
+
+# -- paths -----------------------------------------------------------------------------------------
+
+
+def test_every_path_exists():
+    paths = sorted(set(named_paths(TEXT)))
+    assert len(paths) >= 30
+    assert [path for path in paths if not exists(path)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["`sklearn_dp/no_such_folder/`", "`tests/no_such_file.py`", "`_privacy/rules/<law>.py`"],
+)
+def test_a_path_that_does_not_exist_is_found(text):
+    (path,) = named_paths(text)
+    assert not exists(path)
+
+
+def test_what_is_no_path_is_left_alone():
+    assert list(named_paths("`PrivacyPlan`, `round(sigma Z)`, `make test`, `-k ledger`")) == []
+    assert list(named_paths("`tests/x.py::test_one`, see `python tests/y.py --all`")) == [
+        "tests/x.py",
+        "tests/y.py",
+    ]
+
+
+def test_every_name_stands_in_the_file_that_is_named():
+    places = named_places(TEXT)
+    assert len(places) >= 15
+    assert [place for place in places if not stands_in(*place)] == []
+
+
+def test_a_name_that_is_not_in_its_file_is_found():
+    (place,) = named_places("a line for it in `NO_SUCH_TABLE`\nin `tests/configurations.py`")
+    assert not stands_in(*place)
+    assert stands_in("TABLE", "tests/configurations.py")
+
+
+def test_every_word_in_backquotes_is_a_word_of_the_sources():
+    sources = [
+        *ROOT.glob("sklearn_dp/**/*.py"),
+        *ROOT.glob("tests/**/*.py"),
+        ROOT / "pyproject.toml",
+    ]
+    texts = [path.read_text(encoding="utf-8") for path in sources if path != Path(__file__)]
+    known = set(re.findall(r"\w+", "\n".join(texts)))
+    words = {word for word in QUOTED.findall(TEXT) if re.fullmatch(r"[A-Za-z_]\w+", word)}
+    assert len(words) >= 25 and words - known == set()
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+def test_the_commands_are_those_of_the_makefile():
+    """Both ways: each command is a target, and each target is told."""
+    assert set(named_targets(TEXT)) == targets(MAKEFILE)
+
+
+def test_a_command_that_does_not_exist_is_found():
+    assert set(named_targets("    make polish  # shoes\n\nsee `make tea`")) == {"polish", "tea"}
+
+
+# -- the architecture ------------------------------------------------------------------------------
+
+
+def test_the_tree_is_that_of_the_package():
+    """Every line is there; no module at the top, in the kernel or among the rooms is left out."""
+    listed = set(tree(TEXT))
+    assert sorted(path for path in listed if not (ROOT / path).exists()) == []
+    for folder in ("sklearn_dp", "sklearn_dp/_privacy", "sklearn_dp/_aggregate"):
+        assert modules(folder) - listed == set(), folder
+
+
+def test_the_tree_is_read_as_it_is_drawn():
+    drawn = "    sklearn_dp/\n      a.py  words\n      b/    words\n        c.py d.py  words\n"
+    assert list(tree(f"text\n\n{drawn}\ntext")) == [
+        "sklearn_dp",
+        "sklearn_dp/a.py",
+        "sklearn_dp/b",
+        "sklearn_dp/b/c.py",
+        "sklearn_dp/b/d.py",
+    ]
+
+
+def test_the_layers_are_those_that_are_enforced():
+    """But for rooms that are planned and not there yet."""
+    there = {Path(path).stem for path in modules("sklearn_dp")} | {"__init__"}
+    assert listed_layers(TEXT) == [names & there for names in LAYERS]
