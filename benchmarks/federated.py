@@ -2,7 +2,7 @@
 
     python benchmarks/federated.py                      # all of it; some hours
     python benchmarks/federated.py --seeds 2 --quick    # ours alone, epsilon 1
-    python benchmarks/federated.py --parts rows,real --data DIRECTORY
+    python benchmarks/federated.py --parts rows,few,real --data DIRECTORY
     python benchmarks/federated.py --plot               # tables and plot of what the csv holds
 
 Adds lines to doc/benchmarks/federated.csv (``--output`` for another place); what it holds already
@@ -21,6 +21,10 @@ that of k-means started at the true means. delta = 1e-6; each seed is a new data
   kmeans++, lloyd, sphere_packing   the server's start, and 5 private Lloyd rounds
   server alone       k-means on the server's points: no round, no budget
   k-FED              not private
+
+The part "few" has 100 clients who hold 20,000 rows of 8 separated components in 20 dimensions,
+which is too few for clients as the unit at epsilon 1: what counts is to be no worse than the
+server alone.
 
 "; T = 2" after a method is another number of Lloyd rounds; the part "rounds" compares them.
 """
@@ -210,7 +214,63 @@ REAL = {
     "pooled rows (DPKMeans)": lambda X, groups, server, **common: DPKMeans(10, **common).fit(X),
 }
 
-PARTS = {"rows": rows_part, "clients": clients_part, "rounds": rounds_part, "real": real_part}
+# --- few clients: a fit must not be worse than what costs nothing ---------------------------------
+
+
+def few_clients(kind, seed):
+    """Rows, their clients, and 20 public rows of each component, spoilt in one way or another."""
+    rng = np.random.default_rng([seed, 20])
+    means = max((rng.uniform(-1, 1, size=(8, 20)) for _ in range(200)), key=smallest_gap)
+    spread = smallest_gap(means) / (2 * math.sqrt(20) + 6)
+    labels = rng.integers(8, size=20_000)
+    X = means[labels] + spread * rng.normal(size=(20_000, 20))
+    server = np.repeat(means, 20, axis=0) + spread * rng.normal(size=(160, 20))
+    clients = rng.integers(100, size=20_000)
+    if kind == "outliers":
+        server = np.vstack([server, rng.uniform(-1, 1, size=(100, 20))])
+    elif kind == "two components missing":
+        server = server[40:]
+    elif kind == "shifted":
+        away = rng.normal(size=20)
+        server = server + 0.3 * math.sqrt(20 / 3) * away / np.linalg.norm(away)
+    elif kind == "clients of few components":
+        clients = (labels * 100 // 8 + rng.integers(20, size=20_000)) % 100
+    return X, clients, None if kind == "no server data" else server
+
+
+def smallest_gap(means):
+    gaps = np.linalg.norm(means[:, None] - means, axis=2)
+    return gaps[np.triu_indices(len(means), 1)].min()
+
+
+FEW = ("true rows", "outliers", "two components missing", "shifted", "clients of few components",
+       "no server data")
+
+
+def few_part(options):
+    """Few clients as the unit: ours, and the server alone (or the exact mean, without one)."""
+    for kind in FEW:
+        part = f"100 clients, {kind}"
+        for seed in options.seeds:
+            X, clients, server = few_clients(kind, seed)
+            best = cost(X, optimal_centers(X, 8))
+            free = (X.mean(axis=0, keepdims=True) if server is None
+                    else server_lloyds(server, 8, np.random.default_rng(seed)))
+            if not options.done(part, "server alone", math.inf, seed):
+                yield part, "server alone", math.inf, seed, cost(X, free) - best, best, 0.0
+            for epsilon in options.epsilons:
+                if options.done(part, "ours", epsilon, seed):
+                    continue
+                start = time.process_time()
+                fitted = FederatedDPKMeans(8, epsilon=epsilon, delta=DELTA, bounds=3.0,
+                                           random_state=seed)
+                centers = fitted.fit(X, groups=clients, X_server=server).cluster_centers_
+                took = time.process_time() - start
+                yield part, "ours", epsilon, seed, cost(X, centers) - best, best, took
+
+
+PARTS = {"rows": rows_part, "clients": clients_part, "few": few_part, "rounds": rounds_part,
+         "real": real_part}
 
 
 # --- output --------------------------------------------------------------------------------------
@@ -285,7 +345,7 @@ def draw(axes, excess, best, color, label):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="rows,clients,rounds,real")
+    parser.add_argument("--parts", default="rows,clients,few,rounds,real")
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")

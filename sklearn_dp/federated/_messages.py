@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._client import project
+from ._prior import nearest_of
 
 __all__ = ["NOTHING", "Sealed", "message_of"]
 
@@ -71,8 +72,7 @@ def _residual_limit(state, basis, points, anchors):
         return state.ball if state.spread is None else min(
             state.ball, 1.5 * float(np.linalg.norm(state.spread)))
     flat = project({"basis": basis}, state.proxy)
-    square = np.square(flat[:, None] - points).sum(axis=2)
-    near = square.argmin(axis=1)
+    near = nearest_of(flat, points)
     far = np.linalg.norm(state.proxy - anchors[near], axis=1)
     weights = np.ones(len(far)) if state.weights is None else np.maximum(state.weights, 1e-9)
     order = np.argsort(far, kind="stable")

@@ -111,6 +111,10 @@ class State:
         Present centers, in steps about the origin.
     counts : ndarray or None
         Noisy numbers of units of the clusters.
+    doubts : ndarray of shape (2, k) or None
+        Variances of the present centers along an axis of the subspace, and along one across it.
+    gain : ndarray of shape (k,) or None
+        How much of the last movement of each center has been believed, 0 to 1.
     status : str
     """
 
@@ -128,6 +132,8 @@ class State:
     proxy: np.ndarray | None = None
     anchors: np.ndarray | None = None
     counts: np.ndarray | None = None
+    doubts: np.ndarray | None = None
+    gain: np.ndarray | None = None
     status: str = "ok"
 
     @property

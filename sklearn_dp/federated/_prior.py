@@ -1,0 +1,256 @@
+"""What public points are worth where releases are mostly noise: post-processing, at no cost.
+
+Every release has a known noise, and the server's points say beforehand what it may be near. Each
+estimate is the public one plus the part of the difference that noise does not explain (empirical
+Bayes, after James and Stein). Without noise it is the release; without budget, what the server
+knows by itself. Functions of releases and public facts only: nothing here sees data.
+
+Why and with what effect: "Federated fits with few clients" in doc/development/federated.md.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erfcx
+
+__all__ = ["Lifted", "blend_moment", "lift_points", "nearest_of", "posterior_weights",
+           "shrink_counts", "shrink_moves", "spikes"]
+
+_SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
+_OWN = 1.0  # of those of a cluster's squared movement, which noise may explain
+_POOLED = 0.5  # of those of the mean over all clusters, likewise
+_TRUSTED_AXES = 16  # as many squares tell a cluster's own spread; with fewer the others' counts too
+
+
+# -- the subspace ----------------------------------------------------------------------------------
+
+
+def blend_moment(moment, sd, points):
+    """A noisy second moment, with as much of that of public points as its noise calls for.
+
+    Parameters
+    ----------
+    moment : ndarray of shape (d, d)
+        Symmetric, with noise of standard deviation `sd` on the diagonal and sd / sqrt(2) off it.
+    sd : float
+    points : ndarray of shape (m, d)
+        Public.
+
+    Returns
+    -------
+    moment : ndarray of shape (d, d)
+        Up to a factor: eigenvectors are what it is for.
+    gain : float
+        Of the release, 0 to 1.
+
+    Notes
+    -----
+    With S the mean of x x^T over the points, the truth is a S + T. T has the variance V that
+    sampling m points would give it, or the one that the release shows beyond its noise, whichever
+    is larger: a server unlike the clients loses its say by itself. In Frobenius norm the noise of
+    the N = d (d + 1) / 2 numbers is isometric; one of them tells a.
+    """
+    m, d = points.shape
+    public = points.T @ points / m
+    square = float(np.square(public).sum())
+    if square <= 0:  # all the points are at the center
+        return moment, 1.0
+    scale = max(float((moment * public).sum()) / square, _SURE * sd / math.sqrt(square))
+    away = moment - scale * public
+    noise = sd**2 * (d * (d + 1) / 2 - 1)
+    fourth = float(np.square(np.square(points).sum(axis=1)).mean())
+    sampling = scale**2 * max(fourth - square, 0.0) / m
+    prior = max(sampling, float(np.square(away).sum()) - noise)
+    gain = prior / max(prior + noise, 1e-300)
+    return scale * public + gain * away, gain
+
+
+def spikes(values, sd):
+    """Eigenvalues of a noisy matrix without their noise: zero below the edge of its spectrum.
+
+    For a symmetric matrix of low rank plus noise with s on the diagonal and s / sqrt(2) off it, an
+    eigenvalue l > s sqrt(d / 2) is seen at l + s^2 d / (2 l); the others are within s sqrt(2 d).
+    """
+    edge = sd * math.sqrt(2 * len(values))
+    root = np.sqrt(np.maximum(np.square(values) - edge**2, 0.0))
+    return np.where(values > edge, (values + root) / 2, 0.0)
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+def posterior_weights(weights, sd):
+    """What public points weigh, given noisy weights: all of them alike where noise rules.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m,)
+        Released.
+    sd : float
+        Of their noise.
+
+    Returns
+    -------
+    used : ndarray of shape (m,), positive
+
+    Notes
+    -----
+    The prior: half of the points weigh nothing, the others exponentially distributed amounts with
+    the mean 2 t, where t is the mean released weight or what it may be by noise. A point that
+    weighs something does so by the mean of a Gaussian about w - s^2 / (2 t) cut off below zero;
+    the odds that it does are s / (2 t) times the Mills ratio there. It is used with that mean
+    times the power 1 + (t / s)^2 of that probability: the first power is the expected weight; where
+    there is little noise, high powers remove what weighs nothing, which else takes clusters.
+    """
+    mean = max(float(weights.sum()) / len(weights), sd / math.sqrt(len(weights)))
+    away = (sd**2 / (2 * mean) - weights) / sd  # of the Gaussian's center below zero, in sd
+    with np.errstate(over="ignore"):
+        mills = np.minimum(math.sqrt(math.pi / 2) * erfcx(away / math.sqrt(2)), 1e200)
+    odds = sd / (2 * mean) * mills
+    expected = sd * np.maximum(1 / mills - away, 0.0)
+    used = (odds / (1 + odds)) ** (1 + (mean / sd) ** 2) * expected
+    return np.maximum(used, 1e-9 * max(float(used.max()), 1e-300))
+
+
+def nearest_of(points, centers):
+    """Number of the nearest center of each released or public point."""
+    square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
+    return square.argmin(axis=1)
+
+
+# -- centers ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Centers in the whole space from weighted public points, and how far they may be off.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (k, d)
+    weights : ndarray of shape (k,)
+        Of the points next to each of them.
+    inside, outside : ndarray of shape (k,)
+        Variances along an axis of the subspace, and along one across it.
+    """
+
+    centers: np.ndarray
+    weights: np.ndarray
+    inside: np.ndarray
+    outside: np.ndarray
+
+
+def lift_points(points, flat_points, weights, flat, subspace):
+    """Centers of the subspace with what the public points next to them say across it.
+
+    Where the subspace holds all the means, what is across it is the sampling error of a few
+    points, and goes to zero; where the subspace is noise, most of the centers is there.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, d)
+        Public, about the center of the domain.
+    flat_points : ndarray of shape (m, q)
+        The same in the subspace.
+    weights : ndarray of shape (m,), positive
+    flat : ndarray of shape (k, q)
+        Centers in the subspace.
+    subspace : ndarray of shape (q, d), or None
+        Orthonormal rows; None: it is the whole space.
+
+    Returns
+    -------
+    lifted : Lifted
+    """
+    (k, q), d = flat.shape, points.shape[1]
+    near = nearest_of(flat_points, flat)
+    mass = np.maximum(np.bincount(near, weights, minlength=k), 1e-300)
+    # So many points of equal weight would have this sampling error.
+    number = np.maximum(
+        np.square(mass) / np.maximum(np.bincount(near, np.square(weights), minlength=k), 1e-300),
+        1.0)
+    inside = _variance(flat_points - flat[near], near, weights, mass) / (
+        q * np.maximum(number - 1, 0.5))
+    if subspace is None:
+        return Lifted(flat, mass, inside, np.zeros(k))
+    across = points - points @ subspace.T @ subspace
+    mean = np.zeros((k, d))
+    np.add.at(mean, near, weights[:, None] * across)
+    mean /= mass[:, None]
+    axes = max(d - q, 1)
+    outside = _variance(across - mean[near], near, weights, mass) / (
+        axes * np.maximum(number - 1, 0.5))
+    kept, gain = shrink_moves(mean, axes, np.sqrt(outside), mass, np.zeros(k), math.inf)
+    return Lifted(flat @ subspace + kept, mass, inside, gain * outside)
+
+
+def _variance(away, near, weights, mass):
+    """Mean squared length of the weighted points about each center."""
+    return np.bincount(near, weights * np.square(away).sum(axis=1), minlength=len(mass)) / mass
+
+
+def shrink_counts(counts, sd, expected):
+    """Noisy counts, moved towards expected proportions as far as noise explains.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (k,)
+    sd : float
+    expected : ndarray of shape (k,), not negative
+
+    Returns
+    -------
+    counts : ndarray of shape (k,)
+        The expected ones where the counts hold no more than noise.
+    """
+    k, total = len(counts), float(counts.sum())
+    if total <= _SURE * sd * math.sqrt(k):
+        return expected
+    whole = float(expected.sum())
+    prior = total * (expected / whole if whole > 0 else np.full(k, 1 / k))
+    variance = max(float(np.square(counts - prior).mean()) - sd**2, (0.1 * total / k) ** 2)
+    return prior + variance / (variance + sd**2) * (counts - prior)
+
+
+def shrink_moves(moved, dimension, sd, weights, doubt, longest):
+    """Movements with less of their noise, and the gain of each: 1 without noise.
+
+    Parameters
+    ----------
+    moved : ndarray of shape (k, d)
+        In a subspace of `dimension` axes.
+    dimension : int
+    sd : ndarray of shape (k,)
+        Of the noise along an axis.
+    weights : ndarray of shape (k,), not negative
+    doubt : ndarray of shape (k,)
+        Variance of a movement along an axis that is known beforehand; it may be more.
+    longest : float
+        No movement is longer.
+
+    Returns
+    -------
+    moved : ndarray of shape (k, d)
+    gain : ndarray of shape (k,)
+        A Kalman filter's: the prior variance over its sum with that of the noise.
+
+    Notes
+    -----
+    The prior variance is the doubt and what the movements show beyond doubt and noise. A mean of
+    `dimension` squares has a relative standard deviation of sqrt(2 / dimension); what that may
+    explain is left out, else the positive part alone would move centers that only noise moves.
+    """
+    noise = np.square(sd)
+    expected = noise + doubt
+    excess = np.einsum("ij,ij->i", moved, moved) / dimension - expected
+    error = math.sqrt(2 / dimension) * expected
+    total = max(float(weights.sum()), 1e-300)
+    pooled = max(0.0, float(weights @ excess - _POOLED * np.linalg.norm(weights * error)) / total)
+    own = min(1.0, dimension / _TRUSTED_AXES)
+    beyond = np.maximum(pooled, own * (excess - _OWN * error) + (1 - own) * pooled)
+    prior = np.minimum(doubt + beyond, longest**2 / dimension)
+    gain = prior / np.maximum(prior + noise, 1e-300)
+    moved = gain[:, None] * moved
+    length = np.linalg.norm(moved, axis=1, keepdims=True)
+    return moved * np.minimum(1.0, longest / np.maximum(length, 1e-300)), gain
