@@ -91,6 +91,10 @@ class FederatedDPKMeans(BaseDPCenters):
         The server's distinct points, on the public grid.
     server_weights_ : ndarray of shape (m,), or None
         Their noisy weights.
+    gain_ : ndarray of shape (n_clusters,), or None
+        How much the clients have moved each center in the last round, as a part of how much they
+        would have without noise: 0 where it stays at the server's points, 1 where noise does not
+        count. From releases, free to publish; None with ``method="paper"``.
     n_rounds_ : int
     communication_ : list of dict
         For each round, numbers and bytes that a client receives and sends, from public shapes.
@@ -265,6 +269,8 @@ class FederatedDPKMeans(BaseDPCenters):
                                else state.proxy * state.unit + state.domain.center)
         self.server_weights_ = None if state.proxy is None else state.weights
         self.radius_, self.status_ = state.domain.radius, state.status
+        self.gain_ = None if state.gain is None else state.gain[
+            np.argsort(-state.counts, kind="stable")]
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
         if X is None:
             del self.labels_

@@ -94,17 +94,14 @@ def _warned(state, words):
     return replace(state, status=f"too little data for this budget: {words}")
 
 
-_OF_THE_SERVER = "the centers are mostly those of the server's points"
-
-
 def _learn_weights(state, session, released, noise):
     """Proxy data: server points with noisy weights; its centers are the start."""
     weights, sd = released["weights"], noise["weights"]
     total = max(float(weights.sum()), 0.0)
     state = replace(state, weights=weights)
-    if total < 5 * sd * math.sqrt(len(weights)):
-        public = state.setup.residuals and state.proxy is not None
-        state = _warned(state, _OF_THE_SERVER if public else "the centers are mostly noise")
+    blended = state.setup.residuals and state.proxy is not None
+    if not blended and total < 5 * sd * math.sqrt(len(weights)):
+        state = _warned(state, "the centers are mostly noise")
     if not state.setup.residuals:
         return _weighted_as_in_the_paper(state, session, sd, total)
     points, used = state.points, posterior_weights(weights, sd)
@@ -141,13 +138,30 @@ def _learn_average(state, session, released, noise):
     if state.setup.server is not None:
         expected = np.ones(len(number)) if state.counts is None else np.maximum(state.counts, 0.0)
         known = shrink_counts(number, noise[counts], expected)
-    # Divided by more than it may be, a sum moves its center less, and so does its noise.
+    # Divided by more than it may be, a sum moves its center less, and so does its noise: what is
+    # seen is a part of the movement.
     least = max(_LEAST_COUNT * noise[counts], 0.0 if state.setup.per_client else 1.0)
     used = np.maximum(known, least)
     moved, gain, doubts = _moves(state, total / used[:, None], noise[sums] / used,
-                                 np.maximum(known, 0.0))
+                                 np.maximum(known, 0.0), np.clip(known / used, 0.0, 1.0))
     anchors = inside(state, np.rint(state.anchors) + moved)
+    if state.doubts is not None and state.kind != "lloyd":
+        state = _judged(state, float(gain.mean()))
     return replace(state, anchors=anchors, counts=known, doubts=doubts, gain=gain)
+
+
+def _judged(state, gain):
+    """A warning where less than half of the centers comes from clients: the mean gain tells.
+
+    The gain is V / (V + noise), so it is a half at a noise smaller by (1 - gain) / gain. Standard
+    deviations fall in proportion to the number of units, and to epsilon.
+    """
+    if gain >= 0.5:
+        return state
+    more = math.sqrt((1 - gain) / max(gain, 1e-4))
+    return _warned(state, f"the centers are mostly those of the server's points; {more:.2g} times "
+                          "as many rows or clients, or as large an epsilon, would make them mostly "
+                          "the clients'")
 
 
 def _average_as_in_the_paper(state, total, number, sd):
@@ -158,22 +172,25 @@ def _average_as_in_the_paper(state, total, number, sd):
     return replace(state, anchors=inside(state, anchors), counts=number)
 
 
-def _moves(state, moved, sd, weights):
+def _moves(state, moved, sd, weights, part):
     """Movements with less of their noise, their gains, and what is left of the doubt.
 
-    Inside and outside the subspace apart, in the round that has one.
+    Inside and outside the subspace apart, in the round that has one. What is seen of a movement m
+    is `part` times m, so a doubt V about it is part^2 V there.
     """
     (k, d), longest = moved.shape, float(state.message["limit"][0])
-    doubts = np.zeros((2, k)) if state.doubts is None else state.doubts
+    known = np.zeros((2, k)) if state.doubts is None else state.doubts
+    doubts, unseen = np.square(part) * known, np.square(1 - part) * known
     subspace = None if state.kind == "lloyd" else state.subspace
     if subspace is None or len(subspace) == d:
         moved, gain = shrink_moves(moved, d, sd, weights, doubts[0], longest)
-        return moved, gain, np.stack([gain * np.square(sd)] * 2)
+        return moved, part * gain, gain * np.square(sd) + unseen
     flat, q = moved @ subspace.T @ subspace, len(subspace)
     along, gain = shrink_moves(flat, q, sd, weights, doubts[0], longest)
     across, gain_across = shrink_moves(moved - flat, d - q, sd, weights, doubts[1], longest)
-    gain = (q * gain + (d - q) * gain_across) / d
-    return along + across, gain, np.stack([gain * np.square(sd)] * 2)
+    gain, unseen = (np.average(pair, axis=0, weights=(q, d - q))
+                    for pair in ((gain, gain_across), unseen))
+    return along + across, part * gain, np.stack([gain * np.square(sd) + unseen] * 2)
 
 
 LEARN = {"bound": _learn_bound, "center": _learn_center, "moment": _learn_moment,

@@ -20,6 +20,7 @@ __all__ = ["Lifted", "blend_moment", "lift_points", "nearest_of", "posterior_wei
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
 _OWN = 1.0  # of those of a cluster's squared movement, which noise may explain
 _POOLED = 0.5  # of those of the mean over all clusters, likewise
+_ANY_LENGTH = 1e150  # its square is a number
 _TRUSTED_AXES = 16  # as many squares tell a cluster's own spread; with fewer the others' counts too
 
 
@@ -97,13 +98,15 @@ def posterior_weights(weights, sd):
     Notes
     -----
     The prior: half of the points weigh nothing, the others exponentially distributed amounts with
-    the mean 2 t, where t is the mean released weight or what it may be by noise. A point that
+    the mean 2 t, where t is the mean released weight less its standard deviation, and at least
+    half of that: a mean that noise has raised would tell apart points that are alike. A point that
     weighs something does so by the mean of a Gaussian about w - s^2 / (2 t) cut off below zero;
     the odds that it does are s / (2 t) times the Mills ratio there. It is used with that mean
     times the power 1 + (t / s)^2 of that probability: the first power is the expected weight; where
     there is little noise, high powers remove what weighs nothing, which else takes clusters.
     """
-    mean = max(float(weights.sum()) / len(weights), sd / math.sqrt(len(weights)))
+    error = sd / math.sqrt(len(weights))
+    mean = max(float(weights.sum()) / len(weights) - error, error / 2)
     away = (sd**2 / (2 * mean) - weights) / sd  # of the Gaussian's center below zero, in sd
     with np.errstate(over="ignore"):
         mills = np.minimum(math.sqrt(math.pi / 2) * erfcx(away / math.sqrt(2)), 1e200)
@@ -181,7 +184,7 @@ def lift_points(points, flat_points, weights, flat, subspace):
     axes = max(d - q, 1)
     outside = _variance(across - mean[near], near, weights, mass) / (
         axes * np.maximum(number - 1, 0.5))
-    kept, gain = shrink_moves(mean, axes, np.sqrt(outside), mass, np.zeros(k), math.inf)
+    kept, gain = shrink_moves(mean, axes, np.sqrt(outside), mass, np.zeros(k), _ANY_LENGTH)
     return Lifted(flat @ subspace + kept, mass, inside, gain * outside)
 
 
@@ -253,4 +256,4 @@ def shrink_moves(moved, dimension, sd, weights, doubt, longest):
     gain = prior / np.maximum(prior + noise, 1e-300)
     moved = gain[:, None] * moved
     length = np.linalg.norm(moved, axis=1, keepdims=True)
-    return moved * np.minimum(1.0, longest / np.maximum(length, 1e-300)), gain
+    return moved * (longest / np.maximum(length, longest)), gain
