@@ -19,7 +19,7 @@ METHODS = ("predict", "predict_proba", "transform", "fit_transform", "score")
         (RobustScaler(), {"transform", "fit_transform"}),
         (PCA(1), {"transform", "fit_transform", "score"}),
     ],
-    ids=str,
+    ids=lambda value: "" if isinstance(value, set) else type(value).__name__,
 )
 def test_a_method_is_there_if_the_inner_estimator_has_it(inner, there):
     model = SampleAndAggregate(inner)
