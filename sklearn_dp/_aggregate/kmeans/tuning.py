@@ -114,7 +114,7 @@ class Tuning:
     clip_default: float = 0.6  # clip radius where noise hides it, in radii of the data
     inside_noise: tuple = (0.002, 0.02, 0.15)  # noise of an iteration over the rows, in radii ...
     inside: tuple = (0.999, 0.97, 0.40)  # ... and the part of the rows that is not clipped
-    quality_reach: float = 1.25  # the cap, in distances that no more rows than noise are beyond
+    quality_reach: float = 1.5  # the cap, in distances that no more rows than noise are beyond
     one_center_reach: float = 1.25  # the cap about one center, in radii of the data
     least_gain: float = 0.5  # the least that a clipped mean is taken to move with its rows
     scale_prior: float = 4.0  # sd of a cell: weight of the common width in that of a cluster
