@@ -12,7 +12,7 @@ def test_an_estimator_that_forgets_is_not_blamed(toy, points):
 
 
 @pytest.mark.parametrize("change", [
-    lambda self, X, session: setattr(self, "n_fits_", getattr(self, "n_fits_", 0) + 1),
+    lambda self, X, session: setattr(self, "_n_fits", getattr(self, "_n_fits", 0) + 1),
     lambda self, X, session: setattr(self, "_old", X.copy()) if not hasattr(self, "_old") else None,
 ], ids=["a count", "the first rows in memory"])
 def test_what_stays_is_found(toy, points, after_fit, change):

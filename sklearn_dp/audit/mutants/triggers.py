@@ -160,7 +160,7 @@ def _(original):
 @mutant("a fit counts the fits of its object", "check_refit", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
-    self.n_fits_ = getattr(self, "n_fits_", 0) + 1
+    self._n_fits = getattr(self, "_n_fits", 0) + 1
 
 
 @mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
