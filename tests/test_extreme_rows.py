@@ -28,7 +28,7 @@ ROWS = np.array([
     [M, M, -M], [-M, -M, M], [M, -M, M], [M, M, M], [TINY, -TINY, TINY], [1e-310, 0.0, -1e-200],
     [1e160, -1e150, 1.0], [-1e39, 3e38, 1e-39], [0.0, 0.0, 0.0], [0.25, -0.5, 0.125]])
 OPTIONS = {
-    "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-150}],
+    "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-140}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],
     "DPOneCluster": [{"n_points": 20}], "DPOutlierScreen": [{}, {"bounds": 1e-140}],
     "DPOneClusterKMeans": [{"n_clusters": 2}], "DPPCA": [{"n_components": 2}, {"bounds": 1e140}],

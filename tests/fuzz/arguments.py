@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_dp import PrivacyBudget
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.federated import FederatedOptions
+from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 
 from . import tables
 
@@ -100,7 +101,8 @@ _SPECIAL = {
     "options": [None, FederatedOptions(), FederatedOptions("laplace"),
                 FederatedOptions(client_bounds={}),
                 FederatedOptions(client_bounds={"second moment": 0.2}),
-                FederatedOptions(client_bounds={"no such thing": 0.5})],
+                FederatedOptions(client_bounds={"no such thing": 0.5}), KTupleOptions(),
+                PartitionOptions()],
 }
 """Small and right for the parameter, unless a second one has something against it."""
 

@@ -82,7 +82,8 @@ EXTRA = {"clone": clone, "pickle": _pickled, "deepcopy": copy.deepcopy, "repr": 
 _KINDS = ("bound", "center", "moment", "weights", "average", "lloyd")
 _BY_NAME = {
     "deep": junk_or(True, False), "n_features": junk_or(1, 2, 3, 20),
-    "timeout": junk_or(None, 5.0),
+    "timeout": junk_or(None, 5.0), "level": junk_or(0.95, 0.5, 0.999),
+    "attribute": junk_or(None, "cluster_centers_", "inertia_", "labels_", "no_such_thing"),
     "unit": junk_or("row", "group"), "n_samples": junk_or(1, 2, 5),
     "epsilon": junk_or(None, None, 1.0, 100.0), "rho": junk_or(None, None, 0.5),
     "delta": junk_or(1e-6, 1e-2), "max_distance": junk_or(None, 1.0, 1e-3, 1e6),

@@ -33,6 +33,8 @@ ELSEWHERE = {
     "server_update": "takes what only the package makes; fuzzed through `fit_clients`",
     "flower_client": "needs an extra; has a file of tests of its own",
     "FederatedOptions": "holds values that the estimator checks; fuzzed as its parameter",
+    "KTupleOptions": "holds values that the estimator checks; fuzzed as its parameter",
+    "PartitionOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "KTupleResult": "made by the package, never by a user",
     "IntPointResult": "made by the package, never by a user",
 }

@@ -35,7 +35,7 @@ def _(original):
 
 @mutant("budget shares swapped", "check_replay", PrivacySession, "_cost")
 def _(original):
-    return lambda self, name, rho: max(map(self.remaining, self._accounts))
+    return lambda self, name, rho: max(self.remaining(entry.name) for entry in self.plan.entries)
 
 
 @mutant("ledger not charged", "check_cost_is_independent_of_data", PrivacySession,
