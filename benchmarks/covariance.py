@@ -26,7 +26,7 @@ ROUNDS = (1, 2, 3, 4, 6, 8)
 
 
 def sample(rng, n, d, condition, scale):
-    """Rows of a rotated centred normal law, and its covariance."""
+    """Rows of a rotated centered normal law, and its covariance."""
     rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
     scales = scale * np.sqrt(np.geomspace(1, 1 / condition, d))
     return (rng.normal(size=(n, d)) * scales) @ rotation.T, (rotation * scales**2) @ rotation.T
@@ -39,7 +39,7 @@ def error(truth, estimate):
 
 
 def coinpress(X, bound, rounds, rng, *, repaired, beta=0.01):
-    """CoinPress for centred data with covariance at most bound * I; it treats n as public.
+    """CoinPress for centered data with covariance at most bound * I; it treats n as public.
 
     As published, rows are multiplied from the right and the maps in the order that is correct
     for at most two rounds; `repaired` has the right order for any number.

@@ -9,11 +9,11 @@
 Prints a table and writes doc/benchmarks/kmeans.md, .csv and .png (`--output` for another place).
 Every method sees the same rows, one process, one thread; each seed is a new data set (the real
 ones: the same rows, new noise). "ratio" is the cost over the lowest non-private cost that was
-found (10 starts and the true centres; 60 starts for the small real data, 20 for files).
+found (10 starts and the true centers; 60 starts for the small real data, 20 for files).
 
 Settings, all with the public radius 1:
-  paper      8 Gaussians of standard deviation sqrt(0.0221), centres uniform in the unit ball
-  separated  Gaussians whose standard deviation is a tenth of the smallest distance of two centres
+  paper      8 Gaussians of standard deviation sqrt(0.0221), centers uniform in the unit ball
+  separated  Gaussians whose standard deviation is a tenth of the smallest distance of two centers
              (d > 10: over 2 sqrt(d) + 6)
   real       iris, wine, breast_cancer, digits; each column scaled by its public range
   files      data sets of a folder (`--data`, or the variable SKLEARN_DP_DATA), each column scaled
@@ -172,7 +172,7 @@ QUICK = ("separated n=1e4 d=2 k=5", "separated n=1e4 d=10 k=5", "separated n=1e4
          "separated n=1e5 d=10 k=10", "paper n=2e4 d=2 k=8", "real digits eps=1")
 
 
-# --- methods: (X, cell, seed) -> centres ----------------------------------------------------------
+# --- methods: (X, cell, seed) -> centers ----------------------------------------------------------
 
 
 def ours(X, cell, seed):
@@ -267,7 +267,7 @@ def diffprivlib_kmeans():
 
 
 def methods():
-    found = {"DPKMeans": ours, "KMeans(n_init=10)": plain, "one centre": one_center,
+    found = {"DPKMeans": ours, "KMeans(n_init=10)": plain, "one center": one_center,
              "noisy grid": uniform_grid, "sphere packing + Lloyd": packed_lloyd,
              "diffprivlib": diffprivlib_kmeans()}
     return {name: method for name, method in found.items() if method is not None}
@@ -290,7 +290,7 @@ def nearest(X, centers):
 
 
 def best_known(X, cell, truth):
-    """Lowest non-private cost, of many starts or of the true centres."""
+    """Lowest non-private cost, of many starts or of the true centers."""
     if truth is None:
         n_init = 60 if cell.setting == "real" else 20
         return KMeans(cell.k, n_init=n_init, random_state=1).fit(X).inertia_
@@ -357,7 +357,7 @@ def write_markdown(path, entries, command):
         "Cost over the lowest non-private cost found; agreement with the true classes (adjusted "
         "Rand index); CPU time", "of one thread; medians. Add or remove one row; epsilon = 1 "
         "unless said, delta = 1e-8 (real data and files: 1e-6); public radius 1.",
-        "diffprivlib's KMeans is known to spend more than its epsilon; \"one centre\" and KMeans "
+        "diffprivlib's KMeans is known to spend more than its epsilon; \"one center\" and KMeans "
         "are not private. The rivals draw float noise.", "", stamp(command), "",
         f"![cost ratios](images/{path.name}.png)", "", HEADER, *map(line, entries), ""]
     path.with_suffix(".md").write_text("\n".join(text), encoding="utf-8")

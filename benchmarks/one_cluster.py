@@ -13,13 +13,13 @@ feature) in another place, ten times as large as the ball; in "half", too, but h
 are in the ball, and t is asked for as that fraction, 0.5. Each seed is a new data set; the noise is
 seeded to make the table reproducible. Each cell runs in a process of
 its own and adds a row to doc/benchmarks/one_cluster.csv; the report makes .md and .png of them.
-"ratio" is the released radius over that of the planted ball; "success" means that the centre is
+"ratio" is the released radius over that of the planted ball; "success" means that the center is
 within one planted radius of the planted one and the radius at most twice as large; "points" counts
 those of the data in the ball, over t; memory is the peak of the process, data included.
 
 Rivals, all with the same target (epsilon, delta = 1e-6), accounted in zCDP as ours is. The four of
 the paper's comparison: "paper" is its own algorithm with its constants; "all balls" is the
-exponential mechanism over a grid of centres (d <= 2), with the radius of a noisy binary search;
+exponential mechanism over a grid of centers (d <= 2), with the radius of a noisy binary search;
 "thresholds" releases all prefix counts of a line (d = 1) by a tree and takes the shortest interval
 that seems to hold t; "aggregation" is private aggregation after Nissim, Raskhodnikova and Smith:
 each coordinate's median with noise of its smooth sensitivity, which is for majorities (here t is
@@ -119,7 +119,7 @@ def noisy_radius(X, center, t, rho, rng):
 
 
 def all_balls(data, epsilon, seed):
-    """Exponential mechanism over the centres of a grid, for a ladder of radii searched first."""
+    """Exponential mechanism over the centers of a grid, for a ladder of radii searched first."""
     from scipy.spatial import cKDTree
 
     rng, d = np.random.default_rng(seed), data.X.shape[1]
@@ -300,7 +300,7 @@ def wanted(options):
 # -- report -----------------------------------------------------------------------------------
 
 HEAD = ("| data | method | d | n | epsilon | seeds | ratio, median | ratio, 95 % "
-        "| centre off by (radii) | points / t | success | seconds | GB |\n" + 13 * "|---" + "|")
+        "| center off by (radii) | points / t | success | seconds | GB |\n" + 13 * "|---" + "|")
 
 
 def show(row):

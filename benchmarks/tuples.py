@@ -11,7 +11,7 @@ figure8   FriendlyCore, figure 8: 8 Gaussians of standard deviation 0.0221 in th
 figure9   FriendlyCore, figure 9 left: 5 Gaussians N(c, I), c uniform in {1, 2}^d, n = 250 000,
           inner clusterer PCA and k-means; rho = 1, delta = 1e-8; share of wrong labels
 easy      Easy instances, Test1 to Test3: 2 k' standard Gaussians at +-R e_i, tuples of means of s
-          samples; epsilon = 1, delta = exp(-28); share of runs whose centres separate the clusters
+          samples; epsilon = 1, delta = exp(-28); share of runs whose centers separate the clusters
 """
 
 import argparse
@@ -35,7 +35,7 @@ OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
 CLAIMS = {
     "figure8": "Paper: fails often for small n, very accurate for larger n.",
     "figure9": "Paper: improves with d up to perfect labelling. Without a core the coreset "
-               "answers, and labels as well as the true centres do.",
+               "answers, and labels as well as the true centers do.",
     "easy": "Paper: success with 3781 tuples, of samples that grow with k; figures only. "
             "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "
             "budget with the corrected test, and a fraction of the samples that the printed "
@@ -108,7 +108,7 @@ def figure9(runs, n=250_000):
                 paths.append(model.path_ == "tuples")
             yield {"n": n, "d": d, "gamma": f"1/{round(1 / gamma)}", "runs": runs,
                    "core found": f"{sum(paths)}/{runs}", "wrong labels": _median(failures),
-                   "of the true centres": _median(bayes)}
+                   "of the true centers": _median(bayes)}
 
 
 # --- easy instances ------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ def plot_figure9(axis, rows):
         part = [row for row in rows if (row["gamma"], row["n"]) == (gamma, n)]
         axis.plot([r["d"] for r in part], [r["wrong labels"] for r in part], "o-",
                   label=f"gamma {gamma}, n = {n:,}")
-    axis.plot([r["d"] for r in rows], [r["of the true centres"] for r in rows], "k+", ms=14,
-              label="true centres")
+    axis.plot([r["d"] for r in rows], [r["of the true centers"] for r in rows], "k+", ms=14,
+              label="true centers")
     axis.set(xlabel="d", ylabel="share of wrong labels", title="FriendlyCore, figure 9 left")
 
 

@@ -26,7 +26,7 @@ KM = np.array([111.2, 88.0])  # a degree of latitude, of longitude
 
 
 def generated(rng, size):
-    """A crowded centre, an airport, and roads between them."""
+    """A crowded center, an airport, and roads between them."""
     kinds = rng.random(size)
     center = [37.79, -122.41] + rng.normal(size=(size, 2)) * [0.008, 0.01]
     airport = [37.616, -122.386] + rng.normal(size=(size, 2)) * 0.004

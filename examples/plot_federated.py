@@ -5,7 +5,7 @@ Clusters of rows that stay with their clients
 Forty clients hold points of six groups, unevenly: no client sees them all. The server has a few
 public points, some of them in places where no client has any.
 :class:`~sklearn_dp.FederatedDPKMeans` learns the weights of the server's points (middle) and then
-the centres (right), from noisy sums over the clients alone.
+the centers (right), from noisy sums over the clients alone.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def clients_and_server(rows, rng):
 
 
 def far(means, model):
-    """Largest distance of a group from the nearest centre."""
+    """Largest distance of a group from the nearest center."""
     return np.linalg.norm(means[:, None] - model.cluster_centers_, axis=2).min(axis=1).max()
 
 

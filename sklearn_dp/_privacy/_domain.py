@@ -20,7 +20,7 @@ class Domain:
     Attributes
     ----------
     center : ndarray of shape (n_features,)
-        Public centre: the origin for a ball, the middle for a box.
+        Public center: the origin for a ball, the middle for a box.
     radius : float
         Every clipped row lies within this distance of `center`.
     low, high : ndarray of shape (n_features,) or None
@@ -103,7 +103,7 @@ class Domain:
         return cls((low + high) / 2, radius, low, high)
 
     def center_rows(self, X):
-        """Clip to the box, if there is one, and subtract the centre, row by row.
+        """Clip to the box, if there is one, and subtract the center, row by row.
 
         Rows may still lie outside the ball: the grid clips norms exactly.
         """

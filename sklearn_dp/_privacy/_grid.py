@@ -7,7 +7,7 @@ proofs use them:
 * rounding toward zero never makes a norm larger, so the bound that was clipped to still holds, as
   a statement about integers;
 * sums of integers do not depend on the order, on BLAS or on the number of threads;
-* with centres that are integers of norm at most 2**25, every partial sum of a product ``x . c`` or
+* with centers that are integers of norm at most 2**25, every partial sum of a product ``x . c`` or
   of ``|x|^2`` is an integer below 2**53 (Cauchy-Schwarz), so float64 matrix products are exact and
   a decision about one row cannot depend on which other rows are present.
 """
@@ -102,7 +102,7 @@ class Grid:
         Parameters
         ----------
         X : ndarray of shape (n, d)
-            Finite rows, about the centre of the ball.
+            Finite rows, about the center of the ball.
         radius : float
             Public or released.
 

@@ -32,7 +32,7 @@ _FEWEST = 2.0**32  # tail numerators below this go to the exact path: their inte
 #   _REL: ndtri and log, relative. ndtri is Cephes' rational approximation, with an approximation
 #     error below 2.3e-16. Horner's rule with the condition numbers of its polynomials (at most 25
 #     and 46, where their quotient makes at most 0.17 of the result) keeps the rounding error below
-#     2.8e-14 in the centre, 7.4e-15 for p < exp(-2) and 8e-16 for p < exp(-32), with or without
+#     2.8e-14 in the center, 7.4e-15 for p < exp(-2) and 8e-16 for p < exp(-32), with or without
 #     fused multiply-add. log is within 4 ulp on all platforms. Rounding the product with the scale
 #     and the bound itself adds a few 2^-53. 2^-44 = 5.7e-14 is about twice the sum. The tests
 #     measure the errors of the platform against this bound.

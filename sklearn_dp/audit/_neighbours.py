@@ -60,7 +60,7 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
         The unit of each row. An added group has up to five rows, at any places, and a new id: one
         of the same kind, or, where the array can hold anything, one of another.
     points : ndarray of shape (n_points, n_features), optional
-        Released points, such as centres: the most delicate places for a row.
+        Released points, such as centers: the most delicate places for a row.
     repeats : int, default=1
         How often to go through `kinds`.
 

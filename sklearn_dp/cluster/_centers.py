@@ -1,4 +1,4 @@
-"""What the clusterers with centres share: everything after `fit`."""
+"""What the clusterers with centers share: everything after `fit`."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -25,11 +25,11 @@ CENTERS_WITH_ERRORS = {
 
 class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                     BaseDPEstimator):
-    """Base class of the k-means estimators: predict, transform and score from released centres."""
+    """Base class of the k-means estimators: predict, transform and score from released centers."""
 
     @with_callbacks
     def fit(self, X, y=None, *, groups=None):
-        """Compute private cluster centres.
+        """Compute private cluster centers.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
 
     def _set_centers(self, X, centers, weights):
-        """Store centres by decreasing released weight, and the labels (which are no release)."""
+        """Store centers by decreasing released weight, and the labels (which are no release)."""
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
@@ -87,7 +87,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @row_guard
     def predict(self, X):
-        """Index of the nearest released centre for each row.
+        """Index of the nearest released center for each row.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @row_guard
     def transform(self, X):
-        """Distances to the released centres.
+        """Distances to the released centers.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     @row_guard
     def score(self, X, y=None):
-        """Minus the sum of squared distances to the nearest centre.
+        """Minus the sum of squared distances to the nearest center.
 
         No noise and no charge: the score of private rows is not private.
 
@@ -182,10 +182,10 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
 
 def _noisy_cost(session, X, units, centers, cap):
-    """Noisy sum of squared distances to the nearest centre, each at most cap squared."""
+    """Noisy sum of squared distances to the nearest center, each at most cap squared."""
     middle = centers.mean(axis=0)
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
-    # Farther rows are moved to the sphere of that radius: there, too, no centre is nearer than
+    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
     # cap, so what they count does not change.
     rows = Rows.quantise(X, Domain(middle, reach))
     unit = Grid.for_radius(reach).unit

@@ -29,7 +29,7 @@ from ._k_tuples import check_gamma
 
 __all__ = ["DPKTupleKMeans"]
 
-_ROWS_PER_CENTER = 10  # of a block: fewer give centres that do not match
+_ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
 _DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 
@@ -40,7 +40,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
-    fits each block; a private aggregator finds centres that most of the k-tuples agree with; noisy
+    fits each block; a private aggregator finds centers that most of the k-tuples agree with; noisy
     Lloyd steps on all rows refine the result. Where public rules say that the budget or the number
     of rows is too small for this, and where the tuples do not agree, a private coreset takes its
     place, as in :class:`DPKMeans`.
@@ -67,18 +67,18 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     inner : estimator, optional
         Any clusterer that has ``cluster_centers_`` or ``means_`` of shape (n_clusters,
         n_features) after `fit`, or a ``Pipeline`` of invertible transformers and such a
-        clusterer: its centres are mapped back by ``inverse_transform``. By default Lloyd's
+        clusterer: its centers are mapped back by ``inverse_transform``. By default Lloyd's
         iterations from a greedy k-means++ start, with less overhead for each of many small fits
         than ``KMeans``. It must be a function of its rows and its
         ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
-        centres refined by Lloyd steps.
+        centers refined by Lloyd steps.
     gamma : float, default=0.2
         Ratio at which tuples match in a friendly core; at most 1/5.
     separation : float, optional
         Of the balls of "k_averages" and "noisy_centers", in radii, more than 6. By default 7, or
-        what makes the noise of a centre a seventh of its distance to the next one.
+        what makes the noise of a center a seventh of its distance to the next one.
     n_jobs : int, optional
         Blocks fitted at a time, through joblib.
     random_state : int, RandomState instance or Generator, optional
@@ -156,7 +156,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
 
     @row_guard
     def fit_blocks(self, pieces):
-        """Compute private cluster centres of rows that come in pieces.
+        """Compute private cluster centers of rows that come in pieces.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
                               callback=progress, quality=True)
         self.path_ = _TUPLES if center is not None else "tuples, then public"
         if center is None:
-            center = _public_centers(session.rng("public centres"), domain,
+            center = _public_centers(session.rng("public centers"), domain,
                                      (self.n_clusters, X.shape[1]))
         return _refine(session, X, units, domain, center, size, progress)
 
@@ -290,7 +290,7 @@ def _on_path(entries, *paths):
 
 
 def _centers_of(estimator):
-    """Centres of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
     if isinstance(estimator, Pipeline):
         return estimator[:-1].inverse_transform(_centers_of(estimator[-1]))
     found = getattr(estimator, "cluster_centers_", None)
@@ -306,7 +306,7 @@ def _clip(domain, rows):
 
 
 def _public_centers(rng, domain, shape):
-    """Centres that know nothing of the data: on a sphere, relative to its centre."""
+    """Centers that know nothing of the data: on a sphere, relative to its center."""
     points = rng.random(shape) - 0.5
     return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
 

@@ -11,7 +11,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
-    centres; locally clipped noisy Lloyd steps with a Kalman update, and moves that merge and
+    centers; locally clipped noisy Lloyd steps with a Kalman update, and moves that merge and
     split clusters, refine them. All releases have Gaussian noise on an integer grid, so the
     accounting is exact.
 
@@ -39,16 +39,16 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Released centres, by decreasing released weight.
+        Released centers, by decreasing released weight.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Released number of units near each centre.
+        Released number of units near each center.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster: the noise,
         and the chance of which rows were drawn, from released counts and spreads.
     cluster_weights_std_error_ : ndarray of shape (n_clusters,)
         Standard deviation of the noise of each weight.
     labels_ : ndarray of int32 of shape (n_samples,)
-        Nearest centre of each training row. In memory only: it is not a release, and is not
+        Nearest center of each training row. In memory only: it is not a release, and is not
         pickled.
     inertia_, inertia_std_error_ : float
         Released sum over units of squared distances to the nearest center, and the standard
@@ -70,7 +70,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     See Also
     --------
     DPKTupleKMeans : Through non-private clusterings of random blocks.
-    FriendlyMean : A single centre, without any bound.
+    FriendlyMean : A single center, without any bound.
 
     Notes
     -----

@@ -110,7 +110,7 @@ class BaseDPBall(BaseDPEstimator):
                       sample_size=int(self.sample_size), n_init=int(self.n_init))
 
     def _route(self, n_features):
-        """The centre method that "auto" is: a function of parameters and the number of features."""
+        """The center method that "auto" is: a function of parameters and the number of features."""
         few, most = _PRINCIPAL
         wanted = self._wanted()
         if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
@@ -160,7 +160,7 @@ class DPOneCluster(BaseDPBall):
         (n_features,). None: a radius is estimated privately, and paid for.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
-        How the radius is chosen that the boxes of the centre routes are made for. "auto" is the
+        How the radius is chosen that the boxes of the center routes are made for. "auto" is the
         exponential mechanism, which loses the fewest points. "rec_concave" is the published
         choice, of theoretical interest: it has not been seen to win.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
@@ -186,7 +186,7 @@ default="auto"
         Most points whose pairwise distances are compared, about; where there are more, a random
         sample is taken, of at least 8192 if that is allowed, and of about 1000 of the t.
     n_init : int, default=1
-        How often to look for a centre, each time with its share of the budget; the one with most
+        How often to look for a center, each time with its share of the budget; the one with most
         points about it is chosen, privately. For where one search may fail: among many clusters,
         or with the published one.
     ledger : str, path or PrivacyLedger, optional

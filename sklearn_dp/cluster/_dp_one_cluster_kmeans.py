@@ -12,11 +12,11 @@ from ._dp_one_cluster import BaseDPBall, check_n_points
 
 __all__ = ["DPOneClusterKMeans"]
 
-_LARGER = 1.25  # points so many radii from a centre belong to its ball
+_LARGER = 1.25  # points so many radii from a center belong to its ball
 
 
 class DPOneClusterKMeans(BaseDPBall, BaseDPCenters):
-    """Cluster centres by repeated search for a small ball.
+    """Cluster centers by repeated search for a small ball.
 
     Each round finds a ball among the points that are in none yet. Good for compact clusters among
     points that belong to none; for a partition of all points, :class:`DPKMeans` is the better
@@ -41,7 +41,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released numbers of points that were new in each ball.
     labels_ : ndarray of int32 of shape (n_samples,)
-        Nearest centres of the training rows. Not private: in memory only, never in a pickle.
+        Nearest centers of the training rows. Not private: in memory only, never in a pickle.
     status_ : str
         "ok" if all rounds were; otherwise what the first one that was not says.
     privacy_report_ : PrivacyReport

@@ -65,7 +65,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     @row_guard
     def transform(self, X):
-        """Rows about the centre, in radii, those outside moved to the border.
+        """Rows about the center, in radii, those outside moved to the border.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     @row_guard
     def inverse_transform(self, X):
-        """Back from the unit ball, for instance the centres that were found there.
+        """Back from the unit ball, for instance the centers that were found there.
 
         Parameters
         ----------

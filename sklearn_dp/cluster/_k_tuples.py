@@ -29,7 +29,7 @@ class KTupleResult:
     centers : ndarray of shape (k, d) or None
         In an order of no meaning; None where the tuples do not agree.
     status : str
-        "ok", or why there are no centres.
+        "ok", or why there are no centers.
     privacy_report : PrivacyReport
     """
 
@@ -47,7 +47,7 @@ def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, ag
     Parameters
     ----------
     tuples : array-like of shape (t, k, d)
-        One unit has one tuple, such as the cluster centres of a client or of a block of rows. The
+        One unit has one tuple, such as the cluster centers of a client or of a block of rows. The
         order of its points has no meaning. A tuple with a NaN or an infinity counts as one that
         agrees with nobody.
     bounds : float or pair (low, high)

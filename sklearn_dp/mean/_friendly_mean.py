@@ -63,7 +63,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Released mean; the origin, or the centre of `bounds`, if none could be found.
+        Released mean; the origin, or the center of `bounds`, if none could be found.
     radius_ : float
         Released radius about the location to which points were clipped; inf if there is none.
     diameter_ : float
@@ -80,7 +80,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
 
     See Also
     --------
-    DPKMeans : Several centres.
+    DPKMeans : Several centers.
 
     Notes
     -----
@@ -217,7 +217,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
 
         Returns
         -------
-        X_centred : ndarray of shape (n_samples, n_features)
+        X_centered : ndarray of shape (n_samples, n_features)
             The rows minus the released mean.
         """
         return for_rows(lambda rows: rows - self.mean_, self._validate_predict(X),

@@ -96,7 +96,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     See Also
     --------
-    DPKMeans : The centres only.
+    DPKMeans : The centers only.
     FriendlyCovariance : One component.
 
     Notes

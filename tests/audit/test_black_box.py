@@ -121,7 +121,7 @@ def audit_tuples(runs=RUNS):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("broken", [False, True])
-def test_noisy_centres_of_a_tuple_at_the_edge(broken, monkeypatch):
+def test_noisy_centers_of_a_tuple_at_the_edge(broken, monkeypatch):
     """epsilon = 2. Power: the broken one answers in nine of ten runs, never wrongly; the limits of
     the rates then are 0.85 and 0.008, which is epsilon = 4.6."""
     if broken:

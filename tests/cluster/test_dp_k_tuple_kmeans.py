@@ -58,7 +58,7 @@ def test_few_rows_lead_to_the_coreset_by_a_released_count():
 
 
 class Disagreeing(ClusterMixin, BaseEstimator):
-    """Centres at random: no two blocks agree."""
+    """Centers at random: no two blocks agree."""
 
     def __init__(self, n_clusters=3, random_state=None):
         self.n_clusters = n_clusters
@@ -111,7 +111,7 @@ def test_no_path_spends_more_than_the_plan(parameters):
 
 @pytest.mark.parametrize("inner", [
     KMeans(3, n_init=2), MiniBatchKMeans(3, n_init=3), BisectingKMeans(3, n_init=2)])
-def test_any_clusterer_with_centres(inner):
+def test_any_clusterer_with_centers(inner):
     X, _ = blobs(9000)
     fitted = model(inner=inner).fit(X)
     assert fitted.path_ == "tuples" and error(fitted.cluster_centers_) < 0.01

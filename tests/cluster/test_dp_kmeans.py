@@ -91,7 +91,7 @@ def test_pipeline_search_and_frames(blobs):
     assert list(best.feature_names_in_) == ["east", "north"]
 
 
-def test_digits_beat_a_single_centre():
+def test_digits_beat_a_single_center():
     X = load_digits().data
     fitted = DPKMeans(10, epsilon=2.0, bounds=(0, 16), random_state=0).fit(X)
     single = np.square(X - X.mean(axis=0)).sum()

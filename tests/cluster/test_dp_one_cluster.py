@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 def planted(n=5000, t=1500, d=2, seed=0, places=1):
-    """Balls of t points in all, in uniform noise; the centres and the radius."""
+    """Balls of t points in all, in uniform noise; the centers and the radius."""
     rng = np.random.default_rng(seed)
     radius = 0.02 if d <= 2 else 0.01 * np.sqrt(d)
     centers = rng.uniform(0.25, 0.75, (places, d))

@@ -19,7 +19,7 @@ def blobs(centers, n, sd, shares=None, seed=0):
 
 
 def farthest(centers, found):
-    """Distance from a centre to the nearest one found, at most."""
+    """Distance from a center to the nearest one found, at most."""
     return max(np.linalg.norm(found - center, axis=1).min() for center in centers)
 
 

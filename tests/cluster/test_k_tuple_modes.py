@@ -33,8 +33,8 @@ MODES = {
     "core, copies": dict(aggregator="friendly_core", sampling="with_replacement", rho=6.0,
                          n_tuples=60, delta=0.2),
     "averages": dict(aggregator="k_averages", separation=7.0, rho=40.0, n_tuples=100),
-    "centres": dict(aggregator="noisy_centers", separation=7.0, rho=40.0),
-    "centres, copies": dict(aggregator="noisy_centers", sampling="with_replacement",
+    "centers": dict(aggregator="noisy_centers", separation=7.0, rho=40.0),
+    "centers, copies": dict(aggregator="noisy_centers", sampling="with_replacement",
                             separation=7.0, rho=40.0, delta=0.2),
 }
 
@@ -77,7 +77,7 @@ def error(found):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_finds_the_centres(mode):
+def test_every_mode_finds_the_centers(mode):
     estimator = model(**MODES[mode])
     if mode == "core, copies":
         estimator.set_params(rho=20.0)
@@ -158,7 +158,7 @@ def _blocks_by_value(patch):
 
 
 @pytest.mark.parametrize(("mode", "plant"), [
-    ("core", _number_of_rows_in_the_seed), ("centres", _blocks_by_value)])
+    ("core", _number_of_rows_in_the_seed), ("centers", _blocks_by_value)])
 def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     plant(monkeypatch)
     try:
@@ -175,7 +175,7 @@ def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     GaussianMixture(3, n_init=3, covariance_type="spherical"),
     make_pipeline(PCA(1), KMeans(3, n_init=3)),
     make_pipeline(StandardScaler(), "passthrough", KMeans(3, n_init=3))])
-def test_centres_of_mixtures_and_pipelines_are_mapped_back(inner):
+def test_centers_of_mixtures_and_pipelines_are_mapped_back(inner):
     X = blobs(4000)
     if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
         X = X * [1.0, 0.0]

@@ -274,7 +274,7 @@ def test_replay_audit_of_the_friendly_core(centered, groups):
 @pytest.mark.parametrize("options", [
     {"epsilon": 20.0}, {"epsilon": 20.0, "assume_centered": True},
     {"epsilon": 20.0, "method": "gram", "bounds": (-2.0, 4.0)}, CORE],
-    ids=["whiten", "centred", "gram", "core"])
+    ids=["whiten", "centered", "gram", "core"])
 def test_five_hundred_neighbours(options):
     X = normal(1800, 2, 100.0)[0] if options is CORE else normal(90, 3, 100.0, shift=1.0)[0]
     pairs = 0

@@ -199,7 +199,7 @@ def test_without_noise_only_clipping_is_left(method):
 
 @pytest.mark.parametrize("method", ["coreset", "partition"])
 def test_the_order_of_rows_and_their_place_mean_nothing(method):
-    """separated_gaussians:A8: what positional pairs, or sums that are not centred, would break."""
+    """separated_gaussians:A8: what positional pairs, or sums that are not centered, would break."""
     truth = Mixture(3, 2, 12, 6000)
     options = {"method": method, "epsilon": 4.0, "random_state": 0}
     model = DPGaussianMixture(3, bounds=100.0, **options).fit(truth.X)

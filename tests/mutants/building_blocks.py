@@ -172,7 +172,7 @@ def _(original):
     return set_centers
 
 
-@mutant("centres ordered by true counts", "check_replay", BaseDPCenters, "_set_centers")
+@mutant("centers ordered by true counts", "check_replay", BaseDPCenters, "_set_centers")
 def _(original):
     def set_centers(self, X, centers, weights):
         original(self, X, centers, weights)

@@ -109,7 +109,7 @@ def match_distances(X, Y, gamma):
 def _tuple_distances(X, Y):
     """Squared distances of shape (k, a, k, b); inf where a point is not finite.
 
-    In this order of the axes every loop over centres is one operation on all pairs of tuples.
+    In this order of the axes every loop over centers is one operation on all pairs of tuples.
     """
     (a, k, d), b = X.shape, len(Y)
     X, Y = (each.transpose(1, 0, 2).reshape(-1, d) for each in (X, Y))
@@ -191,7 +191,7 @@ def anchor_sample(session, n, rate):
     """A public-rate random subset of the elements, each drawn independently.
 
     Neighbours share the coins of the elements they have in common. Given them, an element that
-    is in the sample moves the centred count W_S - |S| / 2 of every other by 1/2, exactly as in
+    is in the sample moves the centered count W_S - |S| / 2 of every other by 1/2, exactly as in
     the full count, and an element outside moves none: the filters below hold as they stand.
     """
     bound = min(int(math.ceil(rate * 2.0**64)), 2**64 - 1)

@@ -1,7 +1,7 @@
 """K-means of one small block: the default inner clusterer of sample-and-aggregate.
 
 scikit-learn's KMeans spends most of a fit of a few hundred rows on checks and on one restart after
-the other. One start that tries more candidates for each centre is as good as the best of several.
+the other. One start that tries more candidates for each center is as good as the best of several.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..shared.blocks import uniforms
 
 __all__ = ["BlockKMeans"]
 
-_TRIALS = 24  # candidates for each next centre: 12 miss a cluster of 20 in one block of five
+_TRIALS = 24  # candidates for each next center: 12 miss a cluster of 20 in one block of five
 _ITERATIONS, _TOLERANCE = 100, 1e-4  # as KMeans
 
 
@@ -42,7 +42,7 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
 
 
 def _start(rows, k, seed):
-    """Greedy k-means++: of some candidates for each next centre, the one that helps most."""
+    """Greedy k-means++: of some candidates for each next center, the one that helps most."""
     n = len(rows)
     squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)
     # |c - x|^2 = -2 c.x + |x|^2 + |c|^2 as one product.
@@ -60,7 +60,7 @@ def _start(rows, k, seed):
 
 
 def _iterate(rows, centers):
-    """Lloyd's iterations; a centre without rows stays where it is."""
+    """Lloyd's iterations; a center without rows stays where it is."""
     clusters = np.arange(len(centers))
     limit, labels = _TOLERANCE * rows.var(axis=0).mean(), None
     for _ in range(_ITERATIONS):

@@ -73,7 +73,7 @@ class _Grid:
         return codes
 
     def boxes(self, codes, depth):
-        """Centres and widths of cells of one depth."""
+        """Centers and widths of cells of one depth."""
         axes = self.axes[:depth]
         bits = np.bincount(axes, minlength=len(self.half_widths))
         index = np.zeros((len(codes), len(self.half_widths)))
@@ -145,7 +145,7 @@ def _guess_weight(leaves, size, measured, tuning):
     """Weight of all guesses together, in standard deviations of the noise of a count.
 
     Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
-    out would draw a centre away from clusters that are small and close.
+    out would draw a center away from clusters that are small and close.
     """
     if size.small:
         return tuning.small_guess_weight

@@ -1,4 +1,4 @@
-"""The k-means engine: from rows to released centres, in one plan of Gaussian releases."""
+"""The k-means engine: from rows to released centers, in one plan of Gaussian releases."""
 
 import math
 
@@ -42,7 +42,7 @@ def _shares(n_features, tuning):
 _WORDS = {
     _BOUND: "a unit adds 1 to the histogram of norms",
     _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
-    _RADIUS: "a unit adds 1 to the histogram of distances from the centre",
+    _RADIUS: "a unit adds 1 to the histogram of distances from the center",
     _MOMENT: "squared radius in Frobenius norm",
     _CELLS: "a unit adds 1 to the cells of each level",
     _MEANS: "a unit adds a residual clipped to the reach of its cell",
@@ -97,7 +97,7 @@ def _entry(name, prefix, rho, share, most, uses=1):
 
 def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None,
                quality=False, tuning=TUNING):
-    """Release the centres of k clusters.
+    """Release the centers of k clusters.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
 
@@ -187,7 +187,7 @@ def _cell_shares(session, entry, axes, size, n_clusters, fraction, tuning):
 
 
 def _start(session, coreset, axes, n_clusters, tuning):
-    """Centres solved on the coreset; more than asked for where the space is large."""
+    """Centers solved on the coreset; more than asked for where the space is large."""
     k0 = n_clusters
     if len(axes.spread) > 3:
         k0 = min(round(tuning.surplus * n_clusters), max(coreset.n_leaves, n_clusters))

@@ -102,7 +102,7 @@ def mixture_entries(rho, delta, n_features, settings):
     halves, found = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
     radii = PlanEntry(_RADII, Mechanism.GAUSSIAN, _RADII_SHARE * rho, paths=paths,
-                      sensitivity="a unit adds 1 to the histograms of distances from its centre")
+                      sensitivity="a unit adds 1 to the histograms of distances from its center")
     spent = [-entry.rho for entry in found if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
@@ -226,7 +226,7 @@ def _least_weight(session, k, size):
 def split_widest(ellipsoids, least_weight, ball):
     """Where a component is next to empty and another one much longer than wide, halve that one.
 
-    Post-processing. The partition then has put one centre in the middle of two components.
+    Post-processing. The partition then has put one center in the middle of two components.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def split_widest(ellipsoids, least_weight, ball):
     least_weight : float
         Weight below which a component is next to empty.
     ball : float
-        Radius of the ball that centres are in.
+        Radius of the ball that centers are in.
 
     Returns
     -------
@@ -275,7 +275,7 @@ def _hard(labels, k):
 
 
 def _start(parts, place, form):
-    """A ball for each centre, as wide as half of the rows of its part; all alike if tied."""
+    """A ball for each center, as wide as half of the rows of its part; all alike if tied."""
     rows, centers = parts.rows, parts.centers
     squared = to_centers(rows, centers, parts.labels)
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)

@@ -76,7 +76,7 @@ def tuple_stage(rho, delta, settings, n_features):
 
 
 def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
-    """Centres from the first half, rows of the second.
+    """Centers from the first half, rows of the second.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ References
 ----------
 .. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
    learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 3 (RPGMP), with principal
-   components about the released centre, with cuts in the empty region around a ball instead of
+   components about the released center, with cuts in the empty region around a ball instead of
    its loss, and with at most k parts on all data.
 """
 
@@ -206,7 +206,7 @@ class _Recursion:
         return True
 
     def principal(self, node, view, entry):
-        """The first k principal components of the node, about its released centre."""
+        """The first k principal components of the node, about its released center."""
         points = np.concatenate([np.empty((0, self.points.n_features)),
                                  *(x[node.active[part]] for part, x in self.points.chunks())])
         moved = Rows.of(points - view.origin, self.points.limit + np.linalg.norm(view.origin))
@@ -251,7 +251,7 @@ def partition_parts(session, X, units, place, settings, prefix, progress):
     Returns
     -------
     parts : Parts
-        Where the tree has fewer than k leaves, nearest centres of the released coreset take its
+        Where the tree has fewer than k leaves, nearest centers of the released coreset take its
         place.
     """
     X, alone = representatives(session, X, units)
@@ -291,7 +291,7 @@ def _coreset(session, points, units, place, k, prefix):
 
 
 def _candidates(session, coreset, axes, settings, points):
-    """Where balls may be centred: heavy cells of the coreset, and its k-means centres."""
+    """Where balls may be centered: heavy cells of the coreset, and its k-means centers."""
     heavy = np.argsort(-coreset.weights[:coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
     found = [coreset.points[heavy]]
     found += [weighted_kmeans(coreset.points, coreset.weights, k, session.rng(f"{k} candidates"))

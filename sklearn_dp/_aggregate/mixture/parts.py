@@ -94,7 +94,7 @@ def representatives(session, X, units):
 
 
 def integer_centers(points, rows, domain):
-    """Points in lengths as integers about the centre of a domain, in the ball of its rows."""
+    """Points in lengths as integers about the center of a domain, in the ball of its rows."""
     centers = np.rint((points - domain.center) / rows.unit)
     length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
     return np.rint(centers * np.minimum(1.0, rows.ball / length))

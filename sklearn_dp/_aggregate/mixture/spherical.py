@@ -133,7 +133,7 @@ def _reach(ball):
 
 
 def _first_near(rows, centers, balls):
-    """The first ball that a row is near, or else that of the nearest centre."""
+    """The first ball that a row is near, or else that of the nearest center."""
     labels = nearest(rows, centers)[0].astype(np.int64)
     for number in reversed(range(len(balls))):
         labels[squared_distances(rows, centers[number]) <= _reach(balls[number])] = number

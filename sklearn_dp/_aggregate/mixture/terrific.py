@@ -1,10 +1,10 @@
 """Terrific balls: full inside, empty around, and not alone in the world [1]_.
 
 A ball of radius r is terrific for a size t and a ratio c > 1 if it holds at least about t points,
-next to none are within c r of its centre but outside of it, and at least about t are farther
+next to none are within c r of its center but outside of it, and at least about t are farther
 away. So its border does not cut a cluster, and cutting there isolates some.
 
-Two ways to find one. "joint": the exponential mechanism over released candidate centres and
+Two ways to find one. "joint": the exponential mechanism over released candidate centers and
 public radii, then noisy counts of the points inside, around and outside. "points": the published
 way. TerrificRadius scans radii of balls about data points by AboveThreshold; then a point near
 such a ball is located, and AboveThreshold tests the ball about it.
@@ -40,7 +40,7 @@ _MOST_EMPTY = 0.1  # most that the surroundings may hold of the smaller side
 _CLEAR = 10.0  # standard deviations of noise that the smaller side must be
 _TILT = 4.0  # how much earlier radii are preferred in all, in units of the mechanism's noise
 _SAMPLE = 2**13  # most points whose pairwise distances are compared, about
-_STEPS = 3  # means on the way to the centre of a ball
+_STEPS = 3  # means on the way to the center of a ball
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def points_entries(rho, delta, prefix):
         PlanEntry(prefix + "radius", Mechanism.ABOVE_THRESHOLD, 0.4 * rho,
                   sensitivity="2 of the mean of t scores"),
         *(replace(box, name=prefix + box.name) for box in boxes),
-        PlanEntry(prefix + "centre", Mechanism.GAUSSIAN, 0.15 * rho, uses=_STEPS,
+        PlanEntry(prefix + "center", Mechanism.GAUSSIAN, 0.15 * rho, uses=_STEPS,
                   sensitivity="radius of a ball"),
         PlanEntry(prefix + "test", Mechanism.ABOVE_THRESHOLD, 0.15 * rho * _SAFE,
                   sensitivity="1 unit in, around or outside of a ball"),
@@ -213,7 +213,7 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
     -----
     The test asks for a ball (1 + c / 10) as large about a released point (about a data point it
     would have no bounded sensitivity) that is terrific for the root of c, since the balls about
-    data points that were scored are terrific for c but have other centres.
+    data points that were scored are terrific for c but have other centers.
     """
     sample, count = active, t
     if size > _SAMPLE:
@@ -239,10 +239,10 @@ def _near(session, prefix, rows, active, radius):
     if found is None:
         return None
     chosen, center, reach = found
-    rho = session.remaining(prefix + "centre") / _STEPS * _SAFE
+    rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
         center = clip_to_ball(
-            ball_mean(session, prefix + "centre", rows, chosen, center, reach, rho), rows.limit)
+            ball_mean(session, prefix + "center", rows, chosen, center, reach, rho), rows.limit)
         chosen, reach = active, radius
     return center
 
@@ -252,7 +252,7 @@ def _tested(session, entry, rows, active, t, ratio, center, radius):
     inside, around, outside = _three_counts(rows, active, center, radius, ratio)
     query = int(terrific_scores(inside, around, outside, t))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
-    # The centre is released, so the score has sensitivity one.
+    # The center is released, so the score has sensitivity one.
     passed = session.above_threshold(entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
     return None if passed is None else TerrificBall(
         center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))

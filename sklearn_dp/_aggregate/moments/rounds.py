@@ -148,7 +148,7 @@ def refine(session, rows, units, ellipsoids, *, assign, repair=None, form="full"
     share : float, optional
         Of the budget, for each round but the last; chosen by the released sizes by default.
     centered : bool
-        Whether the centres are known.
+        Whether the centers are known.
     pool : bool
         Whether what earlier rounds released counts in later ones too: where the form is "full"
         and `assign` gives the same weights every time.

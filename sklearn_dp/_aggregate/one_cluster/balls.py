@@ -1,6 +1,6 @@
-"""Releases about a released centre: the mean of the points in a ball, and a radius.
+"""Releases about a released center: the mean of the points in a ball, and a radius.
 
-Points are integer rows; a squared distance to an integer centre is exact, so whether a point is
+Points are integer rows; a squared distance to an integer center is exact, so whether a point is
 in a ball is a fact about that point alone. `replace` says that neighbours replace one point of a
 public number of them, instead of adding or removing one.
 """
@@ -21,7 +21,7 @@ _LARGEST_SQUARE = 2.0**52
 
 
 def squared_distances(rows, center):
-    """Exact squared distances of Rows to an integer centre of norm at most 2**25."""
+    """Exact squared distances of Rows to an integer center of norm at most 2**25."""
     squared = np.empty(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - center
@@ -89,7 +89,7 @@ def radius_squares(least, most, ratio):
 
 
 def ball_radius(session, entry, squared, target, squares, rho):
-    """Square of a radius about a released centre that holds about `target` points.
+    """Square of a radius about a released center that holds about `target` points.
 
     Parameters
     ----------

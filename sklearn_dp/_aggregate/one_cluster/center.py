@@ -60,7 +60,7 @@ def _signs(session, d, k):
 
 
 def _principal(session, entry, rows, chosen):
-    """The released axes along which the chosen rows reach farthest from the public centre.
+    """The released axes along which the chosen rows reach farthest from the public center.
 
     Where the data say nothing against the noise, these are random axes, as good as any others.
     """
@@ -142,7 +142,7 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
         None if no box stands out. Not a release: a function of each row and of releases.
     center : ndarray of shape (d,), integers
     reach : float
-        All rows inside are within `reach` of the centre.
+        All rows inside are within `reach` of the center.
     """
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
@@ -235,7 +235,7 @@ def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=Fals
 
 
 def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
-    """Centre and radius of a ball about most members: heavy intervals on random axes."""
+    """Center and radius of a ball about most members: heavy intervals on random axes."""
     d = rows.n_features
     axes = _random_basis(session, d)
     width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)

@@ -23,7 +23,7 @@ from .search import fit_one_cluster, one_cluster_entries
 
 __all__ = ["int_point", "int_point_entries", "interior_scores"]
 
-_FACTOR = 8  # the ball is cut into this many pieces on each side of its centre
+_FACTOR = 8  # the ball is cut into this many pieces on each side of its center
 _SMALL = 64  # a ball of so few steps is not cut
 
 

@@ -2,10 +2,10 @@
 
 1. Release the number of points; a fraction t and the size of samples are taken of it.
 2. Radius: how small a ball with t points can be (`radius`).
-3. Centre: a box of that size with many points, or the whole domain (`center`); then means
+3. Center: a box of that size with many points, or the whole domain (`center`); then means
    of the points in ever smaller balls about the last mean (`balls`). This may be done several
-   times, and the centre with most points about it be chosen.
-4. Release the radius of the ball that holds t points about the final centre, and their number.
+   times, and the center with most points about it be chosen.
+4. Release the radius of the ball that holds t points about the final center, and their number.
 
 References
 ----------
@@ -61,7 +61,7 @@ class Search:
     sample_size : int
         Most points whose pairwise distances are compared, about.
     n_init : int
-        How often to look for a centre.
+        How often to look for a center.
     replace : bool
         Neighbours replace one of a public number of points.
     """
@@ -79,13 +79,13 @@ class Search:
             raise ValueError("principal axes are for neighbours that add or remove a point.")
 
     def start(self, prefix, number):
-        """Prefix of the plan entries of one search for a centre."""
+        """Prefix of the plan entries of one search for a center."""
         return prefix if self.n_init == 1 else f"{prefix}start {number}/"
 
 
 @dataclass(frozen=True)
 class Ball:
-    """A released ball, in grid steps about the centre of the domain.
+    """A released ball, in grid steps about the center of the domain.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def one_cluster_entries(rho, delta, search, prefix=""):
 
 
 def _start_entries(rho, delta, search):
-    """Of one search for a centre."""
+    """Of one search for a center."""
     entries, method = [], search.center_method
     if method == "paper":
         entries += paper_entries(4 / 7 * rho, delta)
@@ -205,7 +205,7 @@ def _ball(session, rows, center, square, target, prefix, active, status):
 
 
 def _locate(session, rows, target, size, search, prefix, active, least):
-    """The final centre and a status; "duplicates" for a single point that many rows are at."""
+    """The final center and a status; "duplicates" for a single point that many rows are at."""
     radius, status = None, "ok"
     if search.center_method != "clip":
         radius = _radius(session, rows, target, size, search, prefix, active, least)
@@ -222,7 +222,7 @@ def _locate(session, rows, target, size, search, prefix, active, least):
 
 
 def _center(session, rows, radius, target, size, search, prefix, active, least, status):
-    """One search for a centre: the centre, the last reach, a status."""
+    """One search for a center: the center, the last reach, a status."""
     start = active, np.zeros(rows.n_features), rows.limit
     if radius is not None:
         found = _first_ball(session, rows, radius, target, size, search, prefix, active)
@@ -231,11 +231,11 @@ def _center(session, rows, radius, target, size, search, prefix, active, least, 
 
 
 def _best(session, entry, rows, found, active):
-    """The centre with most points about it: within the smallest radius that any of them needed."""
+    """The center with most points about it: within the smallest radius that any of them needed."""
     if len(found) == 1:
         return found[0][0], found[0][2]
     square = math.floor(min(reach for _, reach, _ in found) ** 2)
-    # Released centres and a released radius: a point more or less moves each number by at most 1.
+    # Released centers and a released radius: a point more or less moves each number by at most 1.
     scores = [np.count_nonzero(active & (squared_distances(rows, center) <= square))
               for center, _, _ in found]
     epsilon = exponential_epsilon(session.remaining(entry))
@@ -297,7 +297,7 @@ def _amplified(session, entry, rate, method):
 
 
 def _first_ball(session, rows, radius, target, size, search, prefix, active):
-    """Chosen rows, centre and radius to start from, or None."""
+    """Chosen rows, center and radius to start from, or None."""
     length = math.sqrt(radius.square)
     if search.center_method != "paper":
         return heavy_box(session, prefix, rows, length, active, replace=search.replace,

@@ -59,7 +59,7 @@ def bins_of(squared, edges):
 
 
 def center_and_count(session, entry, rows, units, rho):
-    """A released centre (integers), the number of units, and the variance of that number."""
+    """A released center (integers), the number of units, and the variance of that number."""
     radius, d = rows.limit, rows.n_features
     total, weight = _exact_totals(rows, units)
     # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
@@ -87,7 +87,7 @@ def _exact_totals(rows, units):
 
 
 def _shrunk(mean, noise, radius):
-    """Positive-part James-Stein towards the public centre, as integers inside the ball."""
+    """Positive-part James-Stein towards the public center, as integers inside the ball."""
     length = max(float(np.linalg.norm(mean)), 1e-300)
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)

@@ -30,10 +30,10 @@ class Located:
     Attributes
     ----------
     rows : Rows
-        About the released centre, clipped to the domain, on its grid.
+        About the released center, clipped to the domain, on its grid.
     domain : Domain
     radius : float
-        Of the released ball about the centre that holds most of the rows, in grid steps.
+        Of the released ball about the center that holds most of the rows, in grid steps.
     size : float
         Released number of units, positive.
     status : str
@@ -79,7 +79,7 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
 
     Notes
     -----
-    Even where there is a public bound, most rows may be much nearer, so a radius about its centre
+    Even where there is a public bound, most rows may be much nearer, so a radius about its center
     is released first. A round then releases the mean of the rows in the present ball and the
     distance from it that holds most of them, on a public grid of all scales. From far away the
     noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
@@ -120,7 +120,7 @@ def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=
 
 
 def _known(X, domain):
-    """Rows moved into public bounds, and the centre and radius of these, if there are any."""
+    """Rows moved into public bounds, and the center and radius of these, if there are any."""
     if domain is None:
         return X, np.zeros(X.shape[1]), math.inf
     return _clipped(X, domain), domain.center, domain.radius

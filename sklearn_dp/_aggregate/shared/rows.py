@@ -131,7 +131,7 @@ def row_slices(n_rows, width):
 
 
 def nearest(rows, centers):
-    """The nearest of some integer centres, and the squared distance to it, exactly.
+    """The nearest of some integer centers, and the squared distance to it, exactly.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def nearest(rows, centers):
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
     lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers
     for part, x in rows.chunks(len(centers)):
-        # A row of scores for each centre: whole rows are compared faster than short columns.
+        # A row of scores for each center: whole rows are compared faster than short columns.
         scores = directions @ x.T
         scores += lengths[:, None]
         best = scores.min(axis=0)
@@ -158,7 +158,7 @@ def nearest(rows, centers):
 
 
 def to_centers(rows, centers, labels):
-    """Squared distance of each row to the centre of its label, exactly; 0 for a negative label."""
+    """Squared distance of each row to the center of its label, exactly; 0 for a negative label."""
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - centers[labels[part]]

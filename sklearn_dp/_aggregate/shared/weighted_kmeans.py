@@ -8,14 +8,14 @@ import numpy as np
 
 __all__ = ["best_start", "weighted_kmeans"]
 
-_TRIALS = 4  # candidates for each next centre of a start
+_TRIALS = 4  # candidates for each next center of a start
 _MOST_ENTRIES = 2**23  # distances in memory at a time
 _MOST_DISTANCES = 2**24  # of all starts together, in one iteration
 _SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
 
 
 def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
-    """Centres of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
+    """Centers of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _starts(points, weights, n_clusters, rng, n_starts):
 
 
 def _iterate(points, weights, centers, n_iterations):
-    """Lloyd's iterations of several starts; centres without points stay. Returns costs too."""
+    """Lloyd's iterations of several starts; centers without points stay. Returns costs too."""
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
     tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()

@@ -138,7 +138,7 @@ def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, del
     Parameters
     ----------
     session : PrivacySession
-        For the random order of the centres.
+        For the random order of the centers.
     step : Step
     tuples : ndarray of shape (t, k, d), integer-valued
     centers : ndarray of shape (k, d)
@@ -157,7 +157,7 @@ def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, del
     Notes
     -----
     Balls of a separation above 6 that share a tuple give the points of all tuples that either of
-    them partitions to the same centre. So at most floor(most) + 1 tuples, one of them the
+    them partitions to the same center. So at most floor(most) + 1 tuples, one of them the
     replaced one, go elsewhere: twice as many additions and removals of a tuple, and k times that
     of points.
     """
@@ -179,7 +179,7 @@ def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, del
 
 
 def _nearest(tuples, centers):
-    """Index of the nearest centre of each point of each tuple; -1 for a tie."""
+    """Index of the nearest center of each point of each tuple; -1 for a tie."""
     t, k, d = tuples.shape
     square = cdist(tuples.reshape(-1, d), centers, "sqeuclidean")
     nearest = square.argmin(axis=1) if len(square) else np.empty(0, dtype=int)

@@ -1,6 +1,6 @@
 """Private aggregation of unordered k-tuples of points by their friendly core.
 
-The tuples are the centres that non-private k-means finds on random blocks of the rows: their
+The tuples are the centers that non-private k-means finds on random blocks of the rows: their
 number is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a
 tuple from each of some clients: then their number is private, and one is added or removed.
 """

@@ -1,6 +1,6 @@
 """Are the tuples partitioned by far balls? A private test, and what may be done after it [1]_.
 
-k balls are *far* at separation D if any two centres are at least D radii apart, and they partition
+k balls are *far* at separation D if any two centers are at least D radii apart, and they partition
 a tuple if each of them holds exactly one of its points. The balls about the points of one tuple
 are proposed, with radii of 1/D of the distance to the next point; the noisy number of tuples that
 they do not partition is tested. The balls stay private. By theorem W (:func:`release_if_private`),
@@ -32,13 +32,13 @@ __all__ = [
 ]  # fmt: skip
 
 LEAST_SEPARATION = 6.0
-"""Balls must be farther than this, or points could be nearest to another centre of a neighbour."""
+"""Balls must be farther than this, or points could be nearest to another center of a neighbour."""
 
 _SAFE = 1 - 1e-9  # of squared radii: rounding must not make a ball larger
 _FINE = 2**20  # steps of a count, and of a logarithm: noise on it is as good as continuous
 _PAIR_ENTRIES = 2**22
 _NOISE_BITS, _LEAST_STEP = 20, 2.0**-36
-_GOAL = 0.15  # noise of a centre over its distance to the next one
+_GOAL = 0.15  # noise of a center over its distance to the next one
 
 
 # -- the predicate ----------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def unpartitioned(tuples, proposal, separation):
     Returns
     -------
     number : int
-        t if two points of the proposal coincide: balls of radius 0 about the same centre would
+        t if two points of the proposal coincide: balls of radius 0 about the same center would
         be far from each other by the letter, and yet tell nothing apart.
     """
     radii = _gaps(proposal) * (_SAFE / separation**2)
@@ -272,7 +272,7 @@ def release_if_private(step, tuples, *, separation, epsilon, delta, beta, answer
     return answer(centers, constants.most, answer_epsilon, answer_delta)
 
 
-# -- noisy centres ----------------------------------------------------------------------------
+# -- noisy centers ----------------------------------------------------------------------------
 
 
 def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
@@ -281,7 +281,7 @@ def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
     Parameters
     ----------
     session : PrivacySession
-        For the random order of the centres.
+        For the random order of the centers.
     step : Step
     centers : ndarray of shape (k, d), distinct integers
         Any balls of the test.
@@ -297,11 +297,11 @@ def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
     Notes
     -----
     Two sets of balls that partition a common tuple can be matched so that
-    |c_i - c'_i| <= (M_i + M'_i) / D, M the distance to the next centre; hence
+    |c_i - c'_i| <= (M_i + M'_i) / D, M the distance to the next center; hence
     |ln M_i - ln M'_i| <= ln((D + 2) / (D - 2)). The scale is released through its logarithm (the
     published algorithm adds noise to M itself, of a size that depends on M, and is not private)
     and moved up so that it exceeds |c_i - c'_i| but for delta / (4 k); in units of it, the
-    stacked centres are within sqrt(k).
+    stacked centers are within sqrt(k).
     """
     centers = centers[session.random_order(centers)]
     k, d = centers.shape
@@ -337,7 +337,7 @@ def _log_ratio(separation):
 
 
 def relative_noise(separation, k, epsilon, delta):
-    """Typical noise of a centre, over its distance to the next one: public.
+    """Typical noise of a center, over its distance to the next one: public.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def relative_noise(separation, k, epsilon, delta):
 
 
 def default_separation(k, epsilon, delta):
-    """The separation at which the noise is about a seventh of the distance between centres."""
+    """The separation at which the noise is about a seventh of the distance between centers."""
     low, high = math.log(LEAST_SEPARATION + 1), math.log(1e9)
     return math.exp(brentq(
         lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high))

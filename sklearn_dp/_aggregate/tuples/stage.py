@@ -125,7 +125,7 @@ class TupleStage:
 
         A friendly core needs the fewest tuples and the smallest separation by far. Beyond a few
         thousand tuples, of which it compares all pairs, averages take over, if there are enough
-        tuples for them, or else noisy centres.
+        tuples for them, or else noisy centers.
         """
         if self.aggregator != "auto":
             return self.aggregator

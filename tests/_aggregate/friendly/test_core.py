@@ -87,7 +87,7 @@ def test_match_edge_cases():
         return bool(core.match_gamma(x, y, gamma)[0][0, 0])
 
     assert match([3], [1e9], 0.2)  # k = 1
-    assert not match([1, 1], [1, 1], 1.0)  # duplicate centres are nobody's friend
+    assert not match([1, 1], [1, 1], 1.0)  # duplicate centers are nobody's friend
     assert not match([0, 15], [2, 17], 1 / 7) and match([0, 15], [2, 17], 1 / 5)
     assert not match([1, 17], [-1, 15], 1 / 7) and match([1, 17.01], [-1, 15.01], 1 / 7)
     assert not match([0, np.nan], [0, 1], 1.0) and not match([np.nan] * 2, [np.nan] * 2, 1.0)

@@ -21,7 +21,7 @@ def cost(rows, centers):
 
 @pytest.mark.parametrize(("k", "d"), [(2, 1), (10, 2), (10, 10), (20, 5)])
 def test_as_good_as_ten_restarts_of_scikit_learn(k, d):
-    """Of 20 blocks at most 3 in a worse optimum; with one candidate a centre, 7, 16 and 18."""
+    """Of 20 blocks at most 3 in a worse optimum; with one candidate a center, 7, 16 and 18."""
     rng, worse = np.random.default_rng([k, d]), 0
     for seed in range(20):
         rows = mixture(rng, 40 * k, k, d)

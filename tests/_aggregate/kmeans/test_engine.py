@@ -28,7 +28,7 @@ from sklearn_dp.exceptions import SeededNoiseWarning
 
 
 def separated(n, d, k, seed):
-    """Gaussian clusters in the unit ball, far apart: rows and the true centres."""
+    """Gaussian clusters in the unit ball, far apart: rows and the true centers."""
     rng = np.random.default_rng(seed)
     best = None
     for _ in range(200):
@@ -45,7 +45,7 @@ def separated(n, d, k, seed):
 
 
 def cost(X, centers):
-    """Sum of squared distances to the nearest centre."""
+    """Sum of squared distances to the nearest center."""
     scores = np.square(centers).sum(axis=1) - 2 * X @ centers.T
     return float(np.maximum(np.square(X).sum(axis=1) + scores.min(axis=1), 0).sum())
 
@@ -229,7 +229,7 @@ def _raw_size(monkeypatch):
 
 
 def _raw_origin(monkeypatch):
-    """The rows are centred at their true mean."""
+    """The rows are centered at their true mean."""
     totals, true = _centering._exact_totals, []
 
     def spy(rows, units):

@@ -39,13 +39,13 @@ def test_an_empty_component_halves_a_long_one():
     assert split_widest(full, 200.0, 1e5) == full  # none is empty
 
 
-def test_two_clusters_under_one_centre_are_told_apart():
+def test_two_clusters_under_one_center_are_told_apart():
     """Far clusters make two near ones look like one to the k-means engine, now and then."""
     rng = np.random.default_rng(3)
     means = np.array([[0, 0], [0, 10], [300, 0], [0, 300], [300, 300]], dtype=float)
     X = means[rng.integers(5, size=5000)] + 0.7 * rng.normal(size=(5000, 2))
 
-    def one_centre(*args, **options):
+    def one_center(*args, **options):
         found = engine(*args, **options)
         order = np.argsort(np.linalg.norm(found.centers - [0, 5], axis=1))
         found.centers[order[0]] = [0, 5]
@@ -54,7 +54,7 @@ def test_two_clusters_under_one_centre_are_told_apart():
 
     engine = _mixture.fit_engine
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_mixture, "fit_engine", one_centre)
+        patch.setattr(_mixture, "fit_engine", one_center)
         model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
         apart = np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1)
         assert apart.max() < 0.5

@@ -288,7 +288,7 @@ def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
     terrific balls.
 
     In the units of the paper, 6 epsilon a level, where its theorem 5.8 counts 4: a ball is a
-    radius, a centre and a test, and none of them comes with another.
+    radius, a center and a test, and none of them comes with another.
     """
     rho, delta = 0.3, 1e-7
     settings = Settings(k, method="partition", options=PartitionOptions(ball))
@@ -300,7 +300,7 @@ def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
             levels.setdefault(int(level), {})[name] = entry
     assert sorted(levels) == list(range(k - 1))
     balls = ["ball/", "projected ball/"] if d > k else ["ball/"]
-    parts = {"joint": ("ball", "counts"), "points": ("radius", "box", "centre", "test")}[ball]
+    parts = {"joint": ("ball", "counts"), "points": ("radius", "box", "center", "test")}[ball]
     costs = []
     for found in levels.values():
         groups = {name: [e for key, e in found.items() if key.startswith(name)]

@@ -430,7 +430,7 @@ def test_black_box_audit_of_the_primitives(monkeypatch, pair, factor):
 def fits(n, number, first_seed):
     """Coarse answers of many fits to n copies of the origin.
 
-    Whatever is released as the centre, the second radius reaches all points, and larger ones are
+    Whatever is released as the center, the second radius reaches all points, and larger ones are
     needed where there are fewer than t: the record decides about the odds of the final radius.
     """
     model = DPOneCluster(12, epsilon=1.0, delta=1e-3, bounds=1.0, min_radius=2.0,

@@ -16,7 +16,7 @@ centers = attrgetter("cluster_centers_")  # a worker process can import it, unli
 
 
 class Mean(ClusterMixin, BaseEstimator):
-    """One centre, the mean; fails, or answers badly, where it is told to."""
+    """One center, the mean; fails, or answers badly, where it is told to."""
 
     def __init__(self, bad=None, random_state=None):
         self.bad = bad

@@ -75,7 +75,7 @@ def test_rows_made_on_the_fly_are_the_stored_ones(monkeypatch):
 
 
 def residual_cases(rng):
-    """Rows, centres and limits: hard radii, tiny ones, none that clips."""
+    """Rows, centers and limits: hard radii, tiny ones, none that clips."""
     for d, k, limit in ((3, 4, 2**20), (6, 2, 1.5), (2, 3, 2**26), (1, 1, 777.25)):
         yield integer_rows(rng, 40, d), integer_rows(rng, k, d), float(limit)
 

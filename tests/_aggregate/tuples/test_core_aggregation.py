@@ -28,7 +28,7 @@ def session_of(rho=4.0, delta=1e-6, random_state=0):
 
 
 def make_tuples(rng, t=80, k=4, d=2, spread=0.01):
-    """Random orders of noisy copies of k far centres."""
+    """Random orders of noisy copies of k far centers."""
     centers = np.stack([np.cos(np.arange(k) * 2 * np.pi / k), np.sin(np.arange(k) * 2 * np.pi / k)],
                        axis=1) * 0.8
     centers = np.hstack([centers, np.zeros((k, d - 2))])
@@ -40,7 +40,7 @@ def unordered_error(found, centers):
     return max(np.linalg.norm(found - c, axis=1).min() for c in centers)
 
 
-def test_the_average_finds_the_centres_in_any_order():
+def test_the_average_finds_the_centers_in_any_order():
     tuples, centers = make_tuples(np.random.default_rng(0))
     found = aggregate_tuples(session_of(), tuples, 1.0)
     assert found.shape == centers.shape and unordered_error(found, centers) < 0.05
@@ -51,7 +51,7 @@ def test_strange_and_null_tuples_do_not_move_it():
     tuples, centers = make_tuples(rng)
     tuples[:6] = np.nan
     tuples[6:12] = rng.uniform(-1, 1, size=(6, 4, 2))
-    tuples[12] = 0.3  # all centres coincide: a friend of nobody
+    tuples[12] = 0.3  # all centers coincide: a friend of nobody
     found = aggregate_tuples(session_of(), tuples, 1.0)
     assert unordered_error(found, centers) < 0.05
 
@@ -274,7 +274,7 @@ def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
 
 
 def test_how_far_balls_must_be_for_tuples_to_match():
-    """4.6: centres Delta radii apart, points at opposite ends of their balls."""
+    """4.6: centers Delta radii apart, points at opposite ends of their balls."""
     for separation, ratio, expected in ((16.0, 1 / 7, False), (16.01, 1 / 7, True),
                                         (12.0, 1 / 5, False), (12.01, 1 / 5, True)):
         one = np.array([[1.0], [1.0 + separation]])

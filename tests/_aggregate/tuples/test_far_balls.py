@@ -1,4 +1,4 @@
-"""The private test of a partition, theorem W and noisy centres: constants, laws, replays."""
+"""The private test of a partition, theorem W and noisy centers: constants, laws, replays."""
 
 import math
 
@@ -306,7 +306,7 @@ def test_a_proposal_decides_about_itself_only():
         assert abs(int(sums[0]) - int(sums[2])) <= 2**20
 
 
-# -- noisy centres (easy_instances:A10,B5,B6) -----------------------------------------------
+# -- noisy centers (easy_instances:A10,B5,B6) -----------------------------------------------
 
 
 def test_the_scale_is_private_and_the_printed_one_is_not():
@@ -341,8 +341,8 @@ def released(seed, centers, separation, epsilon, delta):
     return noisy, events
 
 
-def test_laws_of_the_noisy_centres():
-    """easy_instances:B5: Laplace logarithms, standard normal centres in units of the scale; KS,
+def test_laws_of_the_noisy_centers():
+    """easy_instances:B5: Laplace logarithms, standard normal centers in units of the scale; KS,
     alarm 1e-6.
 
     With 600 numbers a scale that is off by 15 % is found.
@@ -371,7 +371,7 @@ def test_laws_of_the_noisy_centres():
     assert abs(np.corrcoef(np.sign(both.T))[0, 1]) < 0.29  # five standard errors
 
 
-def test_the_order_of_the_noisy_centres_tells_nothing():
+def test_the_order_of_the_noisy_centers_tells_nothing():
     """easy_instances:B6: uniform over 4 places, 400 runs, chi-square at 1e-6."""
     centers = 2.0**20 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     places = np.zeros(4)
@@ -381,7 +381,7 @@ def test_the_order_of_the_noisy_centres_tells_nothing():
     assert stats.chisquare(places).pvalue > 1e-6
 
 
-def test_far_balls_that_touch_agree_on_nearest_centres():
+def test_far_balls_that_touch_agree_on_nearest_centers():
     """F1, and |c - c'| <= (M + M') / D, |ln M - ln M'| <= ln((D + 2) / (D - 2))."""
     rng = np.random.default_rng(6)
     for separation in (6.01, 7.0, 30.0):

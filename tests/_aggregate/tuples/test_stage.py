@@ -361,7 +361,7 @@ FAULTS = {
     "order of the tuple kept": ("noisy_centers", _order_of_the_tuple),
     "status from true counts": ("noisy_centers", _quorum_of_true_passes),
     "proposals chosen by value": ("noisy_centers", _sample_by_value),
-    "centres without noise": ("noisy_centers", _patched_step("gaussian", _raw)),
+    "centers without noise": ("noisy_centers", _patched_step("gaussian", _raw)),
     "E18: size without noise": ("k_averages", _patched_step("laplace", _raw_sizes)),
     "ends of the box without noise": ("k_averages", _true_ends),
     "sums without noise": ("k_averages", _patched_step("gaussian", _raw)),
@@ -388,7 +388,7 @@ def test_faults_are_seen_by_replays(name, monkeypatch):
 
 @pytest.mark.parametrize(("fault", "plant"), [
     ("ln M: half of its sensitivity", _patched_step("laplace", _half)),
-    ("centres: sensitivity of the first one", None)])
+    ("centers: sensitivity of the first one", None)])
 def test_faults_are_seen_on_extreme_pairs(fault, plant, monkeypatch):
     if plant is None:
         def one(step, reach, separation, epsilon, delta):
