@@ -30,8 +30,17 @@ def server_points():
 def states(per_client=False, laplace=False, local_means=False, server=True, n_lloyd=1):
     """The states of all the rounds of a small fit, with the session that made them."""
     domain = Domain.from_bounds(3.0, D)
-    setup = Setup(K, D, domain, server_points() if server else None, None, n_lloyd, per_client,
-                  laplace=laplace, local_means=local_means)
+    setup = Setup(
+        K,
+        D,
+        domain,
+        server_points() if server else None,
+        None,
+        n_lloyd,
+        per_client,
+        laplace=laplace,
+        local_means=local_means,
+    )
     budget = PrivacyBudget(epsilon=20.0, delta=1e-6)
     entries = entries_of(setup.rounds, budget, "group" if per_client else "row", laplace=laplace)
     with warnings.catch_warnings():
@@ -40,8 +49,11 @@ def states(per_client=False, laplace=False, local_means=False, server=True, n_ll
     state, found = first_message(setup, session), []
     while state.message is not None:
         found.append(state)
-        total, _ = total_of(state.kind, state.message, [
-            (client_update(state.kind, state.message, data(seed, 40)), None) for seed in range(4)])
+        total, _ = total_of(
+            state.kind,
+            state.message,
+            [(client_update(state.kind, state.message, data(seed, 40)), None) for seed in range(4)],
+        )
         state = server_update(state, total, session)
     return found
 
@@ -49,9 +61,16 @@ def states(per_client=False, laplace=False, local_means=False, server=True, n_ll
 ROW_STATES = states() + states(server=False)[:2]
 OPTIONS = [{}, {"laplace": True}, {"local_means": True, "laplace": True}, {"server": False}]
 CLIENT_STATES = [state for options in OPTIONS for state in states(True, **options)]
-NASTY = {"far": np.full(D, 1e9), "zero": np.zeros(D), "tiny": np.full(D, 5e-324),
-         "server": server_points()[0], "between": server_points()[-2], "huge": np.full(D, 1e300),
-         "edge": 3.0 * np.eye(D)[0], "corner": np.full(D, 3.0 / np.sqrt(D))}
+NASTY = {
+    "far": np.full(D, 1e9),
+    "zero": np.zeros(D),
+    "tiny": np.full(D, 5e-324),
+    "server": server_points()[0],
+    "between": server_points()[-2],
+    "huge": np.full(D, 1e300),
+    "edge": 3.0 * np.eye(D)[0],
+    "corner": np.full(D, 3.0 / np.sqrt(D)),
+}
 
 
 def all_kinds(found):
@@ -82,6 +101,10 @@ def mixture(seed=0, n=6000, d=12, k=4):
     rng = np.random.default_rng(seed)
     means = 3 * rng.uniform(-1, 1, size=(k, d))
     X = means[rng.integers(k, size=n)] + 0.4 * rng.normal(size=(n, d))
-    server = np.vstack([np.repeat(means, 8, axis=0) + 0.4 * rng.normal(size=(8 * k, d)),
-                        3 * rng.uniform(-1, 1, size=(10, d))])
+    server = np.vstack(
+        [
+            np.repeat(means, 8, axis=0) + 0.4 * rng.normal(size=(8 * k, d)),
+            3 * rng.uniform(-1, 1, size=(10, d)),
+        ]
+    )
     return X, means, server, rng.permutation(np.arange(n) % 60)

@@ -1,6 +1,5 @@
 """Mixtures and ways through a fit that several tests of mixtures share."""
 
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
@@ -21,17 +20,24 @@ WAYS = {
     "coreset": ({"method": "coreset", "epsilon": 20.0}, "coreset"),
     "joint balls": ({"method": "partition", "epsilon": 300.0}, "partition"),
     "no balls": ({"method": "partition", "epsilon": 3.0}, "partition, then coreset"),
-    "published balls": ({"method": "partition", "options": POINTS, "epsilon": 3000.0},
-                        "partition"),
-    "spherical": ({"method": "partition", "covariance_type": "spherical", "bounds": 60.0,
-                   "epsilon": 300.0}, "partition"),
+    "published balls": ({"method": "partition", "options": POINTS, "epsilon": 3000.0}, "partition"),
+    "spherical": (
+        {"method": "partition", "covariance_type": "spherical", "bounds": 60.0, "epsilon": 300.0},
+        "partition",
+    ),
     "tuples": ({"method": "k_tuples", "options": KTupleOptions(4), "epsilon": 800.0}, "k_tuples"),
-    "tuples that differ": ({"method": "k_tuples", "options": KTupleOptions(3),
-                            "epsilon": 30.0}, "k_tuples, then coreset"),
-    "noisy centers": ({"method": "k_tuples", "epsilon": 3000.0,
-                       "options": KTupleOptions(12, "noisy_centers")}, None),
-    "too few for tuples": ({"method": "k_tuples", "options": KTupleOptions(50),
-                            "epsilon": 30.0}, "coreset"),
+    "tuples that differ": (
+        {"method": "k_tuples", "options": KTupleOptions(3), "epsilon": 30.0},
+        "k_tuples, then coreset",
+    ),
+    "noisy centers": (
+        {"method": "k_tuples", "epsilon": 3000.0, "options": KTupleOptions(12, "noisy_centers")},
+        None,
+    ),
+    "too few for tuples": (
+        {"method": "k_tuples", "options": KTupleOptions(50), "epsilon": 30.0},
+        "coreset",
+    ),
 }
 
 
