@@ -99,7 +99,8 @@ def test_a_seed_is_not_used():
 
 
 def test_a_pilot_chooses_between_pairs(monkeypatch):
-    monkeypatch.setattr(module, "_PILOT", 60)
+    """300 fits: .969 and .873 with standard deviations of .006 and .017, five of both apart."""
+    monkeypatch.setattr(module, "_PILOT", 300)
     dull = Pair("nothing new", np.zeros((4, 1)), [0.0])
     for order in ((PAIR, dull), (dull, PAIR)):
         assert certify(FriendlyMean(bounds=1.0, diameter=2.0, rho=4.0), order,
