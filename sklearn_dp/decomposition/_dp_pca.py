@@ -190,7 +190,8 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         """Standard errors, from the released moment and the noise of its diagonal."""
         variance, k = self.explained_variance_, self.n_components_
         # The noise is isotropic: along any direction, the same as along an axis.
-        self.explained_variance_std_error_ = np.sqrt(sd**2 + 2 * variance**2 / size)
+        # Not by squares: variances of rows as large as bounds allow have none.
+        self.explained_variance_std_error_ = np.hypot(sd, math.sqrt(2 / size) * variance)
         total_sd = math.sqrt(len(moment)) * sd
         total = max(float(np.trace(moment)), total_sd)
         share = min(1.0, float(variance.sum()) / total)

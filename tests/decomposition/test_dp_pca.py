@@ -184,3 +184,12 @@ def test_errors_are_those_of_noise_and_drawing():
     assert np.mean(hits) >= 0.8
     assert (np.abs(np.mean(ratios, axis=0)) < 1.5).all() and (np.std(ratios, axis=0) < 1.3).all()
     assert model.summary().to_frame().loc["explained_", "value"] == model.explained_
+
+
+@pytest.mark.parametrize("bounds", [1e140, 1e100, 1e-140])
+def test_errors_are_finite_in_the_widest_and_narrowest_bounds(bounds):
+    """Squares of the variances would overflow, and the fit would raise after its charge."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    pca = DPPCA(2, bounds=bounds, random_state=0).fit(X)
+    assert np.isfinite(pca.explained_variance_std_error_).all()
+    assert 0 <= pca.explained_std_error_ <= 1
