@@ -30,10 +30,15 @@ from sklearn_dp.cluster import DPKMeans, _dp_kmeans
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
-CELLS = [setting.Cell("separated", 10**4, 2, 20), setting.Cell("separated", 10**4, 10, 20),
-         setting.Cell("separated", 10**4, 100, 20), setting.Cell("separated", 2 * 10**4, 10, 50),
-         setting.Cell("paper", 2 * 10**4, 2, 8), setting.Cell("real", 1797, 64, 10, 1, "digits"),
-         setting.Cell("real", 178, 13, 3, 1, "wine")]
+CELLS = [
+    setting.Cell("separated", 10**4, 2, 20),
+    setting.Cell("separated", 10**4, 10, 20),
+    setting.Cell("separated", 10**4, 100, 20),
+    setting.Cell("separated", 2 * 10**4, 10, 50),
+    setting.Cell("paper", 2 * 10**4, 2, 8),
+    setting.Cell("real", 1797, 64, 10, 1, "digits"),
+    setting.Cell("real", 178, 13, 3, 1, "wine"),
+]
 WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide
 FILE_NAMES = ("s3", "unbalance", "letter16")
 PIECES, NUMBERS = "## Pieces", "## Numbers"
@@ -109,8 +114,10 @@ def same_guesses(leaves, size, measured, tuning):
 def tuned(**changes):
     """The engine with other numbers, as pieces to replace."""
     tuning = replace(TUNING, **changes)
-    return ((_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
-            (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)))
+    return (
+        (_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
+        (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)),
+    )
 
 
 VARIANTS = {
@@ -122,7 +129,8 @@ VARIANTS = {
     "one level of cells": ((coreset, "_depths", one_level),),
     "leaves counted once": ((coreset._Tree, "leaf_nodes", no_leaf_again),),
     "public guesses weigh the same whatever the leaves hold": (
-        (coreset, "_guess_weight", same_guesses),),
+        (coreset, "_guess_weight", same_guesses),
+    ),
     "radius at the first bin that stands out": tuned(radius_sd=1.0),
     "eight axes, whatever the noise": ((principal_axes, "_n_axes", all_axes),),
     "clip near the largest distance": ((lloyd, "_clip_radius", wide),),
@@ -178,8 +186,13 @@ def replaced(pieces):
 
 def ours(X, cell, seed):
     """Centers of a fit whose noise is that of the seed."""
-    model = DPKMeans(cell.k, epsilon=cell.epsilon, delta=setting.DELTA[cell.setting], bounds=1.0,
-                     random_state=seed)
+    model = DPKMeans(
+        cell.k,
+        epsilon=cell.epsilon,
+        delta=setting.DELTA[cell.setting],
+        bounds=1.0,
+        random_state=seed,
+    )
     return model.fit(X).cluster_centers_
 
 
@@ -209,8 +222,9 @@ def piece_lines(names, columns):
 
 def number_lines(names, keys, columns):
     """A line for each number: the change of the cost, in the mean and in the cell it hurts most."""
-    yield ("| number | value | halved: mean change | worst cell | doubled: mean change "
-           "| worst cell |")
+    yield (
+        "| number | value | halved: mean change | worst cell | doubled: mean change | worst cell |"
+    )
     yield "|---|---|---|---|---|---|"
     # Mean of logarithms: a fit that misses a cluster counts, and does not rule.
     change = np.array([np.mean(np.log(each) - np.log(each[0]), axis=1) for each in columns])
@@ -220,12 +234,15 @@ def number_lines(names, keys, columns):
         cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((field.name, factor))
-            worst = int(np.argmax(change[:, i] / np.maximum(error[:, i], 1e-12)
-                                  * (change[:, i] > 1e-4)))
+            worst = int(
+                np.argmax(change[:, i] / np.maximum(error[:, i], 1e-12) * (change[:, i] > 1e-4))
+            )
             mean = 100 * change[:, i].mean()
             mean_error = 100 * np.sqrt(np.square(error[:, i]).sum()) / len(columns)
-            cells.append(f"{mean:+.2f} ± {mean_error:.2f} % | {100 * change[worst, i]:+.2f} ± "
-                         f"{100 * error[worst, i]:.2f} %: {names[worst]}")
+            cells.append(
+                f"{mean:+.2f} ± {mean_error:.2f} % | {100 * change[worst, i]:+.2f} ± "
+                f"{100 * error[worst, i]:.2f} %: {names[worst]}"
+            )
         yield " | ".join(cells) + " |"
 
 
@@ -235,8 +252,8 @@ def written(path, title, text):
     other = NUMBERS if title == PIECES else PIECES
     kept = ""
     if other in before:
-        kept = before[before.index(other):]
-        kept = kept[:kept.index(title)] if title in kept else kept
+        kept = before[before.index(other) :]
+        kept = kept[: kept.index(title)] if title in kept else kept
     parts = [text, kept] if title == PIECES else [kept, text]
     page = "# What each piece and each number of the k-means engine is worth\n\n"
     page += "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -245,10 +262,10 @@ def written(path, title, text):
 
 ABOUT = {
     PIECES: "Cost over the non-private cost, median of {n} seeds (worst in brackets); epsilon = 1."
-            " One piece is taken out or replaced in each line.",
+    " One piece is taken out or replaced in each line.",
     NUMBERS: "Change of the cost (logarithm, mean of {n} seeds and of the cells of the table "
-             "above, with its standard error) when a number is halved or doubled, and the cell "
-             "where the change for the worse is clearest; epsilon = 1.",
+    "above, with its standard error) when a number is halved or doubled, and the cell "
+    "where the change for the worse is clearest; epsilon = 1.",
 }
 
 
@@ -269,12 +286,17 @@ def main():
     columns.append(ratios(variants, WIDE, options.seeds, 50))
     names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
     title = NUMBERS if options.numbers else PIECES
-    lines = (number_lines(names, list(variants), columns) if options.numbers
-             else piece_lines(names, columns))
-    command = f"python benchmarks/ablation.py {'--numbers ' * options.numbers}--seeds " \
-              f"{options.seeds}"
-    text = "\n".join([title, "", ABOUT[title].format(n=options.seeds), "",
-                      setting.stamp(command), "", *lines])
+    lines = (
+        number_lines(names, list(variants), columns)
+        if options.numbers
+        else piece_lines(names, columns)
+    )
+    command = (
+        f"python benchmarks/ablation.py {'--numbers ' * options.numbers}--seeds {options.seeds}"
+    )
+    text = "\n".join(
+        [title, "", ABOUT[title].format(n=options.seeds), "", setting.stamp(command), "", *lines]
+    )
     print(text)
     written(options.output, title, text)
 

@@ -64,8 +64,13 @@ def ray():
         library.shutdown()
 
 
-BACKENDS = {"one process": contextlib.nullcontext, "threading": lambda: local("threading"),
-            "loky": lambda: local("loky"), "dask": dask, "ray": ray}
+BACKENDS = {
+    "one process": contextlib.nullcontext,
+    "threading": lambda: local("threading"),
+    "loky": lambda: local("loky"),
+    "dask": dask,
+    "ray": ray,
+}
 
 
 def cpu():
@@ -99,8 +104,7 @@ def main():
         print("Not installed:", *missing)
         return
     warnings.simplefilter("ignore")
-    X, _ = make_blobs(100_000, 10, centers=10, center_box=(-1, 1), cluster_std=0.05,
-                      random_state=0)
+    X, _ = make_blobs(100_000, 10, centers=10, center_box=(-1, 1), cluster_std=0.05, random_state=0)
     lines = ["| inner | backend | wall s | CPU s | the same bits |", "|---|---|--:|--:|---|"]
     known = {}
     for inner, estimator in INNER.items():
@@ -108,11 +112,13 @@ def main():
         for name in options.only or BACKENDS:
             wall, used, centers = measure(BACKENDS[name], model, X)
             same = np.array_equal(known.setdefault(inner, centers), centers)
-            lines.append(f"| {inner} | {name} | {wall:.2f} | {used:.2f} "
-                         f"| {'yes' if same else 'NO'} |")
+            lines.append(
+                f"| {inner} | {name} | {wall:.2f} | {used:.2f} | {'yes' if same else 'NO'} |"
+            )
             print(lines[-1], model.path_, flush=True)
-    OUTPUT.write_text(f"# Backends\n\n```text\n{__doc__.strip()}\n```\n\n"
-                      + "\n".join(lines) + "\n")
+    OUTPUT.write_text(
+        f"# Backends\n\n```text\n{__doc__.strip()}\n```\n\n" + "\n".join(lines) + "\n"
+    )
 
 
 if __name__ == "__main__":

@@ -45,12 +45,23 @@ BLOBS = [  # n, d, epsilon
 ]  # fmt: skip
 ROWS, BUDGETS = (10_000, 30_000, 100_000, 300_000), (4.0, 8.0, 16.0)
 MAPS = {  # data, n, d, k, distance of pairs, epsilon
-    "budget": [(data, n, 10, 10, 0.02, epsilon) for data in ("separated", "pairs")
-               for n in ROWS for epsilon in BUDGETS],
-    "shape": [(data, 100_000, d, k, 0.02, 8.0) for data in ("separated", "pairs")
-              for d in (2, 10, 50) for k in (4, 10, 20)],
-    "scale": [("pairs", 100_000, d, 10, gap, 8.0) for d in (2, 10)
-              for gap in (0.1, 0.05, 0.02, 0.01, 0.005, 0.002)],
+    "budget": [
+        (data, n, 10, 10, 0.02, epsilon)
+        for data in ("separated", "pairs")
+        for n in ROWS
+        for epsilon in BUDGETS
+    ],
+    "shape": [
+        (data, 100_000, d, k, 0.02, 8.0)
+        for data in ("separated", "pairs")
+        for d in (2, 10, 50)
+        for k in (4, 10, 20)
+    ],
+    "scale": [
+        ("pairs", 100_000, d, 10, gap, 8.0)
+        for d in (2, 10)
+        for gap in (0.1, 0.05, 0.02, 0.01, 0.005, 0.002)
+    ],
 }
 WRONG = 0.05
 
@@ -146,11 +157,17 @@ def compare(cells, runs):
         if data == "pairs":
             line["nearest"] = gap
         for name in excess:
-            line |= {f"{name} wrong": sum(e > WRONG for e in excess[name]),
-                     f"{name} excess": statistics.median(excess[name]),
-                     f"{name} s": statistics.median(seconds[name])}
-        yield {**line, "blocks": model.n_tuples_, "agreed": agreed,
-               "auto": "tuples" if auto else "coreset"}
+            line |= {
+                f"{name} wrong": sum(e > WRONG for e in excess[name]),
+                f"{name} excess": statistics.median(excess[name]),
+                f"{name} s": statistics.median(seconds[name]),
+            }
+        yield {
+            **line,
+            "blocks": model.n_tuples_,
+            "agreed": agreed,
+            "auto": "tuples" if auto else "coreset",
+        }
 
 
 # --- table and plot ------------------------------------------------------------------------------
@@ -161,10 +178,20 @@ def markdown(rows):
     lines = ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names)]
     for row in rows:
         cells = [row.get(name, "") for name in names]
-        lines.append("| " + " | ".join(
-            f"{c:.3g}" if isinstance(c, float) and name != "KMeans s" and abs(c) < 1 else
-            f"{c:.4g}" if isinstance(c, float) else f"{c:,}" if isinstance(c, int) else str(c)
-            for c, name in zip(cells, names, strict=True)) + " |")
+        lines.append(
+            "| "
+            + " | ".join(
+                f"{c:.3g}"
+                if isinstance(c, float) and name != "KMeans s" and abs(c) < 1
+                else f"{c:.4g}"
+                if isinstance(c, float)
+                else f"{c:,}"
+                if isinstance(c, int)
+                else str(c)
+                for c, name in zip(cells, names, strict=True)
+            )
+            + " |"
+        )
     return "\n".join(lines)
 
 
@@ -190,19 +217,48 @@ def plot(tables, path):
         for row in rows:
             gain = (row["coreset wrong"] - row["tuples wrong"]) / row["runs"]
             x, y = xs.index(row[along]), ys.index(row[across])
-            axis.scatter(x, y, s=2100, c=gain, cmap="PiYG", vmin=-1, vmax=1, marker="s",
-                         edgecolors="k" if row["auto"] == "tuples" else "lightgrey",
-                         linewidths=2.5 if row["auto"] == "tuples" else 0.8)
-            axis.text(x, y, f"{row['coreset wrong']} : {row['tuples wrong']}\n"
-                      f"{row['agreed']} / {row['runs']}", ha="center", va="center", fontsize=8)
-        axis.set(xticks=range(len(xs)), xticklabels=[f"{x:g}" for x in xs], xlabel=along,
-                 yticks=range(len(ys)), yticklabels=[f"{y:g}" for y in ys], ylabel=across,
-                 title=title, xlim=(-0.6, len(xs) - 0.4), ylim=(-0.6, len(ys) - 0.4))
+            axis.scatter(
+                x,
+                y,
+                s=2100,
+                c=gain,
+                cmap="PiYG",
+                vmin=-1,
+                vmax=1,
+                marker="s",
+                edgecolors="k" if row["auto"] == "tuples" else "lightgrey",
+                linewidths=2.5 if row["auto"] == "tuples" else 0.8,
+            )
+            axis.text(
+                x,
+                y,
+                f"{row['coreset wrong']} : {row['tuples wrong']}\n{row['agreed']} / {row['runs']}",
+                ha="center",
+                va="center",
+                fontsize=8,
+            )
+        axis.set(
+            xticks=range(len(xs)),
+            xticklabels=[f"{x:g}" for x in xs],
+            xlabel=along,
+            yticks=range(len(ys)),
+            yticklabels=[f"{y:g}" for y in ys],
+            ylabel=across,
+            title=title,
+            xlim=(-0.6, len(xs) - 0.4),
+            ylim=(-0.6, len(ys) - 0.4),
+        )
     axes.flat[-1].axis("off")
-    axes.flat[-1].text(0, 0.9, "wrong fits: coreset : tuples\nfits whose blocks agreed\n\n"
-                       "green: the tuples miss fewer clusters\nviolet: the coreset does\n"
-                       "white: no difference\n\nblack frame: the rule of\naggregator=\"auto\" "
-                       "takes the tuples", va="top", fontsize=11)
+    axes.flat[-1].text(
+        0,
+        0.9,
+        "wrong fits: coreset : tuples\nfits whose blocks agreed\n\n"
+        "green: the tuples miss fewer clusters\nviolet: the coreset does\n"
+        'white: no difference\n\nblack frame: the rule of\naggregator="auto" '
+        "takes the tuples",
+        va="top",
+        fontsize=11,
+    )
     figure.savefig(path, dpi=100)
 
 
@@ -212,16 +268,23 @@ def main():
     )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", choices=["cost", *MAPS], action="append")
-    parser.add_argument("--cells", type=lambda text: slice(*map(int, text.split(":"))),
-                        default=slice(None), help="of the parts, as FIRST:LAST")
+    parser.add_argument(
+        "--cells",
+        type=lambda text: slice(*map(int, text.split(":"))),
+        default=slice(None),
+        help="of the parts, as FIRST:LAST",
+    )
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UtilityWarning)
     kept = options.output.with_suffix(".json")
     tables = json.loads(kept.read_text()) if kept.exists() else {}
     for name in options.only or ["cost", *MAPS]:
-        made = cost(options.runs) if name == "cost" else compare(
-            MAPS[name][options.cells], options.runs)
+        made = (
+            cost(options.runs)
+            if name == "cost"
+            else compare(MAPS[name][options.cells], options.runs)
+        )
         rows = tables.setdefault(name, [])
         for row in made:
             print(row, flush=True)

@@ -67,11 +67,16 @@ def one_run(rng, n, d, condition, scale):
     X, truth = sample(rng, n, d, condition, scale)
     start = time.perf_counter()
     model = FriendlyCovariance(rho=RHO).fit(X)
-    out = {"seconds": time.perf_counter() - start, "ours": error(truth, model.covariance_),
-           "plain": error(truth, np.cov(X.T))}
+    out = {
+        "seconds": time.perf_counter() - start,
+        "ours": error(truth, model.covariance_),
+        "plain": error(truth, np.cov(X.T)),
+    }
     for name, repaired in (("published", False), ("repaired", True)):
-        out[name] = [error(truth, coinpress(X, scale**2, rounds, rng, repaired=repaired))
-                     for rounds in ROUNDS]
+        out[name] = [
+            error(truth, coinpress(X, scale**2, rounds, rng, repaired=repaired))
+            for rounds in ROUNDS
+        ]
     return out
 
 
@@ -79,8 +84,9 @@ def cell(n, d, condition, scale, runs):
     rng = np.random.default_rng(0)
     results = [one_run(rng, n, d, condition, scale) for _ in range(runs)]
     # The rivals may choose the number of rounds afterwards, by the true error.
-    found = {name: float(np.median([r[name] for r in results], axis=0).min())
-             for name in results[0]}
+    found = {
+        name: float(np.median([r[name] for r in results], axis=0).min()) for name in results[0]
+    }
     return {"d": d, "n": n, "condition": condition, "scale": scale, "runs": runs, **found}
 
 
@@ -98,8 +104,7 @@ def read():
     if not CSV.exists():
         return {}
     with CSV.open() as file:
-        rows = [{name: float(value) for name, value in row.items()}
-                for row in csv.DictReader(file)]
+        rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
     return {tuple(row[name] for name in KEYS): row for row in rows}
 
 
@@ -111,15 +116,20 @@ def write(rows):
 
 
 def table(rows):
-    lines = ["| d | n | condition | scale | plain | FriendlyCovariance, no bound | "
-             "CoinPress repaired, tight bound | CoinPress published, tight bound | "
-             "ratio to the better one | seconds |",
-             "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| d | n | condition | scale | plain | FriendlyCovariance, no bound | "
+        "CoinPress repaired, tight bound | CoinPress published, tight bound | "
+        "ratio to the better one | seconds |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         ratio = row["ours"] / min(row["repaired"], row["published"])
-        lines.append("| {d:.0f} | {n:.0f} | {condition:g} | {scale:g} | {plain:.3g} | {ours:.3g} | "
-                     "{repaired:.3g} | {published:.3g} | {ratio:.2f} | {seconds:.2f} |".format(
-                         **row, ratio=ratio))
+        lines.append(
+            "| {d:.0f} | {n:.0f} | {condition:g} | {scale:g} | {plain:.3g} | {ours:.3g} | "
+            "{repaired:.3g} | {published:.3g} | {ratio:.2f} | {seconds:.2f} |".format(
+                **row, ratio=ratio
+            )
+        )
     return lines
 
 
@@ -132,8 +142,9 @@ def picture(rows):
     figure, axis = plt.subplots(figsize=(6, 4))
     names = {"ours": "FriendlyCovariance, no bound", "repaired": "CoinPress, repaired, tight bound"}
     for name, label in names.items():
-        axis.loglog([row["plain"] for row in rows], [row[name] for row in rows], "o", label=label,
-                    alpha=0.6)
+        axis.loglog(
+            [row["plain"] for row in rows], [row[name] for row in rows], "o", label=label, alpha=0.6
+        )
     line = np.array([0.01, 2.0])
     axis.loglog(line, line, "k--", lw=1)
     axis.set(xlabel="error without privacy", ylabel="error at rho = 0.5", ylim=(0.01, 1e3))
@@ -156,12 +167,17 @@ def main():
         print(found, flush=True)
     rows = list(read().values())
     picture(rows)
-    head = ["# Covariance without bounds", "",
-            "Median error `|S^-1/2 Shat S^-1/2 - I|_F` on N(0, S), rho = 0.5, by",
-            "`python benchmarks/covariance.py` (number of runs: column `runs` of",
-            "`covariance.csv`). CoinPress treats n as public, is told the mean and the largest",
-            "variance, and takes the best number of rounds by the true error.",
-            "", "![Errors with and without privacy](../images/covariance.png)", ""]
+    head = [
+        "# Covariance without bounds",
+        "",
+        "Median error `|S^-1/2 Shat S^-1/2 - I|_F` on N(0, S), rho = 0.5, by",
+        "`python benchmarks/covariance.py` (number of runs: column `runs` of",
+        "`covariance.csv`). CoinPress treats n as public, is told the mean and the largest",
+        "variance, and takes the best number of rounds by the true error.",
+        "",
+        "![Errors with and without privacy](../images/covariance.png)",
+        "",
+    ]
     (DOC / "benchmarks" / "covariance.md").write_text("\n".join([*head, *table(rows), ""]))
 
 

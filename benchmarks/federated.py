@@ -86,10 +86,12 @@ def pld_total(steps, delta):
     import dp_accounting as dp
     from dp_accounting import pld
 
-    events = [dp.LaplaceDpEvent(1 / epsilon) if name in ("weights", "lift counts",
-                                                         "client presence")
-              else dp.GaussianDpEvent(accounting.gaussian_sigma(epsilon, delta))
-              for name, epsilon in steps.items()]
+    events = [
+        dp.LaplaceDpEvent(1 / epsilon)
+        if name in ("weights", "lift counts", "client presence")
+        else dp.GaussianDpEvent(accounting.gaussian_sigma(epsilon, delta))
+        for name, epsilon in steps.items()
+    ]
     accountant = pld.PLDAccountant(value_discretization_interval=1e-3)
     return accountant.compose(dp.ComposedDpEvent(events)).get_epsilon(delta)
 
@@ -105,16 +107,27 @@ def paper_rho(epsilon, unit, exact):
             fits = pld_total(steps_of(scaled, unit), DELTA) <= epsilon
             low, high = (scaled, high) if fits else (low, scaled)
         scaled = low
-    return math.fsum(_cost("laplace" if name in ("weights", "lift counts", "client presence")
-                           else "gaussian", step, delta)
-                     for name, step in steps_of(scaled, unit).items())
+    return math.fsum(
+        _cost(
+            "laplace" if name in ("weights", "lift counts", "client presence") else "gaussian",
+            step,
+            delta,
+        )
+        for name, step in steps_of(scaled, unit).items()
+    )
 
 
 def model(method, epsilon, seed, server, unit="row"):
     if method.startswith("paper"):
-        return FederatedDPKMeans(10, rho=paper_rho(epsilon, unit, "PLD" in method), delta=DELTA,
-                                 bounds=float(np.linalg.norm(server, axis=1).max()),
-                                 method="paper", options=LAPLACE, random_state=seed)
+        return FederatedDPKMeans(
+            10,
+            rho=paper_rho(epsilon, unit, "PLD" in method),
+            delta=DELTA,
+            bounds=float(np.linalg.norm(server, axis=1).max()),
+            method="paper",
+            options=LAPLACE,
+            random_state=seed,
+        )
     method, _, rounds = method.partition("; T = ")
     options = {} if method == "ours" else {"method": method, "n_lloyd": 5}
     if rounds:
@@ -138,11 +151,20 @@ def clients_part(options):
 
 def rounds_part(options):
     """Rows as the unit: other numbers of Lloyd rounds."""
-    turns = {"ours": (1, 2), "lloyd": (1, 2, 3, 10), "kmeans++": (1, 2, 3, 10),
-             "sphere_packing": (1, 2, 3, 10)}
+    turns = {
+        "ours": (1, 2),
+        "lloyd": (1, 2, 3, 10),
+        "kmeans++": (1, 2, 3, 10),
+        "sphere_packing": (1, 2, 3, 10),
+    }
     methods = [f"{method}; T = {t}" for method in turns for t in turns[method]]
-    yield from mixture_part("Lloyd rounds", 100, 1000, "row",
-                            argparse.Namespace(**{**vars(options), "methods": methods}))
+    yield from mixture_part(
+        "Lloyd rounds",
+        100,
+        1000,
+        "row",
+        argparse.Namespace(**{**vars(options), "methods": methods}),
+    )
 
 
 WITHOUT_NOISE = {
@@ -153,8 +175,11 @@ WITHOUT_NOISE = {
 
 def mixture_part(part, n_clients, rows, unit, options):
     for seed in options.seeds:
-        cells = [(part, method, epsilon, seed) for method in options.methods
-                 for epsilon in ((math.inf,) if method in WITHOUT_NOISE else options.epsilons)]
+        cells = [
+            (part, method, epsilon, seed)
+            for method in options.methods
+            for epsilon in ((math.inf,) if method in WITHOUT_NOISE else options.epsilons)
+        ]
         cells = [cell for cell in cells if not options.done(*cell)]
         if not cells:
             continue
@@ -163,12 +188,14 @@ def mixture_part(part, n_clients, rows, unit, options):
         for _, method, epsilon, _ in cells:
             start = time.process_time()
             if method in WITHOUT_NOISE:
-                centers = WITHOUT_NOISE[method](np.split(X, n_clients), server,
-                                                np.random.default_rng(seed))
+                centers = WITHOUT_NOISE[method](
+                    np.split(X, n_clients), server, np.random.default_rng(seed)
+                )
             else:
                 fitted = model(method, epsilon, seed, server, unit)
-                centers = fitted.fit(X, groups=None if unit == "row" else clients,
-                                     X_server=server).cluster_centers_
+                centers = fitted.fit(
+                    X, groups=None if unit == "row" else clients, X_server=server
+                ).cluster_centers_
             took = time.process_time() - start
             yield part, method, epsilon, seed, cost(X, centers) - best, best, took
 
@@ -183,8 +210,12 @@ def real_part(options):
             continue
         for seed in options.seeds:
             epsilons = (1.0,) if options.quick else (0.4, 1.0, 4.0)
-            cells = [(label, epsilon) for epsilon in epsilons for label in REAL
-                     if not options.done(name, label, epsilon, seed)]
+            cells = [
+                (label, epsilon)
+                for epsilon in epsilons
+                for label in REAL
+                if not options.done(name, label, epsilon, seed)
+            ]
             if not cells:
                 continue
             with np.load(path, allow_pickle=False) as data:
@@ -196,21 +227,32 @@ def real_part(options):
             best = cost(X, optimal_centers(X, 10, n_init=5))
             for label, epsilon in cells:
                 start = time.process_time()
-                centers = REAL[label](X, groups, server, bounds=(0.0, 1.0), epsilon=epsilon,
-                                      delta=DELTA, random_state=seed).cluster_centers_
+                centers = REAL[label](
+                    X,
+                    groups,
+                    server,
+                    bounds=(0.0, 1.0),
+                    epsilon=epsilon,
+                    delta=DELTA,
+                    random_state=seed,
+                ).cluster_centers_
                 took = time.process_time() - start
                 yield name, label, epsilon, seed, cost(X, centers) - best, best, took
 
 
 REAL = {
     "rows": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
-        X, X_server=server),
-    "rows, no server data": lambda X, groups, server, **common: FederatedDPKMeans(
-        10, **common).fit(X),
+        X, X_server=server
+    ),
+    "rows, no server data": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
+        X
+    ),
     "persons or states": lambda X, groups, server, **common: FederatedDPKMeans(10, **common).fit(
-        X, groups=groups, X_server=server),
+        X, groups=groups, X_server=server
+    ),
     "server's start": lambda X, groups, server, **common: FederatedDPKMeans(
-        10, method="lloyd", n_lloyd=1, **common).fit(X, X_server=server),
+        10, method="lloyd", n_lloyd=1, **common
+    ).fit(X, X_server=server),
     "pooled rows (DPKMeans)": lambda X, groups, server, **common: DPKMeans(10, **common).fit(X),
 }
 
@@ -243,8 +285,14 @@ def smallest_gap(means):
     return gaps[np.triu_indices(len(means), 1)].min()
 
 
-FEW = ("true rows", "outliers", "two components missing", "shifted", "clients of few components",
-       "no server data")
+FEW = (
+    "true rows",
+    "outliers",
+    "two components missing",
+    "shifted",
+    "clients of few components",
+    "no server data",
+)
 
 
 def few_part(options):
@@ -254,23 +302,32 @@ def few_part(options):
         for seed in options.seeds:
             X, clients, server = few_clients(kind, seed)
             best = cost(X, optimal_centers(X, 8))
-            free = (X.mean(axis=0, keepdims=True) if server is None
-                    else server_lloyds(server, 8, np.random.default_rng(seed)))
+            free = (
+                X.mean(axis=0, keepdims=True)
+                if server is None
+                else server_lloyds(server, 8, np.random.default_rng(seed))
+            )
             if not options.done(part, "server alone", math.inf, seed):
                 yield part, "server alone", math.inf, seed, cost(X, free) - best, best, 0.0
             for epsilon in options.epsilons:
                 if options.done(part, "ours", epsilon, seed):
                     continue
                 start = time.process_time()
-                fitted = FederatedDPKMeans(8, epsilon=epsilon, delta=DELTA, bounds=3.0,
-                                           random_state=seed)
+                fitted = FederatedDPKMeans(
+                    8, epsilon=epsilon, delta=DELTA, bounds=3.0, random_state=seed
+                )
                 centers = fitted.fit(X, groups=clients, X_server=server).cluster_centers_
                 took = time.process_time() - start
                 yield part, "ours", epsilon, seed, cost(X, centers) - best, best, took
 
 
-PARTS = {"rows": rows_part, "clients": clients_part, "few": few_part, "rounds": rounds_part,
-         "real": real_part}
+PARTS = {
+    "rows": rows_part,
+    "clients": clients_part,
+    "few": few_part,
+    "rounds": rounds_part,
+    "real": real_part,
+}
 
 
 # --- output --------------------------------------------------------------------------------------
@@ -281,10 +338,18 @@ def table(lines):
     groups = {}
     for line in lines:
         groups.setdefault((line[0], line[1]), {}).setdefault(float(line[2]), []).append(
-            float(line[4]))
+            float(line[4])
+        )
     for part in dict.fromkeys(part for part, _ in groups):
-        epsilons = sorted({e for key, values in groups.items() if key[0] == part for e in values
-                           if math.isfinite(e)})
+        epsilons = sorted(
+            {
+                e
+                for key, values in groups.items()
+                if key[0] == part
+                for e in values
+                if math.isfinite(e)
+            }
+        )
         yield ""
         yield f"| {part} | " + " | ".join(f"{e:g}" for e in epsilons) + " |"
         yield "|" + "---|" * (len(epsilons) + 1)
@@ -292,9 +357,16 @@ def table(lines):
             if where != part:
                 continue
             cells = [values.get(e, values.get(math.inf)) for e in epsilons]
-            yield f"| {method} | " + " | ".join(
-                "" if cell is None else f"{np.median(cell):.3g} [{min(cell):.3g}, {max(cell):.3g}]"
-                for cell in cells) + " |"
+            yield (
+                f"| {method} | "
+                + " | ".join(
+                    ""
+                    if cell is None
+                    else f"{np.median(cell):.3g} [{min(cell):.3g}, {max(cell):.3g}]"
+                    for cell in cells
+                )
+                + " |"
+            )
 
 
 def plot(lines, path):
@@ -304,11 +376,14 @@ def plot(lines, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    parts = sorted({line[0] for line in lines if line[0].split()[-1] in ("rows", "clients")},
-                   key=lambda part: (part != "rows", len(part), part))
+    parts = sorted(
+        {line[0] for line in lines if line[0].split()[-1] in ("rows", "clients")},
+        key=lambda part: (part != "rows", len(part), part),
+    )
     methods = sorted({line[1] for line in lines if line[0] in parts}, key=lambda m: m != "ours")
-    figure, axes = plt.subplots(2, len(parts), figsize=(3.6 * len(parts), 6.4), sharey="row",
-                                sharex=True, squeeze=False)
+    figure, axes = plt.subplots(
+        2, len(parts), figsize=(3.6 * len(parts), 6.4), sharey="row", sharex=True, squeeze=False
+    )
     for column, part in zip(axes.T, parts, strict=True):
         best = np.median([float(line[5]) for line in lines if line[0] == part])
         for number, method in enumerate(methods):
@@ -356,13 +431,27 @@ def main():
     parser.add_argument("--plot", action="store_true", help="draw what the csv holds already")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
-    everything = ["ours", "paper, PLD", "paper, basic", "kmeans++", "lloyd", "sphere_packing",
-                  "server alone", "k-FED"]
+    everything = [
+        "ours",
+        "paper, PLD",
+        "paper, basic",
+        "kmeans++",
+        "lloyd",
+        "sphere_packing",
+        "server alone",
+        "k-FED",
+    ]
     options.seeds = range(options.first_seed, options.first_seed + options.seeds)
-    options.methods = (options.methods.split(";") if options.methods
-                       else ["ours"] if options.quick else everything)
-    options.epsilons = ([float(e) for e in options.epsilons.split(",")] if options.epsilons
-                        else [1.0] if options.quick else list(EPSILONS))
+    options.methods = (
+        options.methods.split(";") if options.methods else ["ours"] if options.quick else everything
+    )
+    options.epsilons = (
+        [float(e) for e in options.epsilons.split(",")]
+        if options.epsilons
+        else [1.0]
+        if options.quick
+        else list(EPSILONS)
+    )
     options.clients = [int(n) for n in options.clients.split(",")]
     warnings.simplefilter("ignore")
     file = options.output.with_suffix(".csv")
@@ -375,8 +464,10 @@ def main():
     new, known = not file.exists(), set()
     if not new:
         with file.open() as source:
-            known = {(part, method, float(epsilon), int(seed)) for part, method, epsilon, seed, *_
-                     in list(csv.reader(source))[1:]}
+            known = {
+                (part, method, float(epsilon), int(seed))
+                for part, method, epsilon, seed, *_ in list(csv.reader(source))[1:]
+            }
     options.done = lambda *cell: cell in known
     with file.open("a", newline="") as target:
         writer, lines = csv.writer(target), []

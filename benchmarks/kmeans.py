@@ -51,8 +51,19 @@ from sklearn_dp.exceptions import UtilityWarning  # noqa: E402
 
 DELTA = {"paper": 1e-8, "separated": 1e-8, "real": 1e-6, "files": 1e-6}
 REAL = {"iris": 3, "wine": 3, "breast_cancer": 2, "digits": 10}
-FILES = {"s1": 15, "s2": 15, "s3": 15, "s4": 15, "unbalance": 8, "dim064": 16, "letter16": 26,
-         "wisdm_har": 6, "credit_default": 5, "acs_20states": 10, "cabs_sf": 10}
+FILES = {
+    "s1": 15,
+    "s2": 15,
+    "s3": 15,
+    "s4": 15,
+    "unbalance": 8,
+    "dim064": 16,
+    "letter16": 26,
+    "wisdm_har": 6,
+    "credit_default": 5,
+    "acs_20states": 10,
+    "cabs_sf": 10,
+}
 SAME_ROWS = ("real", "files")
 FIRST_FRESH = 1000  # seeds of the data that only count wrong basins
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "kmeans"
@@ -123,8 +134,12 @@ def data_folder():
     return Path(folder) if folder else None
 
 
-MAKE = {"paper": paper_mixture, "separated": separated_mixture, "real": real_data,
-        "files": file_data}
+MAKE = {
+    "paper": paper_mixture,
+    "separated": separated_mixture,
+    "real": real_data,
+    "files": file_data,
+}
 
 
 @dataclass(frozen=True)
@@ -143,12 +158,17 @@ class Cell:
         if self.setting == "files":
             where = f"{self.name} n={self.n} d={self.d} k={self.k}"
         return f"{self.setting} {where or f'n={self.n:.0e} d={self.d} k={self.k}'}".replace(
-            "e+0", "e")
+            "e+0", "e"
+        )
 
 
 def all_cells():
-    cells = [Cell("separated", n, d, k)
-             for n in (10**4, 10**5) for d in (2, 10, 50, 100) for k in (5, 10, 20)]
+    cells = [
+        Cell("separated", n, d, k)
+        for n in (10**4, 10**5)
+        for d in (2, 10, 50, 100)
+        for k in (5, 10, 20)
+    ]
     cells += [Cell("separated", 10**5, d, 50) for d in (2, 10, 50, 100)]
     cells += [Cell("paper", 20_000, 2, 8)]
     cells += [Cell("paper", 10**5, d, 8) for d in (2, 3, 4, 5, 8)]
@@ -168,8 +188,14 @@ def file_cells():
     return found
 
 
-QUICK = ("separated n=1e4 d=2 k=5", "separated n=1e4 d=10 k=5", "separated n=1e4 d=50 k=10",
-         "separated n=1e5 d=10 k=10", "paper n=2e4 d=2 k=8", "real digits eps=1")
+QUICK = (
+    "separated n=1e4 d=2 k=5",
+    "separated n=1e4 d=10 k=5",
+    "separated n=1e4 d=50 k=10",
+    "separated n=1e5 d=10 k=10",
+    "paper n=2e4 d=2 k=8",
+    "real digits eps=1",
+)
 
 
 # --- methods: (X, cell, seed) -> centers ----------------------------------------------------------
@@ -204,8 +230,11 @@ def uniform_grid(X, cell, seed):
     centers = np.stack(np.unravel_index(np.arange(side**d), (side,) * d), axis=1)
     points = (centers + 0.5) / side * 2 - 1
     keep = weights > 0
-    return KMeans(cell.k, n_init=10, random_state=seed).fit(
-        points[keep], sample_weight=weights[keep]).cluster_centers_
+    return (
+        KMeans(cell.k, n_init=10, random_state=seed)
+        .fit(points[keep], sample_weight=weights[keep])
+        .cluster_centers_
+    )
 
 
 def sphere_packing(rng, k, d, n_tries=100):
@@ -237,8 +266,9 @@ def packed_lloyd(X, cell, seed, n_steps=5):
     sigma = gaussian_sigma(cell.epsilon, DELTA[cell.setting]) * np.sqrt(2 * n_steps)
     for _ in range(n_steps):
         labels = nearest(X, centers)
-        pick = sparse.csr_array((np.ones(len(X)), (labels, np.arange(len(X)))),
-                                shape=(cell.k, len(X)))
+        pick = sparse.csr_array(
+            (np.ones(len(X)), (labels, np.arange(len(X)))), shape=(cell.k, len(X))
+        )
         counts = pick.sum(axis=1) + sigma * rng.normal(size=cell.k)
         sums = pick @ X + sigma * rng.normal(size=centers.shape)
         seen = counts > sigma
@@ -260,16 +290,24 @@ def diffprivlib_kmeans():
     def method(X, cell, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Rival(cell.k, epsilon=cell.epsilon, bounds=(-1, 1),
-                         random_state=seed).fit(X).cluster_centers_
+            return (
+                Rival(cell.k, epsilon=cell.epsilon, bounds=(-1, 1), random_state=seed)
+                .fit(X)
+                .cluster_centers_
+            )
 
     return method
 
 
 def methods():
-    found = {"DPKMeans": ours, "KMeans(n_init=10)": plain, "one center": one_center,
-             "noisy grid": uniform_grid, "sphere packing + Lloyd": packed_lloyd,
-             "diffprivlib": diffprivlib_kmeans()}
+    found = {
+        "DPKMeans": ours,
+        "KMeans(n_init=10)": plain,
+        "one center": one_center,
+        "noisy grid": uniform_grid,
+        "sphere packing + Lloyd": packed_lloyd,
+        "diffprivlib": diffprivlib_kmeans(),
+    }
     return {name: method for name, method in found.items() if method is not None}
 
 
@@ -279,7 +317,7 @@ def methods():
 def cost(X, centers):
     total = 0.0
     for start in range(0, len(X), 2**14):
-        part = X[start:start + 2**14]
+        part = X[start : start + 2**14]
         scores = np.square(centers).sum(axis=1) - 2 * part @ centers.T
         total += np.maximum(np.square(part).sum(axis=1) + scores.min(axis=1), 0.0).sum()
     return total
@@ -304,8 +342,11 @@ def measure(cell, n_seeds, chosen):
         X, labels, truth = MAKE[cell.setting](cell, seed)
         if reference is None or cell.setting not in SAME_ROWS:
             reference = best_known(X, cell, truth)
-        rows = [run(cell, name, method, X, labels, seed) for name, method in chosen.items()
-                if name != "noisy grid" or cell.d <= 4]
+        rows = [
+            run(cell, name, method, X, labels, seed)
+            for name, method in chosen.items()
+            if name != "noisy grid" or cell.d <= 4
+        ]
         best = min([reference] + [row["cost"] for row in rows if row["method"].startswith("KMe")])
         yield from ({**row, "ratio": row["cost"] / best} for row in rows)
 
@@ -314,8 +355,14 @@ def run(cell, name, method, X, labels, seed):
     start = time.process_time()
     centers = method(X, cell, seed)
     seconds = time.process_time() - start
-    return {"cell": str(cell), "method": name, "seed": seed, "cost": cost(X, centers),
-            "ari": agreement(labels, nearest(X, centers)), "cpu": seconds}
+    return {
+        "cell": str(cell),
+        "method": name,
+        "seed": seed,
+        "cost": cost(X, centers),
+        "ari": agreement(labels, nearest(X, centers)),
+        "cpu": seconds,
+    }
 
 
 def agreement(labels, found):
@@ -330,36 +377,58 @@ def summary(rows):
     for (cell, method), group in groups.items():
         ratio = np.array([row["ratio"] for row in group])
         low, median, high = np.quantile(ratio, [0.25, 0.5, 0.75])
-        yield {"cell": cell, "method": method, "fits": len(group), "ratio": median,
-               "quartiles": f"[{low:.4f} {high:.4f}]", "worst": ratio.max(),
-               "ari": float(np.median([row["ari"] for row in group])),
-               "cpu": float(np.median([row["cpu"] for row in group]))}
+        yield {
+            "cell": cell,
+            "method": method,
+            "fits": len(group),
+            "ratio": median,
+            "quartiles": f"[{low:.4f} {high:.4f}]",
+            "worst": ratio.max(),
+            "ari": float(np.median([row["ari"] for row in group])),
+            "cpu": float(np.median([row["cpu"] for row in group])),
+        }
 
 
 def line(entry):
-    return (f"| {entry['cell']} | {entry['method']} | {entry['fits']} | {entry['ratio']:.4f} "
-            f"{entry['quartiles']} | {entry['worst']:.4f} | {entry['ari']:.2f} "
-            f"| {entry['cpu']:.3f} |")
+    return (
+        f"| {entry['cell']} | {entry['method']} | {entry['fits']} | {entry['ratio']:.4f} "
+        f"{entry['quartiles']} | {entry['worst']:.4f} | {entry['ari']:.2f} "
+        f"| {entry['cpu']:.3f} |"
+    )
 
 
-HEADER = ("| cell | method | fits | cost ratio, median [quartiles] | worst | ARI | CPU s |\n"
-          "|---|---|---|---|---|---|---|")
+HEADER = (
+    "| cell | method | fits | cost ratio, median [quartiles] | worst | ARI | CPU s |\n"
+    "|---|---|---|---|---|---|---|"
+)
 
 
 def stamp(command):
-    return (f"`{command}` with Python {platform.python_version()}, numpy {np.__version__}, "
-            f"scikit-learn {sklearn.__version__}.")
+    return (
+        f"`{command}` with Python {platform.python_version()}, numpy {np.__version__}, "
+        f"scikit-learn {sklearn.__version__}."
+    )
 
 
 def write_markdown(path, entries, command):
     text = [
-        "# Private k-means", "",
+        "# Private k-means",
+        "",
         "Cost over the lowest non-private cost found; agreement with the true classes (adjusted "
-        "Rand index); CPU time", "of one thread; medians. Add or remove one row; epsilon = 1 "
+        "Rand index); CPU time",
+        "of one thread; medians. Add or remove one row; epsilon = 1 "
         "unless said, delta = 1e-8 (real data and files: 1e-6); public radius 1.",
-        "diffprivlib's KMeans is known to spend more than its epsilon; \"one center\" and KMeans "
-        "are not private. The rivals draw float noise.", "", stamp(command), "",
-        f"![cost ratios](images/{path.name}.png)", "", HEADER, *map(line, entries), ""]
+        'diffprivlib\'s KMeans is known to spend more than its epsilon; "one center" and KMeans '
+        "are not private. The rivals draw float noise.",
+        "",
+        stamp(command),
+        "",
+        f"![cost ratios](images/{path.name}.png)",
+        "",
+        HEADER,
+        *map(line, entries),
+        "",
+    ]
     path.with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
 
 
@@ -376,8 +445,12 @@ def write_plot(path, entries):
         found = [(e["ratio"] - 1, cells.index(e["cell"])) for e in entries if e["method"] == name]
         loss, at = np.array(found).T
         axis.plot(np.maximum(loss, 1e-5), at, marker, label=name, linestyle="none", markersize=5)
-    axis.set(xscale="log", xlabel="cost above the non-private cost (relative, median)",
-             yticks=range(len(cells)), yticklabels=cells)
+    axis.set(
+        xscale="log",
+        xlabel="cost above the non-private cost (relative, median)",
+        yticks=range(len(cells)),
+        yticklabels=cells,
+    )
     axis.tick_params(axis="y", labelsize=7)
     axis.invert_yaxis()
     axis.grid(axis="x", alpha=0.3)
@@ -409,16 +482,25 @@ def kept(path, new):
 def in_order(entries):
     cells = {str(cell): place for place, cell in enumerate(all_cells())}
     names = {name: place for place, name in enumerate(methods())}
-    return sorted(entries, key=lambda entry: (cells.get(entry["cell"], len(cells)),
-                                              names.get(entry["method"], len(names))))
+    return sorted(
+        entries,
+        key=lambda entry: (
+            cells.get(entry["cell"], len(cells)),
+            names.get(entry["method"], len(names)),
+        ),
+    )
 
 
 def table(options, command):
     n_seeds = options.seeds or (3 if options.quick else 15)
-    cells = [cell for cell in all_cells() if re.search(options.cells, str(cell))
-             and (not options.quick or str(cell) in QUICK)]
-    chosen = {name: method for name, method in methods().items()
-              if re.search(options.methods, name)}
+    cells = [
+        cell
+        for cell in all_cells()
+        if re.search(options.cells, str(cell)) and (not options.quick or str(cell) in QUICK)
+    ]
+    chosen = {
+        name: method for name, method in methods().items() if re.search(options.methods, name)
+    }
     entries, path = [], options.output
     print(HEADER)
     for cell in cells:
@@ -443,15 +525,25 @@ def basins(options, command):
         for i in range(options.basins):
             X, _, truth = separated_mixture(cell, FIRST_FRESH + i)
             ratio[i] = cost(X, ours(X, cell, i)) / best_known(X, cell, truth)
-        lines.append(f"| {cell} | {len(ratio)} | {np.mean(ratio > 1.05):.1%} "
-                     f"| {np.mean(ratio > 1.1):.1%} | {ratio.max():.4f} |")
+        lines.append(
+            f"| {cell} | {len(ratio)} | {np.mean(ratio > 1.05):.1%} "
+            f"| {np.mean(ratio > 1.1):.1%} | {ratio.max():.4f} |"
+        )
         print(lines[-1], flush=True)
-    text = ["# Wrong basins of private k-means", "",
-            "Share of fits of DPKMeans whose cost is above the non-private one by a factor: data "
-            "and noise are fresh in every fit. epsilon = 1, delta = 1e-8, public radius 1.", "",
-            stamp(command), "", *lines, ""]
+    text = [
+        "# Wrong basins of private k-means",
+        "",
+        "Share of fits of DPKMeans whose cost is above the non-private one by a factor: data "
+        "and noise are fresh in every fit. epsilon = 1, delta = 1e-8, public radius 1.",
+        "",
+        stamp(command),
+        "",
+        *lines,
+        "",
+    ]
     options.output.with_name(options.output.name + "_basins.md").write_text(
-        "\n".join(text), encoding="utf-8")
+        "\n".join(text), encoding="utf-8"
+    )
 
 
 def main():
@@ -469,7 +561,8 @@ def main():
         os.environ["SKLEARN_DP_DATA"] = options.data
     arguments = [word for word in sys.argv[1:] if word != options.data]
     command = shlex.join(["python", "benchmarks/kmeans.py", *arguments]).replace(
-        "--data", "--data FOLDER")
+        "--data", "--data FOLDER"
+    )
     (basins if options.basins else table)(options, command)
 
 

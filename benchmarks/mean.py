@@ -40,8 +40,13 @@ def oracle_errors(X, location, rho, rng):
     norms = np.linalg.norm(offsets, axis=1, keepdims=True)
     total = (offsets * np.minimum(1, radius / norms)).sum(axis=0)
     noise, count_noise = rng.normal(size=d), rng.normal()
-    return [np.linalg.norm((total + noise * radius / math.sqrt(2 * rho * (1 - w)))
-                           / max(1.0, n + count_noise / math.sqrt(2 * rho * w))) for w in SPLITS]
+    return [
+        np.linalg.norm(
+            (total + noise * radius / math.sqrt(2 * rho * (1 - w)))
+            / max(1.0, n + count_noise / math.sqrt(2 * rho * w))
+        )
+        for w in SPLITS
+    ]
 
 
 def sample(rng, n, d, distance):
@@ -90,8 +95,16 @@ def known_diameter_rows(runs):
                 models["published"] = FriendlyMean(refine=False, **options)
             error, oracle, plain, seconds = experiment(models, runs, 800, d, distance)
             published = f"{error['published']:.3f}" if "published" in error else ""
-            yield (d, f"{distance:g}", f"{plain:.3f}", f"{oracle:.3f}", f"{error['ours']:.3f}",
-                   f"{error['ours'] / oracle:.3f}", published, f"{seconds['ours']:.2f}")
+            yield (
+                d,
+                f"{distance:g}",
+                f"{plain:.3f}",
+                f"{oracle:.3f}",
+                f"{error['ours']:.3f}",
+                f"{error['ours'] / oracle:.3f}",
+                published,
+                f"{seconds['ours']:.2f}",
+            )
 
 
 def locator_rows(runs):
@@ -99,18 +112,29 @@ def locator_rows(runs):
         options = {"rho": RHO, "delta": DELTA, "diameter": diameter_of(800, d)}
         models = {name: FriendlyMean(locate=name, **options) for name in ("zcdp", "basic", "cells")}
         error, oracle, _, seconds = experiment(models, runs, 800, d, 1e4)
-        yield (d, *(f"{error[name] / oracle:.3f}" for name in models),
-               *(f"{seconds[name]:.2f}" for name in models))
+        yield (
+            d,
+            *(f"{error[name] / oracle:.3f}" for name in models),
+            *(f"{seconds[name]:.2f}" for name in models),
+        )
 
 
 def unknown_diameter_rows(runs):
     for d in (50, 200, 1000):
-        models = {"ours": FriendlyMean(rho=RHO, delta=DELTA),
-                  "published": FriendlyMean(rho=RHO, delta=DELTA, refine=False)}
+        models = {
+            "ours": FriendlyMean(rho=RHO, delta=DELTA),
+            "published": FriendlyMean(rho=RHO, delta=DELTA, refine=False),
+        }
         error, oracle, plain, seconds = experiment(models, runs, 2000, d, 1e4)
-        yield (d, f"{plain:.3f}", f"{oracle:.3f}", f"{error['ours']:.3f}",
-               f"{error['ours'] / oracle:.3f}", f"{error['published']:.3f}",
-               f"{seconds['ours']:.2f}")
+        yield (
+            d,
+            f"{plain:.3f}",
+            f"{oracle:.3f}",
+            f"{error['ours']:.3f}",
+            f"{error['ours'] / oracle:.3f}",
+            f"{error['published']:.3f}",
+            f"{seconds['ours']:.2f}",
+        )
 
 
 def success_rates(runs, d=10):
@@ -119,13 +143,17 @@ def success_rates(runs, d=10):
     for locate, sizes in SIZES.items():
         for n in sizes:
             rng = np.random.default_rng(n)
-            model = FriendlyMean(epsilon=1.0, delta=1e-6, diameter=diameter_of(n, d),
-                                 locate=locate)
+            model = FriendlyMean(epsilon=1.0, delta=1e-6, diameter=diameter_of(n, d), locate=locate)
             results = [one_run({"ours": model}, rng, n, d, 1e5, rho) for _ in range(runs)]
             oracle = np.sqrt(np.mean(np.square([r[1] for r in results]), axis=0)).min()
             errors = np.array([r[0]["ours"] for r in results])
-            yield (locate, n, f"{oracle:.3f}", f"{np.median(errors):.3f}",
-                   float(np.mean(errors <= 2 * oracle)))
+            yield (
+                locate,
+                n,
+                f"{oracle:.3f}",
+                f"{np.median(errors):.3f}",
+                float(np.mean(errors <= 2 * oracle)),
+            )
 
 
 def smallest_sizes(rates):
@@ -144,11 +172,17 @@ def plot(rates, path):
 
     figure, axes = plt.subplots(figsize=(6, 3.5))
     for locate in SIZES:
-        axes.semilogx(*zip(*[(n, rate) for name, n, *_, rate in rates if name == locate],
-                           strict=True), "o-", label=locate)
+        axes.semilogx(
+            *zip(*[(n, rate) for name, n, *_, rate in rates if name == locate], strict=True),
+            "o-",
+            label=locate,
+        )
     axes.axhline(0.95, color="grey", lw=0.8)
-    axes.set(xlabel="number of points", ylabel="share of successful runs",
-             title="epsilon = 1, delta = 1e-6, d = 10")
+    axes.set(
+        xlabel="number of points",
+        ylabel="share of successful runs",
+        title="epsilon = 1, delta = 1e-6, d = 10",
+    )
     axes.legend(title="locate")
     figure.tight_layout()
     path.parent.mkdir(exist_ok=True)
@@ -160,7 +194,8 @@ def main():
     parser.add_argument("--runs", type=int, default=50)
     runs = parser.parse_args().runs
     command = "python benchmarks/mean.py" + (f" --runs {runs}" if runs != 50 else "")
-    parts = [f"""# The mean of points of unknown location
+    parts = [
+        f"""# The mean of points of unknown location
 
 Made by `{command}` (Python {platform.python_version()}, numpy {version("numpy")}).
 
@@ -169,25 +204,53 @@ Data: N(mu, I_d), mu at distance R from the origin. Errors are Euclidean distanc
 diameter / sqrt(2) about it, spends the whole budget on a noisy sum and a noisy count (best split).
 *Published*: a friendly core and its average, with exact quantiles. Nobody else is told mu or R.
 FriendlyMean chooses its clipping radius from noisy counts, so it can be ahead of the oracle.
-"""]
-    parts.append(table(
-        f"Known diameter: n = 800, rho = {RHO:g}, delta = {DELTA:g}",
-        ("d", "R", "not private", "oracle", "FriendlyMean", "over oracle", "published", "seconds"),
-        known_diameter_rows(runs)))
-    parts.append(table(
-        "How the location is found: error over the oracle's, n = 800, R = 1e4",
-        ("d", "zcdp", "basic", "cells", "zcdp (s)", "basic (s)", "cells (s)"),
-        locator_rows(runs)))
-    parts.append(table(
-        "Unknown diameter (1e-6 to 1e12): n = 2000, R = 1e4",
-        ("d", "not private", "oracle", "FriendlyMean", "over oracle", "published", "seconds"),
-        unknown_diameter_rows(max(runs // 2, 5))))
+"""
+    ]
+    parts.append(
+        table(
+            f"Known diameter: n = 800, rho = {RHO:g}, delta = {DELTA:g}",
+            (
+                "d",
+                "R",
+                "not private",
+                "oracle",
+                "FriendlyMean",
+                "over oracle",
+                "published",
+                "seconds",
+            ),
+            known_diameter_rows(runs),
+        )
+    )
+    parts.append(
+        table(
+            "How the location is found: error over the oracle's, n = 800, R = 1e4",
+            ("d", "zcdp", "basic", "cells", "zcdp (s)", "basic (s)", "cells (s)"),
+            locator_rows(runs),
+        )
+    )
+    parts.append(
+        table(
+            "Unknown diameter (1e-6 to 1e12): n = 2000, R = 1e4",
+            ("d", "not private", "oracle", "FriendlyMean", "over oracle", "published", "seconds"),
+            unknown_diameter_rows(max(runs // 2, 5)),
+        )
+    )
     rates = list(success_rates(2 * runs))
-    parts.append(table(
-        "epsilon = 1, delta = 1e-6, d = 10, R = 1e5: runs within twice the oracle's error",
-        ("locate", "n", "oracle", "median error", "successes"), rates))
-    parts.append(table("Smallest n with at least 95 % of the runs within twice the oracle's error",
-                       ("locate", "n"), smallest_sizes(rates)))
+    parts.append(
+        table(
+            "epsilon = 1, delta = 1e-6, d = 10, R = 1e5: runs within twice the oracle's error",
+            ("locate", "n", "oracle", "median error", "successes"),
+            rates,
+        )
+    )
+    parts.append(
+        table(
+            "Smallest n with at least 95 % of the runs within twice the oracle's error",
+            ("locate", "n"),
+            smallest_sizes(rates),
+        )
+    )
     parts.append("![success](../images/mean.png)\n")
     plot(rates, DOC / "images" / "mean.png")
     (DOC / "benchmarks" / "mean.md").write_text("\n".join(parts), encoding="utf-8")

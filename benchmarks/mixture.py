@@ -51,18 +51,41 @@ from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
 
 DOC = Path(__file__).resolve().parents[1] / "doc"
 CELLS = [  # k, d, separation, n, epsilon, radius
-    (3, 2, 12, 20000, 1.0, 200.0), (3, 2, 12, 20000, 1.0, 1e6), (3, 2, 12, 20000, 0.2, 200.0),
-    (3, 2, 12, 20000, 8.0, 200.0), (3, 2, 6, 20000, 1.0, 200.0), (2, 2, 10, 3000, 1.0, 200.0),
-    (2, 2, 10, 1000, 1.0, 200.0), (5, 2, 10, 5000, 1.0, 200.0), (5, 2, 10, 5000, 1.0, 1e6),
-    (4, 10, 12, 20000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, 200.0), (4, 10, 12, 50000, 1.0, None),
-    (4, 10, 4, 100000, 1.0, 200.0), (8, 10, 12, 200000, 1.0, 200.0),
-    (8, 10, 6, 200000, 1.0, 200.0), (4, 30, 12, 100000, 1.0, 200.0)]
+    (3, 2, 12, 20000, 1.0, 200.0),
+    (3, 2, 12, 20000, 1.0, 1e6),
+    (3, 2, 12, 20000, 0.2, 200.0),
+    (3, 2, 12, 20000, 8.0, 200.0),
+    (3, 2, 6, 20000, 1.0, 200.0),
+    (2, 2, 10, 3000, 1.0, 200.0),
+    (2, 2, 10, 1000, 1.0, 200.0),
+    (5, 2, 10, 5000, 1.0, 200.0),
+    (5, 2, 10, 5000, 1.0, 1e6),
+    (4, 10, 12, 20000, 1.0, 200.0),
+    (4, 10, 12, 50000, 1.0, 200.0),
+    (4, 10, 12, 50000, 1.0, None),
+    (4, 10, 4, 100000, 1.0, 200.0),
+    (8, 10, 12, 200000, 1.0, 200.0),
+    (8, 10, 6, 200000, 1.0, 200.0),
+    (4, 30, 12, 100000, 1.0, 200.0),
+]
 METHODS = ("coreset", "partition", "k_tuples", "naive", "GaussianMixture", "labelled")
 DIMENSIONS = (16, 32, 64, 128, 256)
 ROWS = (25000, 50000, 100000, 200000, 400000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-FIELDS = ("part", "cell", "method", "seed", "found", "largest", "mixture", "weight", "loss",
-          "seconds", "path", "megabytes")
+FIELDS = (
+    "part",
+    "cell",
+    "method",
+    "seed",
+    "found",
+    "largest",
+    "mixture",
+    "weight",
+    "loss",
+    "seconds",
+    "path",
+    "megabytes",
+)
 
 
 class Truth:
@@ -72,8 +95,11 @@ class Truth:
         self.means = None
         while self.means is None or np.linalg.norm(self.means, axis=1).max() > radius - 10:
             means = rng.normal(size=(k, d))
-            self.means = means * separation / np.linalg.norm(
-                means[:, None] - means, axis=2)[np.triu_indices(k, 1)].min()
+            self.means = (
+                means
+                * separation
+                / np.linalg.norm(means[:, None] - means, axis=2)[np.triu_indices(k, 1)].min()
+            )
         self.covariances = np.empty((k, d, d))
         for j in range(k):
             rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
@@ -89,15 +115,22 @@ class Truth:
         return X, labels
 
     def density(self, X):
-        return np.mean([multivariate_normal(m, c).pdf(X) for m, c in
-                        zip(self.means, self.covariances, strict=True)], axis=0)
+        return np.mean(
+            [
+                multivariate_normal(m, c).pdf(X)
+                for m, c in zip(self.means, self.covariances, strict=True)
+            ],
+            axis=0,
+        )
 
     def errors(self, weights, means, covariances, rng):
         """Share found, largest total variation, that of the mixture, weight error, log-density."""
         cost = np.linalg.norm(self.means[:, None] - means, axis=2)
         pairs = linear_sum_assignment(cost)
-        laws = [multivariate_normal(m, c, allow_singular=True)
-                for m, c in zip(means, covariances, strict=True)]
+        laws = [
+            multivariate_normal(m, c, allow_singular=True)
+            for m, c in zip(means, covariances, strict=True)
+        ]
         worst = 0.0
         for i, j in zip(*pairs, strict=True):
             true = multivariate_normal(self.means[i], self.covariances[i])
@@ -107,9 +140,15 @@ class Truth:
         X, _ = self.draw(10000, rng)
         mixture = sum(w * law.pdf(X) for w, law in zip(weights, laws, strict=True))
         true = self.density(X)
-        return np.array([cost[pairs].max() < 3, worst, np.maximum(0, 1 - mixture / true).mean(),
-                         np.abs(weights[pairs[1]] - 1 / len(self.means)).max(),
-                         np.log(true).mean() - np.log(np.maximum(mixture, 1e-300)).mean()])
+        return np.array(
+            [
+                cost[pairs].max() < 3,
+                worst,
+                np.maximum(0, 1 - mixture / true).mean(),
+                np.abs(weights[pairs[1]] - 1 / len(self.means)).max(),
+                np.log(true).mean() - np.log(np.maximum(mixture, 1e-300)).mean(),
+            ]
+        )
 
 
 def naive(X, k, epsilon, radius, rng):
@@ -132,9 +171,11 @@ def naive(X, k, epsilon, radius, rng):
 
 def labelled(X, labels, k):
     parts = [X[labels == j] for j in range(k)]
-    return (np.array([len(part) for part in parts]) / len(X),
-            np.array([part.mean(axis=0) for part in parts]),
-            np.array([np.cov(part.T) for part in parts]))
+    return (
+        np.array([len(part) for part in parts]) / len(X),
+        np.array([part.mean(axis=0) for part in parts]),
+        np.array([np.cov(part.T) for part in parts]),
+    )
 
 
 # -- parts: each yields (cell, method, seed, run), of which `run` gives a row of the table
@@ -144,8 +185,12 @@ def cells(options):
     for cell in CELLS:
         for seed in range(options.runs):
             for method in METHODS:
-                yield ", ".join(map(str, cell)), method, seed, lambda cell=cell, seed=seed, \
-                    method=method: run_cell(cell, seed, method)
+                yield (
+                    ", ".join(map(str, cell)),
+                    method,
+                    seed,
+                    lambda cell=cell, seed=seed, method=method: run_cell(cell, seed, method),
+                )
 
 
 def run_cell(cell, seed, method):
@@ -166,16 +211,21 @@ def run_cell(cell, seed, method):
         found, path = (model.weights_, model.means_, model.covariances_), model.path_
     seconds = time.process_time() - start
     values = truth.errors(*found, rng)
-    return dict(zip(("found", "largest", "mixture", "weight", "loss"), values.tolist(),
-                    strict=True)) | {"seconds": seconds, "path": path}
+    return dict(
+        zip(("found", "largest", "mixture", "weight", "loss"), values.tolist(), strict=True)
+    ) | {"seconds": seconds, "path": path}
 
 
 def labels(options):
     for d in DIMENSIONS:
         for seed in range(min(options.runs, 3)):
             for method in ("coreset", "k_tuples", "partition", "Bayes"):
-                yield f"{d}, {options.rows}", method, seed, lambda d=d, seed=seed, \
-                    method=method: run_labels(d, options.rows, seed, method)
+                yield (
+                    f"{d}, {options.rows}",
+                    method,
+                    seed,
+                    lambda d=d, seed=seed, method=method: run_labels(d, options.rows, seed, method),
+                )
 
 
 def run_labels(d, n, seed, method, k=5):
@@ -188,8 +238,9 @@ def run_labels(d, n, seed, method, k=5):
         X = rng.normal(size=(n, d))
         X += means[label]
         start = time.process_time()
-        model = DPGaussianMixture(k, covariance_type="spherical", method=method,
-                                  bounds=10 * np.sqrt(d)).fit(X)
+        model = DPGaussianMixture(
+            k, covariance_type="spherical", method=method, bounds=10 * np.sqrt(d)
+        ).fit(X)
         path, predicted = model.path_, model.predict(test)
     else:
         predicted = ((test[:, None] - found) ** 2).sum(axis=2).argmin(axis=1)
@@ -208,8 +259,18 @@ def tables(options):
     yield "wine, 2 features", (wine.data[:, [0, 6]] - low[[0, 6]]) / (high - low)[[0, 6]], 3
     yield "digits after DPPCA(8)", load_digits().data / 16, 10
     folder = options.data or os.environ.get("SKLEARN_DP_DATA")
-    for name, k in (("s1", 15), ("unbalance", 8), ("letter16", 10), ("credit_default", 5),
-                    ("acs_20states", 8), ("cabs_sf", 10)) if folder else ():
+    for name, k in (
+        (
+            ("s1", 15),
+            ("unbalance", 8),
+            ("letter16", 10),
+            ("credit_default", 5),
+            ("acs_20states", 8),
+            ("cabs_sf", 10),
+        )
+        if folder
+        else ()
+    ):
         file = Path(folder) / f"{name}.npz"
         if file.exists():
             with np.load(file, allow_pickle=False) as archive:
@@ -225,8 +286,14 @@ def real(options):
         for epsilon in EPSILONS:
             for seed in range(min(options.runs, 5)):
                 for form in ("full", "diag"):
-                    yield f"{name}, {epsilon:g}", form, seed, lambda X=X, k=k, epsilon=epsilon, \
-                        seed=seed, form=form, name=name: run_real(X, k, epsilon, seed, form, name)
+                    yield (
+                        f"{name}, {epsilon:g}",
+                        form,
+                        seed,
+                        lambda X=X, k=k, epsilon=epsilon, seed=seed, form=form, name=name: run_real(
+                            X, k, epsilon, seed, form, name
+                        ),
+                    )
 
 
 def run_real(X, k, epsilon, seed, form, name):
@@ -245,15 +312,23 @@ def run_real(X, k, epsilon, seed, form, name):
     if key not in _PLAIN:
         plain = GaussianMixture(k, covariance_type=form, n_init=2, random_state=0).fit(train)
         _PLAIN[key] = plain.score(test)
-    return {"loss": _PLAIN[key] - model.score(test), "mixture": _PLAIN[key],
-            "seconds": seconds, "path": model.path_}
+    return {
+        "loss": _PLAIN[key] - model.score(test),
+        "mixture": _PLAIN[key],
+        "seconds": seconds,
+        "path": model.path_,
+    }
 
 
 def speed(options):
     for seed in range(min(options.runs, 5)):
         for method in ("auto", "k_tuples", "partition", "GaussianMixture(n_init=5)"):
-            yield "5, 10, 12, 100000", method, seed, lambda method=method, seed=seed: \
-                run_speed(method, seed)
+            yield (
+                "5, 10, 12, 100000",
+                method,
+                seed,
+                lambda method=method, seed=seed: run_speed(method, seed),
+            )
 
 
 def run_speed(method, seed):
@@ -316,34 +391,47 @@ def numbers(rows, field):
 
 
 def cell_table(rows):
-    yield ("| k, d, separation, n, epsilon, radius | method | runs | found | largest TV (worst) "
-           "| mixture TV | weight error | log-density lost | CPU s |")
+    yield (
+        "| k, d, separation, n, epsilon, radius | method | runs | found | largest TV (worst) "
+        "| mixture TV | weight error | log-density lost | CPU s |"
+    )
     yield "|---|---|---|---|---|---|---|---|---|"
     found = grouped(rows, "cells")
     for cell in CELLS:
         name = ", ".join(map(str, cell))
         for method in METHODS:
             if part := found.get((name, method)):
-                middle = {field: np.median(numbers(part, field)) for field in
-                          ("largest", "mixture", "weight", "loss", "seconds")}
+                middle = {
+                    field: np.median(numbers(part, field))
+                    for field in ("largest", "mixture", "weight", "loss", "seconds")
+                }
                 paths = [row["path"] for row in part]
                 usual = max(set(paths), key=paths.count) or method
                 shown = method if usual == method else f"{method} ({usual})"
-                yield (f"| {name} | {shown} | {len(part)} | {numbers(part, 'found').mean():.0%} | "
-                       f"{middle['largest']:.3f} ({numbers(part, 'largest').max():.3f}) | "
-                       f"{middle['mixture']:.3f} | {middle['weight']:.4f} | {middle['loss']:.4f} | "
-                       f"{middle['seconds']:.2f} |")
+                yield (
+                    f"| {name} | {shown} | {len(part)} | {numbers(part, 'found').mean():.0%} | "
+                    f"{middle['largest']:.3f} ({numbers(part, 'largest').max():.3f}) | "
+                    f"{middle['mixture']:.3f} | {middle['weight']:.4f} | {middle['loss']:.4f} | "
+                    f"{middle['seconds']:.2f} |"
+                )
 
 
 def label_table(rows):
     found = grouped(rows, "labels")
-    methods = [m for m in ("coreset", "k_tuples", "partition", "Bayes")
-               if any(key[1] == m for key in found)]
+    methods = [
+        m
+        for m in ("coreset", "k_tuples", "partition", "Bayes")
+        if any(key[1] == m for key in found)
+    ]
     yield f"| d, rows | {' | '.join(methods)} |"
     yield f"|---|{'---|' * len(methods)}"
     for cell in dict.fromkeys(key[0] for key in found):
-        values = [f"{np.median(numbers(found[cell, m], 'loss')):.4f} ({len(found[cell, m])})"
-                  if (cell, m) in found else "-" for m in methods]
+        values = [
+            f"{np.median(numbers(found[cell, m], 'loss')):.4f} ({len(found[cell, m])})"
+            if (cell, m) in found
+            else "-"
+            for m in methods
+        ]
         yield f"| {cell} | {' | '.join(values)} |"
 
 
@@ -352,9 +440,12 @@ def real_table(rows):
     yield "| table, epsilon | no privacy, full | lost, full | no privacy, diag | lost, diag |"
     yield "|---|---|---|---|---|"
     for cell in dict.fromkeys(key[0] for key in found):
-        values = [f"{np.median(numbers(found[cell, form], field)):.2f}"
-                  for form in ("full", "diag") if (cell, form) in found
-                  for field in ("mixture", "loss")]
+        values = [
+            f"{np.median(numbers(found[cell, form], field)):.2f}"
+            for form in ("full", "diag")
+            if (cell, form) in found
+            for field in ("mixture", "loss")
+        ]
         yield f"| {cell} | {' | '.join(values)} |"
 
 
@@ -376,21 +467,46 @@ def memory_table(rows):
 
 
 def page(rows, output):
-    lines = ["# Gaussian mixtures", "",
-             "By `python benchmarks/mixture.py`, whose head says what is measured; medians of the "
-             "runs, delta = 1e-6, one thread.", "",
-             "![Ellipses of private and other components](../images/mixture.png)", "",
-             "## Separated, rotated components", "", *cell_table(rows), "",
-             "## Labels in many dimensions", "",
-             "Share of fresh rows with a wrong label; five standard normals about points of "
-             "{1, 2}^d, epsilon = 1; in brackets the number of runs.", "",
-             "![Labels](../images/mixture_labels.png)", "",
-             *label_table(rows), "", "## Held-out log-density of real tables", "",
-             "Nats per row: of the non-private mixture, and how much less the private one has.", "",
-             *real_table(rows), "", "## Time", "", "n = 1e5, d = 10, k = 5.", "",
-             *speed_table(rows), "", "## Memory", "",
-             "Megabytes beside the rows at the worst moment of a fit; d = 10, k = 5.", "",
-             *memory_table(rows), ""]
+    lines = [
+        "# Gaussian mixtures",
+        "",
+        "By `python benchmarks/mixture.py`, whose head says what is measured; medians of the "
+        "runs, delta = 1e-6, one thread.",
+        "",
+        "![Ellipses of private and other components](../images/mixture.png)",
+        "",
+        "## Separated, rotated components",
+        "",
+        *cell_table(rows),
+        "",
+        "## Labels in many dimensions",
+        "",
+        "Share of fresh rows with a wrong label; five standard normals about points of "
+        "{1, 2}^d, epsilon = 1; in brackets the number of runs.",
+        "",
+        "![Labels](../images/mixture_labels.png)",
+        "",
+        *label_table(rows),
+        "",
+        "## Held-out log-density of real tables",
+        "",
+        "Nats per row: of the non-private mixture, and how much less the private one has.",
+        "",
+        *real_table(rows),
+        "",
+        "## Time",
+        "",
+        "n = 1e5, d = 10, k = 5.",
+        "",
+        *speed_table(rows),
+        "",
+        "## Memory",
+        "",
+        "Megabytes beside the rows at the worst moment of a fit; d = 10, k = 5.",
+        "",
+        *memory_table(rows),
+        "",
+    ]
     (output / "benchmarks" / "mixture.md").write_text("\n".join(lines))
 
 
@@ -407,11 +523,15 @@ def pictures(rows, output):
     figure, axis = plt.subplots(figsize=(6, 4))
     found = grouped(rows, "labels")
     for method in ("coreset", "k_tuples", "partition", "Bayes"):
-        points = sorted((int(cell.split(",")[0]), np.median(numbers(part, "loss")))
-                        for (cell, name), part in found.items() if name == method)
+        points = sorted(
+            (int(cell.split(",")[0]), np.median(numbers(part, "loss")))
+            for (cell, name), part in found.items()
+            if name == method
+        )
         if points:
-            axis.plot(*zip(*points, strict=True), "o-" if method != "Bayes" else "k--",
-                      label=method)
+            axis.plot(
+                *zip(*points, strict=True), "o-" if method != "Bayes" else "k--", label=method
+            )
     axis.set_xscale("log", base=2)
     axis.set_yscale("symlog", linthresh=1e-4)
     axis.set(xlabel="features", ylabel="share of wrong labels", ylim=(0, 1))
@@ -429,8 +549,10 @@ def draw_ellipses(axis):
     axis.plot(*X.T, ".", ms=1, color="0.75")
     turn = np.linspace(0, 2 * np.pi, 100)
     circle = 2.0 * np.stack([np.cos(turn), np.sin(turn)])
-    for mixture, style, label in ((model, "C3-", "DPGaussianMixture, epsilon = 1"),
-                                  (other, "k--", "GaussianMixture")):
+    for mixture, style, label in (
+        (model, "C3-", "DPGaussianMixture, epsilon = 1"),
+        (other, "k--", "GaussianMixture"),
+    ):
         for mean, covariance in zip(mixture.means_, mixture.covariances_, strict=True):
             ring = mean[:, None] + np.linalg.cholesky(covariance) @ circle
             axis.plot(*ring, style, label=label)
@@ -440,8 +562,9 @@ def draw_ellipses(axis):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--rows", type=int, default=250000, help="of the part 'labels'")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))

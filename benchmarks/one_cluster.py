@@ -94,8 +94,14 @@ def wide(rng, n, d):
 
 def ours(**options):
     def find(data, epsilon, seed):
-        model = DPOneCluster(data.n_points, epsilon=epsilon, delta=DELTA, bounds=(0.0, 1.0),
-                             random_state=seed, **options).fit(data.X)
+        model = DPOneCluster(
+            data.n_points,
+            epsilon=epsilon,
+            delta=DELTA,
+            bounds=(0.0, 1.0),
+            random_state=seed,
+            **options,
+        ).fit(data.X)
         return model.center_, model.radius_
 
     return find
@@ -113,7 +119,8 @@ def noisy_radius(X, center, t, rho, rng):
     while low < high:
         middle = (low + high) // 2
         count = np.searchsorted(distances, grid[middle]) + rng.normal() * math.sqrt(
-            steps / (2 * rho))
+            steps / (2 * rho)
+        )
         low, high = (low, middle) if count >= 0.95 * t else (middle + 1, high)
     return grid[high]
 
@@ -153,8 +160,9 @@ def thresholds(data, epsilon, seed):
     """
     rng, levels = np.random.default_rng(seed), 15
     sigma = math.sqrt(levels / (2 * zcdp_rho(epsilon, DELTA)))
-    leaves = np.bincount((data.X[:, 0] * 2 ** (levels - 1)).astype(int).clip(0),
-                         minlength=2 ** (levels - 1))[:2 ** (levels - 1)]
+    leaves = np.bincount(
+        (data.X[:, 0] * 2 ** (levels - 1)).astype(int).clip(0), minlength=2 ** (levels - 1)
+    )[: 2 ** (levels - 1)]
     exact = [leaves]
     while len(exact[-1]) > 1:
         exact.append(exact[-1].reshape(-1, 2).sum(axis=1))
@@ -173,8 +181,10 @@ def thresholds(data, epsilon, seed):
     ends = np.searchsorted(prefix, prefix[:-1] + 0.95 * data.t)
     lengths = np.where(ends < len(prefix), ends - np.arange(len(prefix) - 1), len(prefix))
     start = int(lengths.argmin())
-    low, high = start / 2 ** (levels - 1), min(start + lengths[start], 2 ** (levels - 1)) / 2 ** (
-        levels - 1)
+    low, high = (
+        start / 2 ** (levels - 1),
+        min(start + lengths[start], 2 ** (levels - 1)) / 2 ** (levels - 1),
+    )
     return np.array([(low + high) / 2]), (high - low) / 2
 
 
@@ -191,7 +201,7 @@ def smooth_median(values, epsilon, delta, rng):
         decay = math.exp(-beta * k)
         if decay < worst:
             break
-        spans = padded[middle:middle + k + 2] - padded[middle - k - 1:middle + 1]
+        spans = padded[middle : middle + k + 2] - padded[middle - k - 1 : middle + 1]
         worst = max(worst, decay * float(spans.max()))
     return values[m] + 2 * worst / epsilon * rng.laplace()
 
@@ -201,8 +211,9 @@ def aggregation(data, epsilon, seed):
     rng, d = np.random.default_rng(seed), data.X.shape[1]
     rho = zcdp_rho(epsilon, DELTA / 2)
     per_axis = math.sqrt(2 * 0.7 * rho / d)
-    center = np.array([smooth_median(column, per_axis, DELTA / 2 / d, rng)
-                       for column in data.X.T]).clip(0, 1)
+    center = np.array(
+        [smooth_median(column, per_axis, DELTA / 2 / d, rng) for column in data.X.T]
+    ).clip(0, 1)
     return center, noisy_radius(data.X, center, data.t, 0.3 * rho, rng)
 
 
@@ -214,11 +225,17 @@ def plain_mean(data, epsilon, seed):
     return center, noisy_radius(data.X, center, data.t, 0.5 * rho, rng)
 
 
-METHODS = {"DPOneCluster": ours(), "clip": ours(center_method="clip"),
-           "projection": ours(center_method="grid"),
-           "principal": ours(center_method="pca"), "paper": ours(center_method="paper"),
-           "all balls": all_balls, "thresholds": thresholds, "aggregation": aggregation,
-           "mean": plain_mean}
+METHODS = {
+    "DPOneCluster": ours(),
+    "clip": ours(center_method="clip"),
+    "projection": ours(center_method="grid"),
+    "principal": ours(center_method="pca"),
+    "paper": ours(center_method="paper"),
+    "all balls": all_balls,
+    "thresholds": thresholds,
+    "aggregation": aggregation,
+    "mean": plain_mean,
+}
 
 
 def usable(kind, method, n, d, epsilon):
@@ -244,8 +261,21 @@ def repeats(method, n, d):
 
 # -- cells ------------------------------------------------------------------------------------
 
-FIELDS = ("data", "method", "d", "n", "epsilon", "seeds", "median", "p95", "miss", "points",
-          "success", "seconds", "gigabytes")
+FIELDS = (
+    "data",
+    "method",
+    "d",
+    "n",
+    "epsilon",
+    "seeds",
+    "median",
+    "p95",
+    "miss",
+    "points",
+    "success",
+    "seconds",
+    "gigabytes",
+)
 
 
 def cell(kind, method, n, d, epsilon, seeds):
@@ -257,14 +287,32 @@ def cell(kind, method, n, d, epsilon, seeds):
         seconds = time.perf_counter() - start
         miss = float(np.linalg.norm(center - data.center)) / data.radius
         ratio = radius / data.radius
-        rows.append((ratio, miss, inside(data.X, center, radius) / data.t,
-                     miss <= 1 and ratio <= 2, seconds))
+        rows.append(
+            (
+                ratio,
+                miss,
+                inside(data.X, center, radius) / data.t,
+                miss <= 1 and ratio <= 2,
+                seconds,
+            )
+        )
     ratio, miss, points, good, seconds = map(np.array, zip(*rows, strict=True))
-    numbers = (np.median(ratio), np.quantile(ratio, 0.95), np.median(miss), np.median(points),
-               good.mean(), np.median(seconds),
-               resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
-    return dict(zip(FIELDS, (kind, method, d, n, epsilon, seeds, *(f"{x:.4g}" for x in numbers)),
-                    strict=True))
+    numbers = (
+        np.median(ratio),
+        np.quantile(ratio, 0.95),
+        np.median(miss),
+        np.median(points),
+        good.mean(),
+        np.median(seconds),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    )
+    return dict(
+        zip(
+            FIELDS,
+            (kind, method, d, n, epsilon, seeds, *(f"{x:.4g}" for x in numbers)),
+            strict=True,
+        )
+    )
 
 
 def read(path):
@@ -286,30 +334,38 @@ def append(path, row):
 
 def wanted(options):
     """Cells that are asked for and not there yet, the cheap ones first."""
-    done = {(row["data"], row["method"], int(row["d"]), int(row["n"]), float(row["epsilon"]))
-            for row in read(options.output.with_suffix(".csv"))}
+    done = {
+        (row["data"], row["method"], int(row["d"]), int(row["n"]), float(row["epsilon"]))
+        for row in read(options.output.with_suffix(".csv"))
+    }
     for n, kind, d, epsilon, method in product(
-            options.n or (SIZES[:2] if options.quick else SIZES), options.data,
-            options.d or (FEATURES[:3] if options.quick else FEATURES),
-            options.epsilon or EPSILONS, options.only or METHODS):
-        if (usable(kind, method, n, d, epsilon)
-                and (kind, method, d, n, epsilon) not in done):
+        options.n or (SIZES[:2] if options.quick else SIZES),
+        options.data,
+        options.d or (FEATURES[:3] if options.quick else FEATURES),
+        options.epsilon or EPSILONS,
+        options.only or METHODS,
+    ):
+        if usable(kind, method, n, d, epsilon) and (kind, method, d, n, epsilon) not in done:
             yield kind, method, n, d, epsilon
 
 
 # -- report -----------------------------------------------------------------------------------
 
-HEAD = ("| data | method | d | n | epsilon | seeds | ratio, median | ratio, 95 % "
-        "| center off by (radii) | points / t | success | seconds | GB |\n" + 13 * "|---" + "|")
+HEAD = (
+    "| data | method | d | n | epsilon | seeds | ratio, median | ratio, 95 % "
+    "| center off by (radii) | points / t | success | seconds | GB |\n" + 13 * "|---" + "|"
+)
 
 
 def show(row):
     number = {name: float(row[name]) for name in FIELDS[2:]}
-    return (f"| {row['data']} | {row['method']} | {row['d']} | {row['n']} "
-            f"| {number['epsilon']:g} | {row['seeds']} | {number['median']:.2f} "
-            f"| {number['p95']:.2f} | {number['miss']:.2f} | {number['points']:.2f} "
-            f"| {100 * number['success']:.0f} % | {number['seconds']:.2f} "
-            f"| {number['gigabytes']:.2f} |")
+    return (
+        f"| {row['data']} | {row['method']} | {row['d']} | {row['n']} "
+        f"| {number['epsilon']:g} | {row['seeds']} | {number['median']:.2f} "
+        f"| {number['p95']:.2f} | {number['miss']:.2f} | {number['points']:.2f} "
+        f"| {100 * number['success']:.0f} % | {number['seconds']:.2f} "
+        f"| {number['gigabytes']:.2f} |"
+    )
 
 
 def plot(rows, path):
@@ -318,14 +374,24 @@ def plot(rows, path):
     figure = Figure(figsize=(10, 3.4), layout="constrained")
     for place, n in zip(figure.subplots(1, 3, sharey=True), SIZES, strict=True):
         for i, method in enumerate(METHODS):
-            chosen = sorted((int(row["d"]), float(row["median"])) for row in rows
-                            if row["data"] == "uniform" and row["method"] == method
-                            and int(row["n"]) == n
-                            and float(row["epsilon"]) == 1.0)
+            chosen = sorted(
+                (int(row["d"]), float(row["median"]))
+                for row in rows
+                if row["data"] == "uniform"
+                and row["method"] == method
+                and int(row["n"]) == n
+                and float(row["epsilon"]) == 1.0
+            )
             if chosen:
                 place.plot(*zip(*chosen, strict=True), marker="o", color=f"C{i}", label=method)
-        place.set(xscale="log", yscale="log", title=f"n = {n}, epsilon = 1", xlabel="features",
-                  xlim=(0.8, 300), ylim=(0.7, 100))
+        place.set(
+            xscale="log",
+            yscale="log",
+            title=f"n = {n}, epsilon = 1",
+            xlabel="features",
+            xlim=(0.8, 300),
+            ylim=(0.7, 100),
+        )
     figure.axes[0].set_ylabel("released / planted radius")
     lines = {line.get_label(): line for place in figure.axes for line in place.get_lines()}
     figure.legend(lines.values(), lines, fontsize=8, loc="outside right center")
@@ -335,13 +401,37 @@ def plot(rows, path):
 def report(output):
     rows = read(output.with_suffix(".csv"))
     order = {name: i for i, name in enumerate(METHODS)}
-    rows.sort(key=lambda row: (DATA.index(row["data"]), int(row["n"]), int(row["d"]),
-                               float(row["epsilon"]), order[row["method"]]))
-    made = (f"Python {platform.python_version()}, numpy {np.__version__}, scikit-learn "
-            f"{sklearn.__version__}; one thread, on a machine with other work to do: seconds are "
-            "on the wall.")
-    text = "\n".join(["# A planted ball", "", "```", __doc__.strip(), "```", "", made, "",
-                      f"![ratio]({output.name}.png)", "", HEAD, *map(show, rows), ""])
+    rows.sort(
+        key=lambda row: (
+            DATA.index(row["data"]),
+            int(row["n"]),
+            int(row["d"]),
+            float(row["epsilon"]),
+            order[row["method"]],
+        )
+    )
+    made = (
+        f"Python {platform.python_version()}, numpy {np.__version__}, scikit-learn "
+        f"{sklearn.__version__}; one thread, on a machine with other work to do: seconds are "
+        "on the wall."
+    )
+    text = "\n".join(
+        [
+            "# A planted ball",
+            "",
+            "```",
+            __doc__.strip(),
+            "```",
+            "",
+            made,
+            "",
+            f"![ratio]({output.name}.png)",
+            "",
+            HEAD,
+            *map(show, rows),
+            "",
+        ]
+    )
     output.with_suffix(".md").write_text(text)
     plot(rows, output.with_suffix(".png"))
 
@@ -368,9 +458,28 @@ def main():
             append(options.output.with_suffix(".csv"), row)
             print(show(row), flush=True)
         else:
-            subprocess.run([sys.executable, __file__, "--here", "--data", kind, "--only", method,
-                            "--n", str(n), "--d", str(d), "--epsilon", str(epsilon), "--seeds",
-                            str(options.seeds), "--output", str(options.output)], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    __file__,
+                    "--here",
+                    "--data",
+                    kind,
+                    "--only",
+                    method,
+                    "--n",
+                    str(n),
+                    "--d",
+                    str(d),
+                    "--epsilon",
+                    str(epsilon),
+                    "--seeds",
+                    str(options.seeds),
+                    "--output",
+                    str(options.output),
+                ],
+                check=True,
+            )
     if not options.here:
         report(options.output)
 

@@ -22,12 +22,16 @@ from sklearn.linear_model import Ridge
 from sklearn_dp import SampleAndAggregate
 
 AGGREGATORS = {
-    "one_cluster": {}, "with replacement": {"sampling": "with_replacement"},
-    "mean": {"aggregator": "mean"}}
+    "one_cluster": {},
+    "with replacement": {"sampling": "with_replacement"},
+    "mean": {"aggregator": "mean"},
+}
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "sample_and_aggregate"
 WEIGHTS = np.array([1.0, -2.0, 0.5, 0.0, 3.0])
-HEAD = ("| n | bounds | aggregator | blocks | error | R^2 | R^2 without privacy | seconds |\n"
-        "|---|---|---|---|---|---|---|---|")
+HEAD = (
+    "| n | bounds | aggregator | blocks | error | R^2 | R^2 without privacy | seconds |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 
 
 def regression(n, seed):
@@ -41,9 +45,14 @@ def cell(n, bounds, aggregator, seeds):
     for seed in range(seeds):
         X, y = regression(n, seed)
         plain = Ridge().fit(X, y)
-        model = SampleAndAggregate(Ridge(), output=("coef_", "intercept_"), epsilon=1.0,
-                                   output_bounds=bounds, random_state=seed,
-                                   **AGGREGATORS[aggregator])
+        model = SampleAndAggregate(
+            Ridge(),
+            output=("coef_", "intercept_"),
+            epsilon=1.0,
+            output_bounds=bounds,
+            random_state=seed,
+            **AGGREGATORS[aggregator],
+        )
         start = time.perf_counter()
         model.fit(X, y)
         seconds = time.perf_counter() - start
@@ -54,8 +63,10 @@ def cell(n, bounds, aggregator, seeds):
 
 def show(row):
     n, bounds, aggregator, blocks, error, score, plain, seconds = row
-    return (f"| {n} | {bounds:g} | {aggregator} | {blocks:.0f} | {error:.3f} | {score:.3f} "
-            f"| {plain:.3f} | {seconds:.1f} |")
+    return (
+        f"| {n} | {bounds:g} | {aggregator} | {blocks:.0f} | {error:.3f} | {score:.3f} "
+        f"| {plain:.3f} | {seconds:.1f} |"
+    )
 
 
 def plot(rows, path):
@@ -66,8 +77,13 @@ def plot(rows, path):
     for aggregator, marker in zip(AGGREGATORS, "ovs", strict=True):
         for bounds, style in ((10.0, "-"), (100.0, "--")):
             chosen = [row for row in rows if row[1:3] == (bounds, aggregator)]
-            axes.plot([row[0] for row in chosen], [row[4] for row in chosen], style, marker=marker,
-                      label=f"{aggregator}, bounds {bounds:g}")
+            axes.plot(
+                [row[0] for row in chosen],
+                [row[4] for row in chosen],
+                style,
+                marker=marker,
+                label=f"{aggregator}, bounds {bounds:g}",
+            )
     axes.set(xscale="log", yscale="log", xlabel="n", ylabel="error of the coefficients")
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     figure.tight_layout()
@@ -88,9 +104,23 @@ def main():
                 rows.append(cell(n, bounds, aggregator, options.seeds))
                 print(show(rows[-1]), flush=True)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(["# Sample and aggregate", "", "```", __doc__.strip(), "```", "",
-                      f"{options.seeds} seeds.", "", "![error](sample_and_aggregate.png)", "",
-                      HEAD, *map(show, rows), ""])
+    text = "\n".join(
+        [
+            "# Sample and aggregate",
+            "",
+            "```",
+            __doc__.strip(),
+            "```",
+            "",
+            f"{options.seeds} seeds.",
+            "",
+            "![error](sample_and_aggregate.png)",
+            "",
+            HEAD,
+            *map(show, rows),
+            "",
+        ]
+    )
     options.output.with_suffix(".md").write_text(text)
     plot(rows, options.output.with_suffix(".png"))
 

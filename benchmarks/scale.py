@@ -47,7 +47,7 @@ def make_rows(path, n):
         size = min(CHUNK, n - start)
         part = centers[rng.integers(K, size=size)] + gaps.min() / 10 * rng.normal(size=(size, D))
         length = np.linalg.norm(part, axis=1, keepdims=True)
-        rows[start:start + size] = part / np.maximum(1.0, length)
+        rows[start : start + size] = part / np.maximum(1.0, length)
     rows.flush()
 
 
@@ -69,8 +69,16 @@ def fit_once(path, n, method):
         estimator.fit(rows)
         best = min(best, time.process_time() - start)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps({"cpu": best, "mb": grown / 1024 - rows.nbytes / 2**20,
-                      "score": estimator.score(rows), "path": getattr(estimator, "path_", "")}))
+    print(
+        json.dumps(
+            {
+                "cpu": best,
+                "mb": grown / 1024 - rows.nbytes / 2**20,
+                "score": estimator.score(rows),
+                "path": getattr(estimator, "path_", ""),
+            }
+        )
+    )
 
 
 def measure(exponents, methods):
@@ -80,24 +88,33 @@ def measure(exponents, methods):
             path = Path(folder) / "rows"
             make_rows(path, n)
             for method in methods:
-                out = subprocess.run([sys.executable, __file__, "--one", str(path), str(n), method],
-                                     capture_output=True, text=True, check=True).stdout
+                out = subprocess.run(
+                    [sys.executable, __file__, "--one", str(path), str(n), method],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                ).stdout
                 cell = {"n": n, "method": method, **json.loads(out.splitlines()[-1])}
-                print(f"n=1e{exponent} {method}: {cell['cpu']:.3f} CPU s, {cell['mb']:.0f} MB",
-                      flush=True)
+                print(
+                    f"n=1e{exponent} {method}: {cell['cpu']:.3f} CPU s, {cell['mb']:.0f} MB",
+                    flush=True,
+                )
                 yield cell
 
 
 def table(cells):
-    lines = ["| n | method | CPU s | of KMeans | ns a row | MB more | cost / KMeans' | path |",
-             "|--:|---|--:|--:|--:|--:|--:|---|"]
+    lines = [
+        "| n | method | CPU s | of KMeans | ns a row | MB more | cost / KMeans' | path |",
+        "|--:|---|--:|--:|--:|--:|--:|---|",
+    ]
     reference = {cell["n"]: cell for cell in cells if cell["method"].startswith("KMeans")}
     for cell in cells:
         base = reference[cell["n"]]
         lines.append(
             f"| {cell['n']:,} | {cell['method']} | {cell['cpu']:.3f} "
             f"| {cell['cpu'] / base['cpu']:.2f} | {cell['cpu'] / cell['n'] * 1e9:.0f} "
-            f"| {max(cell['mb'], 0):.0f} | {cell['score'] / base['score']:.4f} | {cell['path']} |")
+            f"| {max(cell['mb'], 0):.0f} | {cell['score'] / base['score']:.4f} | {cell['path']} |"
+        )
     return "\n".join(lines)
 
 
@@ -111,8 +128,12 @@ def plot(cells, path):
     for method in METHODS:
         own = [cell for cell in cells if cell["method"] == method]
         for axis, what in zip(axes, ("cpu", "mb"), strict=True):
-            axis.loglog([cell["n"] for cell in own], [max(cell[what], 1e-2) for cell in own],
-                        "o-", label=method)
+            axis.loglog(
+                [cell["n"] for cell in own],
+                [max(cell[what], 1e-2) for cell in own],
+                "o-",
+                label=method,
+            )
     axes[0].set(xlabel="rows", ylabel="CPU seconds of a fit", title="time")
     axes[1].set(xlabel="rows", ylabel="MB beyond the rows", title="memory")
     axes[0].legend(fontsize=8)
@@ -126,7 +147,8 @@ def write(cells, output):
     output.with_suffix(".md").write_text(
         f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
         f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
-          f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n")
+        f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n"
+    )
     plot(cells, output.with_suffix(".png"))
 
 

@@ -31,7 +31,7 @@ from sklearn.cluster import KMeans  # noqa: E402
 from sklearn_dp import DPKMeans  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "status"
-ROWS, FEATURES, EPSILONS = (300, 1000, 3000, 10_000, 30_000), (2, 10, 50, 200), (.1, .3, 1, 3, 10)
+ROWS, FEATURES, EPSILONS = (300, 1000, 3000, 10_000, 30_000), (2, 10, 50, 200), (0.1, 0.3, 1, 3, 10)
 CLUSTERS = (3, 10)
 HARD = ("overlapping", "unbalanced", "none")
 
@@ -68,8 +68,9 @@ def rows_of(case, seed):
         width *= 2.5
     noise = rng.normal(size=(case.n, case.d))
     if case.data == "unbalanced":
-        labels = rng.choice(case.k, case.n, p=0.5 ** np.arange(case.k) / sum(
-            0.5 ** np.arange(case.k)))
+        labels = rng.choice(
+            case.k, case.n, p=0.5 ** np.arange(case.k) / sum(0.5 ** np.arange(case.k))
+        )
         noise *= np.exp(rng.normal(size=(case.n, 1)) / 2)
     return setting.into_ball(centers[labels] + width * noise), centers
 
@@ -77,15 +78,23 @@ def rows_of(case, seed):
 def fits(case, n_fits, number):
     """One line for each fit: what it was and what it called itself."""
     X, centers = rows_of(case, number)
-    best = min(KMeans(case.k, init=centers, n_init=1).fit(X).inertia_,
-               KMeans(case.k, n_init=2, random_state=0).fit(X).inertia_)
+    best = min(
+        KMeans(case.k, init=centers, n_init=1).fit(X).inertia_,
+        KMeans(case.k, n_init=2, random_state=0).fit(X).inertia_,
+    )
     alone = setting.cost(X, X.mean(axis=0)[None])
     for seed in range(n_fits):
         model = DPKMeans(case.k, epsilon=case.epsilon, bounds=1.0, random_state=seed).fit(X)
         cost = setting.cost(X, model.cluster_centers_)
-        yield {**asdict(case), "seed": seed, "ratio": cost / best, "of_one": cost / alone,
-               "explained": model.explained_, "explained_sd": model.explained_std_error_,
-               "status": model.status_.split(";")[0]}
+        yield {
+            **asdict(case),
+            "seed": seed,
+            "ratio": cost / best,
+            "of_one": cost / alone,
+            "explained": model.explained_,
+            "explained_sd": model.explained_std_error_,
+            "status": model.status_.split(";")[0],
+        }
 
 
 def useless(line):
@@ -106,13 +115,16 @@ def summary(lines):
     """The two rates, and what was said how often."""
     bad, fine = [line for line in lines if useless(line)], [line for line in lines if good(line)]
     rest = [line for line in lines if not useless(line) and not good(line)]
-    yield f"* useless answers called \"ok\": {rate(bad, lambda line: line['status'] == 'ok')}"
+    yield f'* useless answers called "ok": {rate(bad, lambda line: line["status"] == "ok")}'
     for words, part in (
-            ("at least 5 % better than one center", [x for x in fine if x["of_one"] <= 0.95]),
-            ("no better than that", [x for x in fine if x["of_one"] > 0.95])):
-        yield (f"* good answers, {words}, called anything else: "
-               f"{rate(part, lambda line: line['status'] != 'ok')}")
-    yield f"* of the others, called \"ok\": {rate(rest, lambda line: line['status'] == 'ok')}"
+        ("at least 5 % better than one center", [x for x in fine if x["of_one"] <= 0.95]),
+        ("no better than that", [x for x in fine if x["of_one"] > 0.95]),
+    ):
+        yield (
+            f"* good answers, {words}, called anything else: "
+            f"{rate(part, lambda line: line['status'] != 'ok')}"
+        )
+    yield f'* of the others, called "ok": {rate(rest, lambda line: line["status"] == "ok")}'
     yield ""
     yield "| status begins | useless | between | good |"
     yield "|---|---|---|---|"
@@ -127,22 +139,33 @@ def main():
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = [line for number, case in enumerate(settings())
-             for line in fits(case, options.fits, number)]
-    page = ["# Does the status tell the truth?", "",
-            "Fits of `DPKMeans` on 200 settings: rows, features, clusters, epsilon, easy and hard "
-            "data. Useless: cost above 1.5 times the best known and above half of that of one "
-            "center. Good: at most 1.1 times the best known.", "",
-            setting.stamp(f"python benchmarks/status.py --fits {options.fits}"), "",
-            *summary(lines)]
+    lines = [
+        line for number, case in enumerate(settings()) for line in fits(case, options.fits, number)
+    ]
+    page = [
+        "# Does the status tell the truth?",
+        "",
+        "Fits of `DPKMeans` on 200 settings: rows, features, clusters, epsilon, easy and hard "
+        "data. Useless: cost above 1.5 times the best known and above half of that of one "
+        "center. Good: at most 1.1 times the best known.",
+        "",
+        setting.stamp(f"python benchmarks/status.py --fits {options.fits}"),
+        "",
+        *summary(lines),
+    ]
     text = "\n".join(page) + "\n"
     print(text)
     options.output.with_suffix(".md").write_text(text, encoding="utf-8")
     with options.output.with_suffix(".csv").open("w", newline="") as file:
         table = csv.DictWriter(file, lines[0], lineterminator="\n")
         table.writeheader()
-        table.writerows({name: f"{value:.4g}" if isinstance(value, float) else value
-                         for name, value in line.items()} for line in lines)
+        table.writerows(
+            {
+                name: f"{value:.4g}" if isinstance(value, float) else value
+                for name, value in line.items()
+            }
+            for line in lines
+        )
 
 
 if __name__ == "__main__":

@@ -35,11 +35,11 @@ OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
 CLAIMS = {
     "figure8": "Paper: fails often for small n, very accurate for larger n.",
     "figure9": "Paper: improves with d up to perfect labelling. Without a core the coreset "
-               "answers, and labels as well as the true centers do.",
+    "answers, and labels as well as the true centers do.",
     "easy": "Paper: success with 3781 tuples, of samples that grow with k; figures only. "
-            "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "
-            "budget with the corrected test, and a fraction of the samples that the printed "
-            "constants need.",
+    "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "
+    "budget with the corrected test, and a fraction of the samples that the printed "
+    "constants need.",
 }
 
 
@@ -61,16 +61,24 @@ def figure8(runs):
             for seed in range(runs):
                 X, gap = disk_mixture(np.random.default_rng([n, seed]), n)
                 known = -KMeans(8, n_init=1, random_state=seed).fit(X).score(X)
-                model = DPKTupleKMeans(8, rho=1.0, delta=1e-8, bounds=1.0, n_tuples=t,
-                                       aggregator="friendly_core").fit(X)
+                model = DPKTupleKMeans(
+                    8, rho=1.0, delta=1e-8, bounds=1.0, n_tuples=t, aggregator="friendly_core"
+                ).fit(X)
                 losses.append(1 - known / -model.score(X))
                 paths.append(model.path_ == "tuples")
                 gaps.append(gap)
-            yield {"n": n, "tuples": t, "runs": runs, "core found": f"{sum(paths)}/{runs}",
-                   "median loss": statistics.median(losses), "worst loss": max(losses),
-                   "median loss on success": _median(np.array(losses)[paths]),
-                   "smallest gap of a failure": min(
-                       [g for g, p in zip(gaps, paths, strict=True) if not p], default=np.nan)}
+            yield {
+                "n": n,
+                "tuples": t,
+                "runs": runs,
+                "core found": f"{sum(paths)}/{runs}",
+                "median loss": statistics.median(losses),
+                "worst loss": max(losses),
+                "median loss on success": _median(np.array(losses)[paths]),
+                "smallest gap of a failure": min(
+                    [g for g, p in zip(gaps, paths, strict=True) if not p], default=np.nan
+                ),
+            }
 
 
 def _median(values):
@@ -97,18 +105,30 @@ def figure9(runs, n=250_000):
             failures, paths, bayes = [], [], []
             for seed in range(runs):
                 X, labels, centers = cube_mixture(np.random.default_rng([d, seed]), n, d)
-                inner = make_pipeline(PCA(5, svd_solver="covariance_eigh"),
-                                      KMeans(5, n_init=3))
-                model = DPKTupleKMeans(5, rho=1.0, delta=1e-8, bounds=10 * np.sqrt(d),
-                                       n_tuples=200, gamma=gamma, inner=inner,
-                                       aggregator="friendly_core").fit(X)
+                inner = make_pipeline(PCA(5, svd_solver="covariance_eigh"), KMeans(5, n_init=3))
+                model = DPKTupleKMeans(
+                    5,
+                    rho=1.0,
+                    delta=1e-8,
+                    bounds=10 * np.sqrt(d),
+                    n_tuples=200,
+                    gamma=gamma,
+                    inner=inner,
+                    aggregator="friendly_core",
+                ).fit(X)
                 failures.append(wrong_labels(labels, model.labels_))
                 square = -2 * X @ centers.T + np.square(centers).sum(axis=1)
                 bayes.append(wrong_labels(labels, square.argmin(axis=1)))
                 paths.append(model.path_ == "tuples")
-            yield {"n": n, "d": d, "gamma": f"1/{round(1 / gamma)}", "runs": runs,
-                   "core found": f"{sum(paths)}/{runs}", "wrong labels": _median(failures),
-                   "of the true centers": _median(bayes)}
+            yield {
+                "n": n,
+                "d": d,
+                "gamma": f"1/{round(1 / gamma)}",
+                "runs": runs,
+                "core found": f"{sum(paths)}/{runs}",
+                "wrong labels": _median(failures),
+                "of the true centers": _median(bayes),
+            }
 
 
 # --- easy instances ------------------------------------------------------------------------------
@@ -123,10 +143,11 @@ def separates(rng, centers, found):
 
 def easy_run(seed, d, k, R, s, t):
     rng = np.random.default_rng([seed, d, k, s])
-    centers = R * np.concatenate([np.eye(d)[:k // 2], -np.eye(d)[:k // 2]])
+    centers = R * np.concatenate([np.eye(d)[: k // 2], -np.eye(d)[: k // 2]])
     tuples = centers + rng.normal(size=(t, k, d)) / np.sqrt(s)
-    found = aggregate_k_tuples(tuples, bounds=2.0 * R, epsilon=1.0, delta=np.exp(-28.0),
-                               aggregator="noisy_centers").centers
+    found = aggregate_k_tuples(
+        tuples, bounds=2.0 * R, epsilon=1.0, delta=np.exp(-28.0), aggregator="noisy_centers"
+    ).centers
     return found is not None and separates(rng, centers, found)
 
 
@@ -134,7 +155,8 @@ def easy_run(seed, d, k, R, s, t):
 PAPER = [  # test, d, k, R, samples
     *[("Test1", 1, 2, 2.0**p, 141 * 4.0 ** (9 - p)) for p in (5, 6, 7, 8, 9)],
     *[("Test2", 4, k, 512.0 * k, s) for k, s in ((2, 49), (4, 244), (6, 400), (8, 593))],
-    *[("Test3", d, 2, 256.0 * np.sqrt(d), s) for d, s in ((4, 196), (8, 126), (12, 100), (16, 84))]]
+    *[("Test3", d, 2, 256.0 * np.sqrt(d), s) for d, s in ((4, 196), (8, 126), (12, 100), (16, 84))],
+]
 SHARES = (1 / 10, 1 / 7, 1 / 5, 1)
 
 
@@ -143,9 +165,17 @@ def easy(runs, t=2550):
         for share in SHARES:
             s = round(most * share)
             good = sum(easy_run(seed, d, k, R, s, t) for seed in range(4 * runs))
-            yield {"test": name, "d": d, "k": k, "R": R, "tuples": t, "samples per tuple": s,
-                   "of the paper's": round(share, 2), "success": good / (4 * runs),
-                   "runs": 4 * runs}
+            yield {
+                "test": name,
+                "d": d,
+                "k": k,
+                "R": R,
+                "tuples": t,
+                "samples per tuple": s,
+                "of the paper's": round(share, 2),
+                "success": good / (4 * runs),
+                "runs": 4 * runs,
+            }
 
 
 # --- output --------------------------------------------------------------------------------------
@@ -153,8 +183,10 @@ def easy(runs, t=2550):
 
 def markdown(rows):
     names = list(rows[0])
-    lines = [[f"{value:.4g}" if isinstance(value, float) else str(value)
-              for value in row.values()] for row in rows]
+    lines = [
+        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in rows
+    ]
     table = [names, ["---"] * len(names), *lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in table)
 
@@ -162,35 +194,58 @@ def markdown(rows):
 def plot_figure8(axis, rows):
     for t in (200, 400):
         part = [row for row in rows if row["tuples"] == t]
-        axis.plot([r["n"] for r in part], [max(r["median loss"], 1e-8) for r in part], "o-",
-                  label=f"{t} tuples")
-    axis.set(xscale="log", yscale="log", xlabel="n", ylabel="median loss",
-             title="FriendlyCore, figure 8")
+        axis.plot(
+            [r["n"] for r in part],
+            [max(r["median loss"], 1e-8) for r in part],
+            "o-",
+            label=f"{t} tuples",
+        )
+    axis.set(
+        xscale="log", yscale="log", xlabel="n", ylabel="median loss", title="FriendlyCore, figure 8"
+    )
 
 
 def plot_figure9(axis, rows):
     for gamma, n in dict.fromkeys((row["gamma"], row["n"]) for row in rows):
         part = [row for row in rows if (row["gamma"], row["n"]) == (gamma, n)]
-        axis.plot([r["d"] for r in part], [r["wrong labels"] for r in part], "o-",
-                  label=f"gamma {gamma}, n = {n:,}")
-    axis.plot([r["d"] for r in rows], [r["of the true centers"] for r in rows], "k+", ms=14,
-              label="true centers")
+        axis.plot(
+            [r["d"] for r in part],
+            [r["wrong labels"] for r in part],
+            "o-",
+            label=f"gamma {gamma}, n = {n:,}",
+        )
+    axis.plot(
+        [r["d"] for r in rows],
+        [r["of the true centers"] for r in rows],
+        "k+",
+        ms=14,
+        label="true centers",
+    )
     axis.set(xlabel="d", ylabel="share of wrong labels", title="FriendlyCore, figure 9 left")
 
 
 def plot_easy(axis, rows, test, against):
     for share in dict.fromkeys(r["of the paper's"] for r in rows):
         part = [r for r in rows if r["test"] == test and r["of the paper's"] == share]
-        axis.plot([r[against] for r in part], [r["success"] for r in part], "o-",
-                  label=f"{share} of the paper's samples")
+        axis.plot(
+            [r[against] for r in part],
+            [r["success"] for r in part],
+            "o-",
+            label=f"{share} of the paper's samples",
+        )
     axis.set(xlabel=against, ylabel="success", title=f"Easy instances, {test}", ylim=(-0.05, 1.05))
     if test == "Test1":
         axis.set_xscale("log", base=2)
 
 
-PLOTS = [("figure8", plot_figure8), ("figure9", plot_figure9),
-         *[("easy", partial(plot_easy, test=test, against=against))
-           for test, against in (("Test1", "R"), ("Test2", "k"), ("Test3", "d"))]]
+PLOTS = [
+    ("figure8", plot_figure8),
+    ("figure9", plot_figure9),
+    *[
+        ("easy", partial(plot_easy, test=test, against=against))
+        for test, against in (("Test1", "R"), ("Test2", "k"), ("Test3", "d"))
+    ],
+]
 
 
 def plot(tables, path):

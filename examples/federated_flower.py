@@ -25,7 +25,7 @@ import numpy as np
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp.federated import NoiseShares, client_update
 
-APP = '''
+APP = """
 import json, os, sys, time, warnings
 import numpy as np
 sys.path.insert(0, {examples!r})
@@ -52,7 +52,7 @@ def main(grid, context):
     with open({result!r} + ".part", "w") as file:
         json.dump(found, file)
     os.replace({result!r} + ".part", {result!r})
-'''
+"""
 PROJECT = """
 [project]
 name = "federated-kmeans"
@@ -79,8 +79,7 @@ def make_data(site):
 
 def make_model(noise):
     options = {"n_honest": 1} if noise == "clients" else {}
-    return FederatedDPKMeans(4, epsilon=1.0, privacy_unit="row", random_state=7,
-                             **options)
+    return FederatedDPKMeans(4, epsilon=1.0, privacy_unit="row", random_state=7, **options)
 
 
 class Site:
@@ -95,8 +94,9 @@ class Site:
 
 def fit_here(noise, nodes):
     """The same fit in this process."""
-    return make_model(noise).fit_clients([Site(site) for site in range(nodes)],
-                                                  X_server=make_data(-1))
+    return make_model(noise).fit_clients(
+        [Site(site) for site in range(nodes)], X_server=make_data(-1)
+    )
 
 
 def free_port():
@@ -112,15 +112,37 @@ def program(name):
 def start_all(folder, nodes, environment, processes):
     """Start the SuperLink and its SuperNodes; returns the port for `flwr run`."""
     port = free_port()
-    commands = [[program("flower-superlink"), "--insecure", "--host", "127.0.0.1", "--port",
-                 str(port), "--disable-runtime-dependency-installation"]]
-    commands += [[program("flower-supernode"), "--insecure", "--superlink", f"127.0.0.1:{port}",
-                  "--host", "127.0.0.1", "--port", str(free_port()), "--node-config",
-                  f"site={site}"] for site in range(nodes)]
+    commands = [
+        [
+            program("flower-superlink"),
+            "--insecure",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--disable-runtime-dependency-installation",
+        ]
+    ]
+    commands += [
+        [
+            program("flower-supernode"),
+            "--insecure",
+            "--superlink",
+            f"127.0.0.1:{port}",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(free_port()),
+            "--node-config",
+            f"site={site}",
+        ]
+        for site in range(nodes)
+    ]
     for number, command in enumerate(commands):
         log = open(folder / f"process{number}.log", "w")  # noqa: SIM115 - the child's
-        processes.append(subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT,
-                                          env=environment))
+        processes.append(
+            subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        )
         if number == 0:
             wait_for(lambda: answers(port), 60, "the SuperLink")
     return port
@@ -146,24 +168,32 @@ def run_flower(nodes, seconds=600):
         result, examples = folder / "result.json", str(Path(__file__).resolve().parent)
         app = folder / "app"
         app.mkdir()
-        (app / "task.py").write_text(APP.format(nodes=nodes, result=str(result),
-                                                examples=examples))
+        (app / "task.py").write_text(APP.format(nodes=nodes, result=str(result), examples=examples))
         (app / "pyproject.toml").write_text(PROJECT)
         home = folder / "home"
         home.mkdir()
         package = str(Path(examples).parent)
-        environment = {**os.environ, "FLWR_TELEMETRY_ENABLED": "0", "FLWR_HOME": str(home),
-                       "PYTHONPATH": os.pathsep.join([package, examples]),
-                       "PATH": os.pathsep.join([str(Path(sys.executable).parent),
-                                                os.environ.get("PATH", "")])}
+        environment = {
+            **os.environ,
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_HOME": str(home),
+            "PYTHONPATH": os.pathsep.join([package, examples]),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        }
         processes = []
         try:
             port = start_all(folder, nodes, environment, processes)
             (home / "config.toml").write_text(
                 f'[superlink]\ndefault = "here"\n\n[superlink.here]\n'
-                f'address = "127.0.0.1:{port}"\ninsecure = true\n')
-            done = subprocess.run([program("flwr"), "run", str(app), "here"], env=environment,
-                                  capture_output=True, text=True, timeout=120)
+                f'address = "127.0.0.1:{port}"\ninsecure = true\n'
+            )
+            done = subprocess.run(
+                [program("flwr"), "run", str(app), "here"],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
             if done.returncode:
                 raise RuntimeError(done.stdout + done.stderr)
             wait_for(result.exists, seconds, "the result of the run")
@@ -192,8 +222,10 @@ def main():
     for noise, fit in found.items():
         print(f"noise of the {noise}")
         for line in fit["communication"]:
-            print(f"  round {line['round']} {line['kind']:<8} {line['bytes_down']:>7} bytes to and "
-                  f"{line['bytes_up']:>6} bytes from each client")
+            print(
+                f"  round {line['round']} {line['kind']:<8} {line['bytes_down']:>7} bytes to and "
+                f"{line['bytes_up']:>6} bytes from each client"
+            )
         equal = np.array_equal(np.array(fit["centers"]), fit_here(noise, nodes).cluster_centers_)
         print(f"  fit {fit['seconds']:.1f} s; equal to the local engine, bit for bit: {equal}")
         all_equal = all_equal and equal

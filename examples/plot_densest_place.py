@@ -58,12 +58,21 @@ def draw(figure, X, answers):
     axes.scatter(X[:, 1], X[:, 0], s=2, color=MUTED, alpha=0.15, linewidths=0)
     angle = np.linspace(0, 2 * np.pi, 200)
     for name, center, radius, color in answers:
-        axes.plot(center[1] + radius * np.cos(angle), center[0] + radius * np.sin(angle),
-                  color=color, lw=2, label=name)
+        axes.plot(
+            center[1] + radius * np.cos(angle),
+            center[0] + radius * np.sin(angle),
+            color=color,
+            lw=2,
+            label=name,
+        )
     middle, reach = answers[0][1], 0.12
-    axes.set(xlim=(middle[1] - reach, middle[1] + reach), ylim=(middle[0] - reach,
-             middle[0] + reach), xlabel="longitude", ylabel="latitude",
-             title="Where two in ten positions are")
+    axes.set(
+        xlim=(middle[1] - reach, middle[1] + reach),
+        ylim=(middle[0] - reach, middle[0] + reach),
+        xlabel="longitude",
+        ylabel="latitude",
+        title="Where two in ten positions are",
+    )
     axes.legend(loc="lower left")
 
 
@@ -78,16 +87,29 @@ def main(argv=None):
     (center, radius), plain = timed(without_privacy, X, int(SHARE * len(X)))
     inside = len(cKDTree(X).query_ball_point(model.center_, model.radius_))
     rows = [
-        ["DPOneCluster", f"{model.center_[0]:.4f}, {model.center_[1]:.4f}",
-         f"{model.radius_ * KM[0]:.2f}", f"{inside / len(X):.3f}", f"{ours.wall:.1f}"],
-        ["without privacy", f"{center[0]:.4f}, {center[1]:.4f}", f"{radius * KM[0]:.2f}",
-         f"{SHARE:.3f}", f"{plain.wall:.1f}"]]
+        [
+            "DPOneCluster",
+            f"{model.center_[0]:.4f}, {model.center_[1]:.4f}",
+            f"{model.radius_ * KM[0]:.2f}",
+            f"{inside / len(X):.3f}",
+            f"{ours.wall:.1f}",
+        ],
+        [
+            "without privacy",
+            f"{center[0]:.4f}, {center[1]:.4f}",
+            f"{radius * KM[0]:.2f}",
+            f"{SHARE:.3f}",
+            f"{plain.wall:.1f}",
+        ],
+    ]
     print_table(["", "place", "radius, km", "share of rows", "wall s"], rows)
     apart = np.linalg.norm((center - model.center_) * KM)
     print(f"\nThe places are {apart:.2f} km apart.\n")
     print(model.privacy_report_)
-    answers = [("DPOneCluster, epsilon = 1", model.center_, model.radius_, ACCENT),
-               ("without privacy", center, radius, OTHER)]
+    answers = [
+        ("DPOneCluster, epsilon = 1", model.center_, model.radius_, ACCENT),
+        ("without privacy", center, radius, OTHER),
+    ]
     save(lambda figure: draw(figure, X, answers), options.output, (7, 7))
 
 

@@ -120,8 +120,10 @@ def run_search(X, y, folds, n_jobs):
         path = str(Path(folder) / "study.sqlite")
         ledger = make_ledger(path, folds.get_n_splits())
         scores = search_epsilon(X, y, folds, path, n_jobs)
-        print(f"\nThe ledger after the search: {len(ledger.entries)} fits, spent "
-              f"epsilon = {ledger.spent['epsilon']:g}, delta = {ledger.spent['delta']:.2g}")
+        print(
+            f"\nThe ledger after the search: {len(ledger.entries)} fits, spent "
+            f"epsilon = {ledger.spent['epsilon']:g}, delta = {ledger.spent['delta']:.2g}"
+        )
         print(f"One more fit is refused: {one_more_fit(X, path)}")
     return scores
 

@@ -93,8 +93,10 @@ def run_city(n_phones, n_runs, rng):
 
 def print_report(X):
     model = FriendlyMean(epsilon=EPSILON, delta=DELTA).fit(X)
-    print(f"\nPrivacy report of FriendlyMean: '{model.status_}', clipped to a ball of "
-          f"{model.radius_ / 1000:.1f} km about the location found\n\n{model.privacy_report_}")
+    print(
+        f"\nPrivacy report of FriendlyMean: '{model.status_}', clipped to a ball of "
+        f"{model.radius_ / 1000:.1f} km about the location found\n\n{model.privacy_report_}"
+    )
 
 
 # %%

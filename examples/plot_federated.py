@@ -24,11 +24,16 @@ def clients_and_server(rows, rng):
     angles = 2 * np.pi * np.arange(K) / K
     means = np.column_stack([np.cos(angles), np.sin(angles)])
     means *= np.linspace(0.6, 1.0, K)[:, None]
-    labels = np.concatenate([rng.choice(rng.choice(K, 2, replace=False), rows)
-                             for _ in range(CLIENTS)])
+    labels = np.concatenate(
+        [rng.choice(rng.choice(K, 2, replace=False), rows) for _ in range(CLIENTS)]
+    )
     X = means[labels] + 0.08 * rng.normal(size=(len(labels), 2))
-    server = np.vstack([np.repeat(means, 4, axis=0) + 0.08 * rng.normal(size=(4 * K, 2)),
-                        rng.uniform(-1.3, 1.3, size=(30, 2))])
+    server = np.vstack(
+        [
+            np.repeat(means, 4, axis=0) + 0.08 * rng.normal(size=(4 * K, 2)),
+            rng.uniform(-1.3, 1.3, size=(30, 2)),
+        ]
+    )
     return means, X, np.repeat(np.arange(CLIENTS), rows), server
 
 
@@ -43,19 +48,20 @@ def far(means, model):
 def draw(figure, X, clients, server, by_row, by_client):
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
     for client, color in ((0, ACCENT), (1, OTHER), (2, "#16a34a")):
-        left.scatter(*X[clients == client].T, s=4, alpha=0.4, color=color,
-                     label=f"client {client + 1}")
+        left.scatter(
+            *X[clients == client].T, s=4, alpha=0.4, color=color, label=f"client {client + 1}"
+        )
     left.legend(fontsize=8, loc="lower left", markerscale=2)
     left.set_title("What three clients hold")
     weights = np.maximum(by_row.server_weights_, 0)
     middle.scatter(*server.T, s=9, color=MUTED, marker="x")
-    middle.scatter(*by_row.server_points_.T, s=400 * weights / weights.max(), color=ACCENT,
-                   alpha=0.35)
+    middle.scatter(
+        *by_row.server_points_.T, s=400 * weights / weights.max(), color=ACCENT, alpha=0.35
+    )
     middle.set_title("Public points, noisy weights")
     right.scatter(*X[::7].T, s=2, alpha=0.15, color=MUTED)
     right.scatter(*by_row.cluster_centers_.T, s=70, color=ACCENT, marker="o", label="row, 1")
-    right.scatter(*by_client.cluster_centers_.T, s=70, color=OTHER, marker="x",
-                  label="client, 20")
+    right.scatter(*by_client.cluster_centers_.T, s=70, color=OTHER, marker="x", label="client, 20")
     right.legend(title="unit, epsilon", fontsize=8, loc="lower left")
     right.set_title("Released centers")
     for axis in (left, middle, right):
@@ -72,22 +78,32 @@ def main(argv=None):
     options = parse_arguments(__doc__, "federated.png", argv)
     rng = np.random.default_rng(0)
     means, X, clients, server = clients_and_server(100 if options.quick else 500, rng)
-    by_row = FederatedDPKMeans(K, epsilon=1.0, privacy_unit="row").fit(X, groups=clients,
-                                                                       X_server=server)
+    by_row = FederatedDPKMeans(K, epsilon=1.0, privacy_unit="row").fit(
+        X, groups=clients, X_server=server
+    )
     by_client = FederatedDPKMeans(K, epsilon=20.0).fit(X, groups=clients, X_server=server)
     pooled = DPKMeans(K, epsilon=1.0, bounds=1.4).fit(X)
     print(by_row.privacy_report_)
     print()
-    print_table(["fit", "epsilon", "unit", "largest error"], [
-        ["federated", "1", "row", f"{far(means, by_row):.3f}"],
-        ["federated", "20", "client", f"{far(means, by_client):.3f}"],
-        ["pooled rows", "1", "row", f"{far(means, pooled):.3f}"]])
+    print_table(
+        ["fit", "epsilon", "unit", "largest error"],
+        [
+            ["federated", "1", "row", f"{far(means, by_row):.3f}"],
+            ["federated", "20", "client", f"{far(means, by_client):.3f}"],
+            ["pooled rows", "1", "row", f"{far(means, pooled):.3f}"],
+        ],
+    )
     print()
-    print_table(["round", "numbers to a client", "numbers from a client"],
-                [[line["kind"], str(line["numbers_down"]), str(line["numbers_up"])]
-                 for line in by_row.communication_])
-    save(lambda figure: draw(figure, X, clients, server, by_row, by_client), options.output,
-         (11, 5))
+    print_table(
+        ["round", "numbers to a client", "numbers from a client"],
+        [
+            [line["kind"], str(line["numbers_down"]), str(line["numbers_up"])]
+            for line in by_row.communication_
+        ],
+    )
+    save(
+        lambda figure: draw(figure, X, clients, server, by_row, by_client), options.output, (11, 5)
+    )
 
 
 if __name__ == "__main__":

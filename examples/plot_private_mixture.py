@@ -32,9 +32,11 @@ EPSILON = 1.0
 def visits(n, rng):
     kinds = rng.choice(3, n, p=[0.5, 0.3, 0.2])
     hour = np.array([8.0, 12.5, 18.0])[kinds] + np.array([0.7, 0.4, 1.1])[kinds] * rng.normal(
-        size=n)
+        size=n
+    )
     amount = np.array([4.5, 12.5, 42.0])[kinds] + np.array([0.9, 2.1, 8.0])[kinds] * rng.normal(
-        size=n)
+        size=n
+    )
     return np.column_stack([hour, amount + 3 * (kinds == 2) * (hour - 18)])
 
 
@@ -57,8 +59,10 @@ def draw(figure, X, anomalies, model, synthetic):
         ring = np.linalg.cholesky(covariance) @ np.stack([np.cos(turn), np.sin(turn)])
         left.plot(*(mean[:, None] + 3 * ring), color=INK)
     right.plot(*synthetic.T, ".", ms=2, color=OTHER, alpha=0.4, label="synthetic visits")
-    for axis, title in ((left, f"Real rows, private components, epsilon = {EPSILON:g}"),
-                        (right, "Rows drawn from the released mixture")):
+    for axis, title in (
+        (left, f"Real rows, private components, epsilon = {EPSILON:g}"),
+        (right, "Rows drawn from the released mixture"),
+    ):
         axis.set(title=title, xlabel="hour", xlim=(4, 24), ylim=(-5, 90))
         axis.legend(loc="upper left")
     left.set_ylabel("amount")
@@ -72,17 +76,33 @@ def main(argv=None):
     private = DPGaussianMixture(3, epsilon=EPSILON).fit(X)
     plain = GaussianMixture(3, n_init=5, random_state=0).fit(X)
     fresh = visits(5000, rng)
-    print_table(("", "area under the curve", "mean log-density"), [
-        (name, f"{detect(model, fresh, anomalies):.3f}", f"{model.score(fresh):.3f}")
-        for name, model in (("DPGaussianMixture", private), ("GaussianMixture", plain))])
+    print_table(
+        ("", "area under the curve", "mean log-density"),
+        [
+            (name, f"{detect(model, fresh, anomalies):.3f}", f"{model.score(fresh):.3f}")
+            for name, model in (("DPGaussianMixture", private), ("GaussianMixture", plain))
+        ],
+    )
     synthetic, _ = private.sample(len(fresh), random_state=0)
     print("\nSynthetic rows, beside fresh real ones:")
-    print_table(("", "mean hour", "mean amount", "correlation"), [
-        (name, f"{t[:, 0].mean():.2f}", f"{t[:, 1].mean():.1f}", f"{np.corrcoef(t.T)[0, 1]:.3f}")
-        for name, t in (("synthetic", synthetic), ("real", fresh))])
+    print_table(
+        ("", "mean hour", "mean amount", "correlation"),
+        [
+            (
+                name,
+                f"{t[:, 0].mean():.2f}",
+                f"{t[:, 1].mean():.1f}",
+                f"{np.corrcoef(t.T)[0, 1]:.3f}",
+            )
+            for name, t in (("synthetic", synthetic), ("real", fresh))
+        ],
+    )
     print(f"\n{private.privacy_report_!r}")
-    save(lambda figure: draw(figure, X[:4000], anomalies, private, synthetic), options.output,
-         (10, 5))
+    save(
+        lambda figure: draw(figure, X[:4000], anomalies, private, synthetic),
+        options.output,
+        (10, 5),
+    )
 
 
 if __name__ == "__main__":

@@ -53,8 +53,13 @@ def check_integer(value, name, *, low=None, high=None):
         raise TypeError(f"{name} must be an integer.")
     if (low is not None and value < low) or (high is not None and value > high):
         limits = " and ".join(
-            text for text in (f"at least {low}" if low is not None else "",
-                              f"at most {high}" if high is not None else "") if text)
+            text
+            for text in (
+                f"at least {low}" if low is not None else "",
+                f"at most {high}" if high is not None else "",
+            )
+            if text
+        )
         raise ValueError(f"{name} must be {limits}.")
     return int(value)
 
@@ -77,11 +82,11 @@ _HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The featur
 _REWORDED = {
     "Complex data": "Complex data not supported: {} must be real.",
     "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
-                         "Reshape your data.",
+    "Reshape your data.",
     "could not convert": "{} must be numeric: it holds what is no number.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
     "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
-                                  "1 is required.",
+    "1 is required.",
 }
 
 
@@ -187,8 +192,13 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         target = self._check_shared()
         self._domain(n_features)
         self._check_parameters(n_features)
-        return PrivacyPlan(target, tuple(self._plan_entries(target, n_features)), unit,
-                           self._plan_notes(), self._relation(unit))
+        return PrivacyPlan(
+            target,
+            tuple(self._plan_entries(target, n_features)),
+            unit,
+            self._plan_notes(),
+            self._relation(unit),
+        )
 
     def privacy_plan(self, n_features: int, *, unit: str = "row") -> PrivacyPlan:
         """What a fit would release and spend, before any data are seen.
@@ -234,8 +244,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _start_session(self, plan):
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
-        session = PrivacySession(plan, random_state=self.random_state, ledger=self.ledger,
-                                 label=type(self).__name__)
+        session = PrivacySession(
+            plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
+        )
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         return session

@@ -46,14 +46,16 @@ class Summary:
         """All lines as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
-        return pd.DataFrame([line[1:] for line in self.lines], columns=list(_COLUMNS),
-                            index=[line[0] for line in self.lines])
+        return pd.DataFrame(
+            [line[1:] for line in self.lines],
+            columns=list(_COLUMNS),
+            index=[line[0] for line in self.lines],
+        )
 
     def _shown(self):
         """Head and body of the table, and what else there is to say, as text."""
         head = ("", "value", "std error", f"{100 * self.level:g} % low", "high")
-        body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in
-                self.lines[:_SHOWN]]
+        body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in self.lines[:_SHOWN]]
         more = len(self.lines) - len(body)
         rest = (f"{more} more lines: see to_frame()",) if more > 0 else ()
         return [head, *body], (*rest, *self.notes)
@@ -61,19 +63,27 @@ class Summary:
     def __repr__(self):
         table, notes = self._shown()
         widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-        lines = ["  ".join([line[0].ljust(widths[0]),
-                            *(text.rjust(width) for text, width in
-                              zip(line[1:], widths[1:], strict=True))]) for line in table]
+        lines = [
+            "  ".join(
+                [
+                    line[0].ljust(widths[0]),
+                    *(text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True)),
+                ]
+            )
+            for line in table
+        ]
         return "\n".join([self.title, *(line.rstrip() for line in lines), *notes])
 
     def _repr_html_(self):
         (head, *body), notes = self._shown()
-        rows = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>"
-                       for line in body)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>" for line in body
+        )
         heads = "".join(f"<th>{escape(text)}</th>" for text in head)
-        return (f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{heads}</tr></thead>"
-                f"<tbody>{rows}</tbody></table>"
-                + "".join(f"<p>{escape(text)}</p>" for text in notes))
+        return (
+            f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{heads}</tr></thead>"
+            f"<tbody>{rows}</tbody></table>" + "".join(f"<p>{escape(text)}</p>" for text in notes)
+        )
 
 
 class StandardErrors:
@@ -113,8 +123,9 @@ class StandardErrors:
         check_choice("attribute", attribute, tuple(self._with_errors))
         value, error = self._value_and_error(attribute)
         half = norm.ppf((1 + float(level)) / 2) * error
-        return Interval(*(np.clip(end, *self._with_errors[attribute])
-                          for end in (value - half, value + half)))
+        return Interval(
+            *(np.clip(end, *self._with_errors[attribute]) for end in (value - half, value + half))
+        )
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table of what was released: value, standard error, confidence interval.
@@ -132,17 +143,29 @@ class StandardErrors:
         for attribute in reversed(self._with_errors):
             low, high = self.confidence_interval(level, attribute)
             value, error = self._value_and_error(attribute)
-            lines += [(self._line_name(attribute, place), *(float(each[place]) for each in
-                                                           (value, error, low, high)))
-                      for place in np.ndindex(value.shape)]
+            lines += [
+                (
+                    self._line_name(attribute, place),
+                    *(float(each[place]) for each in (value, error, low, high)),
+                )
+                for place in np.ndindex(value.shape)
+            ]
         report = self.privacy_report_
-        return Summary(type(self).__name__, tuple(lines), float(level), (
-            f"status: {self.status_}",
-            f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbours}"))
+        return Summary(
+            type(self).__name__,
+            tuple(lines),
+            float(level),
+            (
+                f"status: {self.status_}",
+                f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbours}",
+            ),
+        )
 
     def _value_and_error(self, attribute):
-        return (np.asarray(getattr(self, attribute), dtype=np.float64),
-                np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64))
+        return (
+            np.asarray(getattr(self, attribute), dtype=np.float64),
+            np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64),
+        )
 
     def _line_name(self, attribute, place):
         names = getattr(self, "feature_names_in_", None)

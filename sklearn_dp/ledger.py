@@ -63,8 +63,12 @@ def _parser():
     create.add_argument("--delta", type=float, required=True, help="total delta of all fits")
     create.add_argument("--unit", choices=UNITS, default="row", help="what is protected")
     create.add_argument("--composition", choices=COMPOSITIONS, help="how charges add up")
-    create.add_argument("--relation", choices=RELATIONS, default=RELATIONS[0],
-                        help="what neighbouring data sets do with a unit")
+    create.add_argument(
+        "--relation",
+        choices=RELATIONS,
+        default=RELATIONS[0],
+        help="what neighbouring data sets do with a unit",
+    )
 
     show = commands.add_parser("show", help="print total, charges and what is left")
     show.set_defaults(run=_show)
@@ -72,18 +76,26 @@ def _parser():
     show.add_argument("--json", action="store_true", help="for programs")
 
     convert = commands.add_parser(
-        "convert", help="write down the relation of a ledger file of format 1, which knew none")
+        "convert", help="write down the relation of a ledger file of format 1, which knew none"
+    )
     convert.set_defaults(run=_convert)
     convert.add_argument("file")
-    convert.add_argument("--relation", choices=RELATIONS, required=True,
-                         help="what the neighbours of all its fits do with a unit")
+    convert.add_argument(
+        "--relation",
+        choices=RELATIONS,
+        required=True,
+        help="what the neighbours of all its fits do with a unit",
+    )
     return parser
 
 
 def _create(arguments):
     budget = PrivacyBudget(epsilon=arguments.epsilon, delta=arguments.delta, rho=arguments.rho)
     PrivacyLedger(
-        budget, arguments.file, unit=arguments.unit, composition=arguments.composition,
+        budget,
+        arguments.file,
+        unit=arguments.unit,
+        composition=arguments.composition,
         relation=arguments.relation,
     )
     return f"{arguments.file}: {budget}"

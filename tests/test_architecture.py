@@ -148,9 +148,7 @@ def dotted_uses(module):
     for item in module_imports(module):
         whole = item.target if item.target.split(".")[0] != item.bound else item.bound
         bound[item.bound] = whole
-    inner = {
-        id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)
-    }
+    inner = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
             first, _, rest = dotted(node).partition(".")
@@ -327,8 +325,12 @@ def test_package_keeps_the_rule(rule):
 # --- what each rule must catch: (rule, module, source) -------------------------------------------
 
 PLANTED = [
-    *[(rooms_follow_the_arrows, f"_aggregate.{room}.thing", f"from ..{other} import part")
-      for room in ARROWS for other in ARROWS if other != room and other not in ARROWS[room]],
+    *[
+        (rooms_follow_the_arrows, f"_aggregate.{room}.thing", f"from ..{other} import part")
+        for room in ARROWS
+        for other in ARROWS
+        if other != room and other not in ARROWS[room]
+    ],
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from .. import kmeans"),
     (rooms_follow_the_arrows, "_aggregate.shared.rows", "from sklearn_dp._aggregate import kmeans"),
     (rooms_follow_the_arrows, "_aggregate.attic.thing", ""),
@@ -396,10 +398,13 @@ def test_the_arrows_between_rooms_have_no_circle():
 
 
 def test_every_arrow_is_used():
-    used = {(module.room, item.target.split(".")[2])
-            for module in package_modules() if module.room in ARROWS
-            for item in module_imports(module)
-            if item.target.startswith(f"{PACKAGE}._aggregate.")}
+    used = {
+        (module.room, item.target.split(".")[2])
+        for module in package_modules()
+        if module.room in ARROWS
+        for item in module_imports(module)
+        if item.target.startswith(f"{PACKAGE}._aggregate.")
+    }
     allowed = {(room, other) for room, others in ARROWS.items() for other in others}
     assert allowed == {(room, other) for room, other in used if room != other}
 
@@ -418,8 +423,11 @@ def test_every_rule_has_a_planted_violation():
 
 
 LOOK_ALIKES = [
-    *[(f"_aggregate.{room}.thing", f"from ..{other}.part import name")
-      for room, others in ARROWS.items() for other in sorted(others)],
+    *[
+        (f"_aggregate.{room}.thing", f"from ..{other}.part import name")
+        for room, others in ARROWS.items()
+        for other in sorted(others)
+    ],
     ("_aggregate.kmeans.thing", "from .tuning import TUNING\nfrom ..._privacy import _grid"),
     ("_privacy._session", "from . import _noise\nfrom ..exceptions import PrivacyWarning"),
     ("_privacy._randomness", "import numpy as np\nr = np.random.default_rng(self.noise.bits(4))"),

@@ -119,7 +119,9 @@ BAD_PARAMETERS = {
     "min_radius huge": ({"min_radius": 1e155}, "min_radius"),
     "client_bounds number": ({"options": FederatedOptions(client_bounds=0.5)}, "options"),
     "client_bounds array": (
-        {"options": FederatedOptions(client_bounds=np.array([0.5, 0.5]))}, "options"),
+        {"options": FederatedOptions(client_bounds=np.array([0.5, 0.5]))},
+        "options",
+    ),
     "min_radius huge integer": ({"min_radius": 10**400}, "min_radius"),
     "gamma list": ({"gamma": [0.1]}, "gamma"),
     "estimator text": ({"estimator": "auto"}, "estimator"),
@@ -197,9 +199,13 @@ BAD_GROUPS = {
     "polars missing": pl.Series([None, *X[1:, 0].tolist()]),
 }
 NO_ARRAYS = {
-    "generator": lambda: (value for value in X[:, 0]), "set": lambda: set(X[:, 0]),
-    "dict": lambda: dict.fromkeys(X[:, 0]), "text": lambda: str(SECRET),
-    "class": lambda: list, "object": object, "bytes": lambda: str(SECRET).encode(),
+    "generator": lambda: (value for value in X[:, 0]),
+    "set": lambda: set(X[:, 0]),
+    "dict": lambda: dict.fromkeys(X[:, 0]),
+    "text": lambda: str(SECRET),
+    "class": lambda: list,
+    "object": object,
+    "bytes": lambda: str(SECRET).encode(),
 }
 
 SHARED = ("epsilon", "rho", "delta", "bounds", "n_jobs", "random_state", "ledger")
@@ -288,8 +294,14 @@ def test_groups_that_are_no_array_cost_nothing(estimator, name):
 @pytest.mark.parametrize("kind", ["list", "tuple", "objects", "pandas", "categories", "polars"])
 def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
     names = [f"person {i // 2}" for i in range(len(X))]
-    groups = {"list": list, "tuple": tuple, "objects": lambda v: np.array(v, dtype=object),
-              "pandas": pd.Series, "categories": pd.Categorical, "polars": pl.Series}[kind](names)
+    groups = {
+        "list": list,
+        "tuple": tuple,
+        "objects": lambda v: np.array(v, dtype=object),
+        "pandas": pd.Series,
+        "categories": pd.Categorical,
+        "polars": pl.Series,
+    }[kind](names)
     estimator.set_params(random_state=0)
     expected = estimator.fit(X, groups=np.repeat(np.arange(len(X) // 2), 2))
     state = pickle.dumps(expected.__getstate__())
@@ -306,8 +318,11 @@ def test_a_refused_fit_leaves_no_model(estimator):
         refused(lambda model=model: model.fit(wide, groups=X[1:, 0]), ValueError, "groups")
         for method in methods(model):
             for table in (X, wide):
-                refused(lambda model=model, method=method, table=table:
-                        getattr(model, method)(table), NotFittedError, "not fitted")
+                refused(
+                    lambda model=model, method=method, table=table: getattr(model, method)(table),
+                    NotFittedError,
+                    "not fitted",
+                )
 
 
 def test_an_exhausted_ledger_keeps_the_model(estimator):
@@ -330,8 +345,11 @@ def test_no_error_tells_the_number_of_rows(estimator):
 def test_wrong_number_of_features_after_the_fit(estimator):
     estimator.fit(X)
     for method in methods(estimator):
-        refused(lambda method=method: getattr(estimator, method)(X[:, :2]), ValueError,
-                "X has 2 features")
+        refused(
+            lambda method=method: getattr(estimator, method)(X[:, :2]),
+            ValueError,
+            "X has 2 features",
+        )
 
 
 @pytest.mark.parametrize("unit", ["person", None, 1])

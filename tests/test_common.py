@@ -26,16 +26,19 @@ HARMLESS = {
     "DPOutlierScreen": {*POINTS, "clip skipped", "second moment without a clip"},
     # Rows are clipped before the inner fits; outputs out of bounds, and blocks that are dropped
     # (by 15 rows, which no neighbours here are across), are mutants of its own tests.
-    "SampleAndAggregate": {*POINTS, "clip skipped", "rows out of bounds refused",
-                           "failed blocks dropped"},
+    "SampleAndAggregate": {
+        *POINTS,
+        "clip skipped",
+        "rows out of bounds refused",
+        "failed blocks dropped",
+    },
     # A client is one vector, clipped as a whole: its rows need no weights.
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
 # Minutes each: the others have audits of their own in the normal suite, and these in `make audit`.
 QUICK = ("DPKMeans", "DPKTupleKMeans", "FriendlyMean")
-LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
-        for name in ESTIMATORS]
+LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ESTIMATORS]
 
 
 # -- scikit-learn's contract, and ours -------------------------------------------------------------
@@ -47,12 +50,23 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # They set a budget of their own: settings that differ in nothing else are checked once.
-ANY_BUDGET = {"check_noise_is_fresh", "check_small_data", "check_drawn_data",
-              "check_noise_has_entropy", "check_total_is_right"}
+ANY_BUDGET = {
+    "check_noise_is_fresh",
+    "check_small_data",
+    "check_drawn_data",
+    "check_noise_has_entropy",
+    "check_total_is_right",
+}
 BUDGET = {"epsilon", "rho"}
 # Where a room has replay audits of its own.
-SHOWN = {"check_no_leaks", "check_pickle", "check_small_data", "check_n_jobs_has_no_effect",
-         "check_rows_out_of_bounds_are_clipped", "check_plan_and_report_agree"}
+SHOWN = {
+    "check_no_leaks",
+    "check_pickle",
+    "check_small_data",
+    "check_n_jobs_has_no_effect",
+    "check_rows_out_of_bounds_are_clipped",
+    "check_plan_and_report_agree",
+}
 # Hundreds of fits: with fewer rounds in the normal suite.
 COSTLY = {"check_replay", "check_noise_law", "check_no_leaks", "check_small_data", "check_pickle"}
 # Hundreds or thousands of fits whatever the setting: the normal suite has them for QUICK only.
@@ -67,12 +81,19 @@ def privacy_cases():
             for _, check in check_dp_estimator(setting.estimator, generate_only=True):
                 name = check.__name__
                 case = (name, unlike(setting, BUDGET if name in ANY_BUDGET else ()))
-                slow = (use == "privacy, slow" or (use == "privacy, few rounds" and name in COSTLY)
-                        or (name in AUDIT and setting.name not in QUICK))
+                slow = (
+                    use == "privacy, slow"
+                    or (use == "privacy, few rounds" and name in COSTLY)
+                    or (name in AUDIT and setting.name not in QUICK)
+                )
                 if case not in seen and (use != "privacy, shown" or name in SHOWN):
                     seen.add(case)
-                    yield pytest.param(setting, check, id=f"{setting}-{name}",
-                                       marks=pytest.mark.slow if slow else ())
+                    yield pytest.param(
+                        setting,
+                        check,
+                        id=f"{setting}-{name}",
+                        marks=pytest.mark.slow if slow else (),
+                    )
 
 
 def unlike(setting, ignored):
@@ -100,16 +121,20 @@ def test_the_registry_knows_estimators_only_and_each_setting_once():
 def test_no_estimator_is_left_out(name):
     """Of any kind of test: and the contract and the audits are tried at the defaults."""
     assert {} in [setting.options for setting in configurations("sklearn", name)]
-    assert len([*configurations("privacy", name),
-                *configurations("privacy, few rounds", name)]) >= 2
+    assert (
+        len([*configurations("privacy", name), *configurations("privacy, few rounds", name)]) >= 2
+    )
     assert configurations("neighbours", name) and len(configurations("mutants", name)) == 1
 
 
 def test_all_checks_run_at_two_budgets_for_every_estimator():
     """Those that set a budget of their own at one."""
     for name in ESTIMATORS:
-        run = [case.values for case in privacy_cases() if case.values[0].name == name
-               and (not case.marks or case.values[1].__name__ in AUDIT)]
+        run = [
+            case.values
+            for case in privacy_cases()
+            if case.values[0].name == name and (not case.marks or case.values[1].__name__ in AUDIT)
+        ]
         for check in CHECKS:
             times = sum(found is check for _, found in run)
             assert times >= (1 if check.__name__ in ANY_BUDGET else 2), (name, check)
@@ -141,10 +166,15 @@ def test_two_thousand_neighbours(name):
 def survivors(name, bugs):
     """The mutants that no check kills, and how many are killed."""
     (setting,) = configurations("mutants", name)
-    killed = {bug.name: killer(bug, setting.estimator) for bug in bugs
-              if bug.name not in HARMLESS.get(name, ())}
-    return ([bug for bug, check in killed.items() if check is None],
-            len([check for check in killed.values() if check != "not reached"]))
+    killed = {
+        bug.name: killer(bug, setting.estimator)
+        for bug in bugs
+        if bug.name not in HARMLESS.get(name, ())
+    }
+    return (
+        [bug for bug, check in killed.items() if check is None],
+        len([check for check in killed.values() if check != "not reached"]),
+    )
 
 
 @pytest.mark.parametrize("name", QUICK)

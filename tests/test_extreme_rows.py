@@ -24,26 +24,50 @@ from sklearn_dp.cluster import aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import PrivacyWarning, UtilityWarning
 
 M, TINY = 1.7e308, 5e-324
-ROWS = np.array([
-    [M, M, -M], [-M, -M, M], [M, -M, M], [M, M, M], [TINY, -TINY, TINY], [1e-310, 0.0, -1e-200],
-    [1e160, -1e150, 1.0], [-1e39, 3e38, 1e-39], [0.0, 0.0, 0.0], [0.25, -0.5, 0.125]])
+ROWS = np.array(
+    [
+        [M, M, -M],
+        [-M, -M, M],
+        [M, -M, M],
+        [M, M, M],
+        [TINY, -TINY, TINY],
+        [1e-310, 0.0, -1e-200],
+        [1e160, -1e150, 1.0],
+        [-1e39, 3e38, 1e-39],
+        [0.0, 0.0, 0.0],
+        [0.25, -0.5, 0.125],
+    ]
+)
 OPTIONS = {
     "DPKMeans": [{"n_clusters": 3}, {"n_clusters": 2, "bounds": 1e-140}],
     "DPKTupleKMeans": [{"n_clusters": 2, "n_tuples": 4, "epsilon": 100.0}],
-    "DPOneCluster": [{"n_points": 20}], "DPOutlierScreen": [{}, {"bounds": 1e-140}],
-    "DPOneClusterKMeans": [{"n_clusters": 2}], "DPPCA": [{"n_components": 2}, {"bounds": 1e140}],
-    "DPGaussianMixture": [{"n_components": 2, "covariance_type": form}
-                          for form in ("full", "tied", "diag", "spherical")],
+    "DPOneCluster": [{"n_points": 20}],
+    "DPOutlierScreen": [{}, {"bounds": 1e-140}],
+    "DPOneClusterKMeans": [{"n_clusters": 2}],
+    "DPPCA": [{"n_components": 2}, {"bounds": 1e140}],
+    "DPGaussianMixture": [
+        {"n_components": 2, "covariance_type": form}
+        for form in ("full", "tied", "diag", "spherical")
+    ],
     "FriendlyMean": [{}, {"bounds": (-4e139, 4e139)}],
     "FriendlyCovariance": [{}, {"bounds": 1e-100}],
     "FederatedDPKMeans": [{"n_clusters": 2}],
     "SampleAndAggregate": [
-        {"n_blocks": 8}, {"n_blocks": 8, "estimator": Ridge(), "output": ("coef_", "intercept_")},
-        {"n_blocks": 8, "estimator": LogisticRegression(), "output": ("coef_", "intercept_"),
-         "classes": (0, 1)}],
+        {"n_blocks": 8},
+        {"n_blocks": 8, "estimator": Ridge(), "output": ("coef_", "intercept_")},
+        {
+            "n_blocks": 8,
+            "estimator": LogisticRegression(),
+            "output": ("coef_", "intercept_"),
+            "classes": (0, 1),
+        },
+    ],
 }
-SETTINGS = [pytest.param(cls, options, id=f"{name}-{number}") for name, cls in all_estimators()
-            for number, options in enumerate(OPTIONS[name])]
+SETTINGS = [
+    pytest.param(cls, options, id=f"{name}-{number}")
+    for name, cls in all_estimators()
+    for number, options in enumerate(OPTIONS[name])
+]
 
 
 @contextmanager
@@ -149,22 +173,27 @@ def to_unit(X):
 
 PIPELINES = {
     "screen, k-means": make_pipeline(
-        DPOutlierScreen(epsilon=0.5, bounds=1e6), DPKMeans(8, epsilon=0.5, bounds=1.0)),
+        DPOutlierScreen(epsilon=0.5, bounds=1e6), DPKMeans(8, epsilon=0.5, bounds=1.0)
+    ),
     "small screen, k-means": make_pipeline(
-        DPOutlierScreen(epsilon=5.0, bounds=0.01), DPKMeans(2, epsilon=5.0, bounds=1.0)),
+        DPOutlierScreen(epsilon=5.0, bounds=0.01), DPKMeans(2, epsilon=5.0, bounds=1.0)
+    ),
     "scale, k-means": make_pipeline(
-        FunctionTransformer(to_unit), DPKMeans(2, epsilon=5.0, bounds=(0, 1))),
+        FunctionTransformer(to_unit), DPKMeans(2, epsilon=5.0, bounds=(0, 1))
+    ),
     "components, k-means": make_pipeline(DPPCA(epsilon=5.0), DPKMeans(2, epsilon=5.0)),
     "mean, components": make_pipeline(FriendlyMean(epsilon=5.0), DPPCA(epsilon=5.0)),
     "distances, components": make_pipeline(DPKMeans(4, epsilon=5.0), DPPCA(epsilon=5.0)),
     "scaler of blocks, k-means": make_pipeline(
-        SampleAndAggregate(n_blocks=8, epsilon=5.0), DPKMeans(2, epsilon=5.0)),
+        SampleAndAggregate(n_blocks=8, epsilon=5.0), DPKMeans(2, epsilon=5.0)
+    ),
 }
 
 
 def seeded(pipeline):
-    return clone(pipeline).set_params(**{
-        name: 0 for name in pipeline.get_params() if name.endswith("__random_state")})
+    return clone(pipeline).set_params(
+        **{name: 0 for name in pipeline.get_params() if name.endswith("__random_state")}
+    )
 
 
 def fitted_under(recorder, pipeline, X):
@@ -205,10 +234,17 @@ def old_screen(self, X):
 
 MUTANTS = {
     "screen that overflows": (
-        "small screen, k-means", DPOutlierScreen, "transform", lambda original: old_screen),
+        "small screen, k-means",
+        DPOutlierScreen,
+        "transform",
+        lambda original: old_screen,
+    ),
     "components by a matrix product": (
-        "components, k-means", DPPCA, "transform", lambda original: (
-            lambda self, X: (X - self.mean_) @ self.components_.T)),
+        "components, k-means",
+        DPPCA,
+        "transform",
+        lambda original: lambda self, X: (X - self.mean_) @ self.components_.T,
+    ),
 }
 
 

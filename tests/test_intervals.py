@@ -12,7 +12,8 @@ from sklearn_dp import DPKMeans, DPKTupleKMeans
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 CENTERS = np.array([[-0.6, 0.0], [0.1, 0.5], [0.6, -0.3], [0.0, -0.6]])
 
@@ -27,9 +28,12 @@ def hits(estimator, X):
     fitted = estimator.fit(X)
     near = np.square(fitted.cluster_centers_[:, None] - CENTERS).sum(axis=2).argmin(axis=1)
     total = np.square(X - X.mean(axis=0)).sum()
-    truth = {"cluster_centers_": CENTERS[near], "inertia_": -fitted.score(X),
-             "cluster_weights_": np.bincount(fitted.labels_, minlength=4),
-             "explained_": 1 + fitted.score(X) / total}
+    truth = {
+        "cluster_centers_": CENTERS[near],
+        "inertia_": -fitted.score(X),
+        "cluster_weights_": np.bincount(fitted.labels_, minlength=4),
+        "explained_": 1 + fitted.score(X) / total,
+    }
     for name, value in truth.items():
         low, high = fitted.confidence_interval(attribute=name)
         yield name, np.mean((low <= value) & (value <= high))
@@ -51,8 +55,7 @@ def test_intervals_hold_the_truth():
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
     """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %."""
-    found = coverage(lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed),
-                     1000)
+    found = coverage(lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed), 1000)
     assert all(0.93 <= rate <= 0.97 for rate in found.values()), found
 
 
@@ -87,8 +90,10 @@ def test_the_summary_is_a_table(fitted):
     frame = summary.to_frame()
     assert frame.shape == (4 * 2 + 4 + 2, 4)
     assert frame.loc["inertia_", "value"] == fitted.inertia_
-    assert frame.loc["cluster_centers_[2, up]", "std_error"] == (
-        fitted.cluster_centers_std_error_[2, 1])
+    assert (
+        frame.loc["cluster_centers_[2, up]", "std_error"]
+        == (fitted.cluster_centers_std_error_[2, 1])
+    )
     assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
     text, html = repr(summary), summary._repr_html_()
     for words in ("90 % low", "cluster_weights_[3]", "status: ok", "-DP for"):
@@ -110,9 +115,15 @@ def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
     assert np.mean((low <= CENTERS[near]) & (CENTERS[near] <= high)) >= 0.5
 
 
-@pytest.mark.parametrize(("level", "attribute", "error"), [
-    (0.0, None, ValueError), (1.0, None, ValueError), ("high", None, ValueError),
-    (0.95, "labels_", ValueError)])
+@pytest.mark.parametrize(
+    ("level", "attribute", "error"),
+    [
+        (0.0, None, ValueError),
+        (1.0, None, ValueError),
+        ("high", None, ValueError),
+        (0.95, "labels_", ValueError),
+    ],
+)
 def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
     with pytest.raises(error, match="level" if attribute is None else "attribute"):
         fitted.confidence_interval(level, attribute)

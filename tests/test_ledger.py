@@ -48,8 +48,7 @@ def test_show_json(tmp_path, capsys):
     path = str(tmp_path / "a.ledger")
     options = ["--rho", "0.5", "--delta", "1e-6", "--unit", "group", "--relation", "replace"]
     assert main(["create", path, *options]) == 0
-    charge = LedgerCharge(math.inf, 1e-6, rho=0.125, unit="group", relation="replace",
-                          label="Fit")
+    charge = LedgerCharge(math.inf, 1e-6, rho=0.125, unit="group", relation="replace", label="Fit")
     PrivacyLedger(path=path).charge(charge)
     capsys.readouterr()
     assert main(["show", path, "--json"]) == 0

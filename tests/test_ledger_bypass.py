@@ -59,9 +59,11 @@ def spend(estimators, book):
     assert fitted == 2 and len(book.entries) == 2
 
 
-@pytest.mark.parametrize("way", [clone, copy.copy, copy.deepcopy,
-                                 lambda e: type(e)(**e.get_params())],
-                         ids=["clone", "copy", "deepcopy", "constructor"])
+@pytest.mark.parametrize(
+    "way",
+    [clone, copy.copy, copy.deepcopy, lambda e: type(e)(**e.get_params())],
+    ids=["clone", "copy", "deepcopy", "constructor"],
+)
 def test_copies(cls, ledger, way):
     parameter, book = ledger
     estimator = cls(ledger=parameter)
@@ -103,14 +105,16 @@ def test_joblib(cls, file, backend):
     path, book = file
     estimator = cls(ledger=path)
     fitted = joblib.Parallel(n_jobs=2, backend=backend)(
-        joblib.delayed(fit_once)(estimator) for _ in range(5))
+        joblib.delayed(fit_once)(estimator) for _ in range(5)
+    )
     assert sum(fitted) == 2 and len(book.entries) == 2
 
 
 def test_threads_share_a_ledger_in_memory(cls):
     ledger = PrivacyLedger(TWO_FITS)
     fitted = joblib.Parallel(n_jobs=4, backend="threading")(
-        joblib.delayed(fit_once)(cls(ledger=ledger)) for _ in range(8))
+        joblib.delayed(fit_once)(cls(ledger=ledger)) for _ in range(8)
+    )
     assert sum(fitted) == 2 and len(ledger.entries) == 2
 
 
@@ -127,8 +131,14 @@ def test_grid_search(cls, file):
     wait for new ones.
     """
     path, book = file
-    search = GridSearchCV(cls(ledger=path), {"delta": [1e-6, 9e-7, 8e-7]}, cv=2, n_jobs=2,
-                          scoring=no_score, error_score=np.nan)
+    search = GridSearchCV(
+        cls(ledger=path),
+        {"delta": [1e-6, 9e-7, 8e-7]},
+        cv=2,
+        n_jobs=2,
+        scoring=no_score,
+        error_score=np.nan,
+    )
     with pytest.raises(BudgetExceededError):
         search.fit(X)
     assert len(book.entries) == 2
@@ -136,8 +146,14 @@ def test_grid_search(cls, file):
 
 def test_a_grid_search_that_raises(file):
     path, book = file
-    search = GridSearchCV(DPKMeans(ledger=path), {"delta": [1e-6, 9e-7, 8e-7]}, cv=2, n_jobs=2,
-                          scoring=no_score, error_score="raise")
+    search = GridSearchCV(
+        DPKMeans(ledger=path),
+        {"delta": [1e-6, 9e-7, 8e-7]},
+        cv=2,
+        n_jobs=2,
+        scoring=no_score,
+        error_score="raise",
+    )
     with pytest.raises(BudgetExceededError):
         search.fit(X)
     assert len(book.entries) == 2

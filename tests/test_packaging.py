@@ -15,8 +15,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "pillow"}
 # Imported by a folder's scripts beyond what the package itself needs: the extra that supplies it.
 # Tests of optional back ends skip where these are not installed.
-EXTRAS_OF = {"tests": ["test", "distributed", "federated"], "examples": ["plot"],
-             "benchmarks": ["bench", "accounting", "distributed"]}
+EXTRAS_OF = {
+    "tests": ["test", "distributed", "federated"],
+    "examples": ["plot"],
+    "benchmarks": ["bench", "accounting", "distributed"],
+}
 
 
 def distribution(module):
@@ -114,8 +117,15 @@ def test_the_tools_of_the_hooks_come_with_the_extra():
     """What pre-commit calls by name is installed by the extra `lint`, or is Python itself."""
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     tools = {line.split()[0] for line in re.findall(r"^ +entry: (.*)$", hooks, re.M)}
-    tools -= {"python", "end-of-file-fixer", "trailing-whitespace-fixer", "check-yaml",
-              "check-toml", "check-merge-conflict", "check-added-large-files"}
+    tools -= {
+        "python",
+        "end-of-file-fixer",
+        "trailing-whitespace-fixer",
+        "check-yaml",
+        "check-toml",
+        "check-merge-conflict",
+        "check-added-large-files",
+    }
     assert tools <= declared(["lint"]) and "pre-commit-hooks" in declared(["lint"])
     assert "language: system" in hooks and not re.search(r"repo: (?!local)", hooks)
 

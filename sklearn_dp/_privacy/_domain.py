@@ -56,8 +56,7 @@ class Domain:
             return None
         if is_real(bounds):
             return cls._ball(bounds, n_features)
-        pair = isinstance(bounds, (tuple, list)) or (
-            isinstance(bounds, np.ndarray) and bounds.ndim)
+        pair = isinstance(bounds, (tuple, list)) or (isinstance(bounds, np.ndarray) and bounds.ndim)
         if not pair or len(bounds) != 2:
             raise TypeError("bounds must be None, a positive radius, or a pair (low, high).")
         low, high = bounds
@@ -72,15 +71,18 @@ class Domain:
         if not 0 < radius < np.inf:
             raise ValueError("bounds: the radius must be positive and finite.")
         if not _SMALLEST <= radius <= _LARGEST:
-            raise ValueError("bounds: the radius must be at least "
-                             f"{_SMALLEST:g} and at most {_LARGEST:g}.")
+            raise ValueError(
+                f"bounds: the radius must be at least {_SMALLEST:g} and at most {_LARGEST:g}."
+            )
         return cls(np.zeros(n_features), radius)
 
     @classmethod
     def _box(cls, low, high, n_features):
         try:
-            low, high = (np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
-                         for side in (low, high))
+            low, high = (
+                np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
+                for side in (low, high)
+            )
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(
                 f"bounds: low and high must be numbers or arrays of {n_features} numbers."

@@ -86,8 +86,7 @@ def exp_bounds(numerator, denominator, precision):
     """Integers low <= exp(-x) 2^precision <= high, x = numerator / denominator >= 0."""
     if _vanishes(numerator, denominator, precision):
         return 0, 1
-    low, high = _alternating_bounds(
-        lambda work: 1 << work, 0, numerator, denominator, 0, precision)
+    low, high = _alternating_bounds(lambda work: 1 << work, 0, numerator, denominator, 0, precision)
     return max(0, low), high
 
 

@@ -195,6 +195,4 @@ def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> Privac
         return ledger
     if isinstance(ledger, (str, os.PathLike)):
         return PrivacyLedger(path=ledger)
-    raise TypeError(
-        f"ledger must be None, a path or a PrivacyLedger, got {type(ledger).__name__}"
-    )
+    raise TypeError(f"ledger must be None, a path or a PrivacyLedger, got {type(ledger).__name__}")

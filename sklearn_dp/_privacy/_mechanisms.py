@@ -45,8 +45,7 @@ def count(session, entry, units, rho=None):
     """A noisy number of units, of shape ()."""
     weight = units.n_rows if units.weights is None else int(units.weights.sum())
     # One unit adds between 0 and `scale` steps of weight.
-    return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step,
-                                  rho=rho))
+    return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
 
 
 def histogram(session, entry, cells, n_cells, units, rho=None):
@@ -61,17 +60,18 @@ def label_sums(rows, labels, n_labels):
     """Exact sums of integer rows for each label, as integers of shape (n_labels, d)."""
     total = np.zeros((n_labels, rows.shape[1]), dtype=sum_type(len(rows), 26))
     for start in range(0, len(rows), _CHUNK):
-        part = rows[start:start + _CHUNK]
+        part = rows[start : start + _CHUNK]
         ones = np.ones(len(part))
-        pick = csc_array((ones, labels[start:start + _CHUNK], np.arange(len(part) + 1)),
-                         shape=(n_labels, len(part)))
+        pick = csc_array(
+            (ones, labels[start : start + _CHUNK], np.arange(len(part) + 1)),
+            shape=(n_labels, len(part)),
+        )
         # Integers of at most 2**26, at most 2**18 of them: every partial sum is below 2**53.
         total += (pick @ part).astype(np.int64)
     return total
 
 
-def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, unit=1.0,
-               rho=None):
+def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, unit=1.0, rho=None):
     """Noisy sums of integer rows, of norm at most `limit` steps each, by label.
 
     Parameters
@@ -93,8 +93,9 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, u
     labels = np.zeros(len(rows), dtype=np.int64) if labels is None else labels
     # A row touches the sums of one label and has norm at most limit; a unit is a combination of
     # rows with weights of sum at most one, so the stacked vector of sums moves by at most limit.
-    return session.gaussian(entry, label_sums(rows, labels, n_labels), sensitivity=float(limit),
-                            unit=unit, rho=rho)
+    return session.gaussian(
+        entry, label_sums(rows, labels, n_labels), sensitivity=float(limit), unit=unit, rho=rho
+    )
 
 
 def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None):
@@ -123,11 +124,13 @@ def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None)
     # and |M|_F <= sum_i w_i |x_i|^2 <= limit^2. With s = limit^2 on the diagonal and
     # limit^2 / sqrt(2) off it, sum (M_ab / s_ab)^2 = |M|_F^2 / limit^4 <= 1.
     square = (limit / coarse) ** 2
-    sensitivity = np.where(upper[0] == upper[1], round_up(square),
-                           round_up(square * math.sqrt(0.5)))
+    sensitivity = np.where(
+        upper[0] == upper[1], round_up(square), round_up(square * math.sqrt(0.5))
+    )
     total = _exact_gram(parts, n_features, limit, coarse, units)
-    noisy = session.gaussian(entry, total[upper], sensitivity=sensitivity,
-                             unit=(coarse * unit) ** 2, rho=rho)
+    noisy = session.gaussian(
+        entry, total[upper], sensitivity=sensitivity, unit=(coarse * unit) ** 2, rho=rho
+    )
     matrix = np.zeros((n_features, n_features))
     matrix[upper] = noisy
     return matrix + np.triu(matrix, 1).T
@@ -146,9 +149,6 @@ def _exact_gram(parts, n_features, limit, coarse, units):
         # Integers of at most 2**30, at most 2**16 of them: exact sums.
         total += (rows.T @ rows).astype(np.int64)
     return total
-
-
-
 
 
 def quantile_from_histogram(counts, edges, noise_sd, target):
@@ -188,8 +188,7 @@ def quantile_from_histogram(counts, edges, noise_sd, target):
     return float(edges[i + 1] * (low / edges[i + 1]) ** share)
 
 
-def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
-                   exponents=(-100, 100)):
+def private_radius(session, entry, X, units, *, rho=None, fraction=0.99, exponents=(-100, 100)):
     """A radius about the origin that holds most of the rows, with no public bound at all.
 
     Parameters
@@ -213,8 +212,8 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99,
     edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(2 * (high - low) + 1) / 2)])
     bins = np.empty(len(X), dtype=np.int32)
     for start in range(0, len(X), _CHUNK):
-        norms = safe_norms(X[start:start + _CHUNK])
-        bins[start:start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
+        norms = safe_norms(X[start : start + _CHUNK])
+        bins[start : start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
     noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
     return radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)

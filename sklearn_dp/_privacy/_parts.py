@@ -34,5 +34,10 @@ def maximum_cost(charges):
     total : Fraction
     """
     charges = [(part, Fraction(cost)) for part, cost in charges]
-    return max((sum((cost for part, cost in charges if leaf[:len(part)] == part), Fraction(0))
-                for leaf in {part for part, _ in charges}), default=Fraction(0))
+    return max(
+        (
+            sum((cost for part, cost in charges if leaf[: len(part)] == part), Fraction(0))
+            for leaf in {part for part, _ in charges}
+        ),
+        default=Fraction(0),
+    )

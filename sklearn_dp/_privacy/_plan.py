@@ -139,18 +139,28 @@ class PrivacyPlan:
         if len(self.entries) != 1:
             return False
         step, target = self.entries[0], self.target
-        return (step.mechanism is Mechanism.APPROXIMATE and step.uses == 1
-                and target.epsilon is not None
-                and step.cap <= accounting.pure_zcdp_rho(target.epsilon)
-                and step.delta <= target.delta)
+        return (
+            step.mechanism is Mechanism.APPROXIMATE
+            and step.uses == 1
+            and target.epsilon is not None
+            and step.cap <= accounting.pure_zcdp_rho(target.epsilon)
+            and step.delta <= target.delta
+        )
 
     def _dearest(self, cost):
         """Largest exact cost of a path."""
         paths = {path for entry in self.entries for path in entry.paths} or {""}
         return max(
-            sum((Fraction(getattr(entry, cost)) for entry in self.entries
-                 if not entry.paths or path in entry.paths), Fraction(0))
-            for path in paths)
+            sum(
+                (
+                    Fraction(getattr(entry, cost))
+                    for entry in self.entries
+                    if not entry.paths or path in entry.paths
+                ),
+                Fraction(0),
+            )
+            for path in paths
+        )
 
     @cached_property
     def exact_rho(self):
@@ -193,8 +203,15 @@ class PrivacyPlan:
     def rows(self):
         """The table as a list of dicts."""
         return [
-            {"release": e.name, "mechanism": str(e.mechanism), "sensitivity": e.sensitivity,
-             "rho": e.rho, "cap": e.cap, "delta": e.delta, "path": " | ".join(e.paths) or "all"}
+            {
+                "release": e.name,
+                "mechanism": str(e.mechanism),
+                "sensitivity": e.sensitivity,
+                "rho": e.rho,
+                "cap": e.cap,
+                "delta": e.delta,
+                "path": " | ".join(e.paths) or "all",
+            }
             for e in self.entries
         ]
 

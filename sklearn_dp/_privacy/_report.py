@@ -8,8 +8,7 @@ from ._parts import maximum_cost
 
 __all__ = ["PrivacyReport"]
 
-_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path",
-            "part")
+_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path", "part")
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,20 @@ class PrivacyReport:
         releases = tuple(dict(row) for row in log) or tuple(plan.rows())
         return cls(
             epsilon=plan.epsilon,
-            delta=plan.target.delta, rho=plan.rho,
+            delta=plan.target.delta,
+            rho=plan.rho,
             spent_rho=float(maximum_cost((_part_of(row), row["rho"]) for row in log)),
-            accounting="one (epsilon, delta)-DP step" if plan.one_step else
-            "Gaussian DP (exact)" if plan.gaussian else "zCDP (tight conversion)",
-            unit=plan.unit, noise=noise if log else "planned", releases=releases,
-            notes=tuple(plan.notes), relation=plan.relation)
+            accounting="one (epsilon, delta)-DP step"
+            if plan.one_step
+            else "Gaussian DP (exact)"
+            if plan.gaussian
+            else "zCDP (tight conversion)",
+            unit=plan.unit,
+            noise=noise if log else "planned",
+            releases=releases,
+            notes=tuple(plan.notes),
+            relation=plan.relation,
+        )
 
     @property
     def neighbours(self):
@@ -75,8 +82,10 @@ class PrivacyReport:
         return pd.DataFrame(list(self.releases))
 
     def _headline(self):
-        return (f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
-                f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}")
+        return (
+            f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
+            f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
+        )
 
     def _columns(self):
         """The columns that say something."""
@@ -87,11 +96,12 @@ class PrivacyReport:
 
     def __repr__(self):
         names = self._columns()
-        table = [names] + [[_cell(row.get(name, "all")) for name in names]
-                           for row in self.releases]
+        table = [names] + [[_cell(row.get(name, "all")) for name in names] for row in self.releases]
         widths = [max(len(line[i]) for line in table) for i in range(len(names))]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
-                 for line in table]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+            for line in table
+        ]
         tail = [f"note: {text}" for text in self.warnings]
         return "\n".join([self._headline(), *(line.rstrip() for line in lines), *tail])
 
@@ -99,11 +109,16 @@ class PrivacyReport:
         names = self._columns()
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(row.get(name, 'all')))}</td>" for name in names)
-            + "</tr>" for row in self.releases)
+            "<tr>"
+            + "".join(f"<td>{escape(_cell(row.get(name, 'all')))}</td>" for name in names)
+            + "</tr>"
+            for row in self.releases
+        )
         notes = "".join(f"<p>{escape(text)}</p>" for text in self.warnings)
-        return (f"<p><b>{escape(self._headline())}</b></p>"
-                f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}")
+        return (
+            f"<p><b>{escape(self._headline())}</b></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        )
 
 
 def _part_of(row):

@@ -52,7 +52,10 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
             warnings.warn(
                 "random_state is set: the noise can be reproduced, and the privacy guarantee "
                 "does not hold against anyone who knows the seed. Use random_state=None for "
-                "real data.", SeededNoiseWarning, stacklevel=4)
+                "real data.",
+                SeededNoiseWarning,
+                stacklevel=4,
+            )
         self.noise = "system" if seed is None else "seeded"
         self._trace, self._nested = active_trace(), False
         self._part: tuple[str, ...] = ()
@@ -69,13 +72,16 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         """The source of noise. A forked child gets none: what it drew would be paid for once only,
         by the ledger and in the accounts that its parent goes on with."""
         if self._process != process_mark():
-            raise RuntimeError("a fit that has begun in one process cannot go on in a child that "
-                               "was forked off it: both would spend the same budget.")
+            raise RuntimeError(
+                "a fit that has begun in one process cannot go on in a child that "
+                "was forked off it: both would spend the same budget."
+            )
         return self._source
 
     def __reduce__(self):
-        raise TypeError("a session cannot be pickled or copied: both copies would spend the same "
-                        "budget.")
+        raise TypeError(
+            "a session cannot be pickled or copied: both copies would spend the same budget."
+        )
 
     def _branch(self):
         """A session on the same noise, the same records and the same plan."""
@@ -87,10 +93,18 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         book = open_ledger(ledger)
         if book is not None:
             plan = self.plan
-            book.charge(LedgerCharge(
-                epsilon=plan.epsilon,
-                delta=plan.target.delta, rho=plan.rho, delta_failure=plan.delta_failure,
-                gaussian=plan.gaussian, unit=plan.unit, relation=plan.relation, label=label))
+            book.charge(
+                LedgerCharge(
+                    epsilon=plan.epsilon,
+                    delta=plan.target.delta,
+                    rho=plan.rho,
+                    delta_failure=plan.delta_failure,
+                    gaussian=plan.gaussian,
+                    unit=plan.unit,
+                    relation=plan.relation,
+                    label=label,
+                )
+            )
 
     @property
     def spent(self):
@@ -139,8 +153,9 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         release = gaussian.release(value, sensitivity, self._cost(entry, rho), unit)
         return _lengths(self._release(entry, release), unit)
 
-    def shared_gaussian(self, entry, total, *, sensitivity, n_honest, given=None, unit=1.0,
-                        rho=None):
+    def shared_gaussian(
+        self, entry, total, *, sensitivity, n_honest, given=None, unit=1.0, rho=None
+    ):
         """Release a sum over clients that gets its noise from them, in shares.
 
         Parameters
@@ -167,17 +182,27 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         :mod:`sklearn_dp._privacy.laws.shares` for the proof.
         """
         if given is not None and given <= n_honest:
-            raise RuntimeError(f"only {given} clients have added their share of the noise, and "
-                               f"n_honest={n_honest} of them besides each one must have.")
-        release = shares.release(total, sensitivity, n_honest, given, self._cost(entry, rho), unit,
-                                 lambda total: self._without_shares(entry, total))
+            raise RuntimeError(
+                f"only {given} clients have added their share of the noise, and "
+                f"n_honest={n_honest} of them besides each one must have."
+            )
+        release = shares.release(
+            total,
+            sensitivity,
+            n_honest,
+            given,
+            self._cost(entry, rho),
+            unit,
+            lambda total: self._without_shares(entry, total),
+        )
         return _lengths(self._release(entry, release), release.unit)
 
     def _without_shares(self, entry, total):
         return total if self._trace is None else total - self._trace.take_shares(entry)
 
-    def sparse_histogram(self, entry, codes, counts, *, n_candidates, threshold, sensitivity,
-                         unit=1.0, rho=None):
+    def sparse_histogram(
+        self, entry, codes, counts, *, n_candidates, threshold, sensitivity, unit=1.0, rho=None
+    ):
         """Release the cells of a huge histogram whose noisy count exceeds a threshold.
 
         The law is that of adding rounded Gaussian noise to all `n_candidates` cells and
@@ -198,8 +223,9 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         codes : ndarray of int64, sorted
         values : ndarray of float
         """
-        release = histograms.sparse(codes, counts, n_candidates, threshold, sensitivity,
-                                    self._cost(entry, rho), unit)
+        release = histograms.sparse(
+            codes, counts, n_candidates, threshold, sensitivity, self._cost(entry, rho), unit
+        )
         cells, values = self._release(entry, release)
         return cells.copy(), values * float(unit)
 
@@ -306,8 +332,21 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         """
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         public = {"epsilon": epsilon, "delta": delta}
-        self._release(entry, Release("step", Mechanism.APPROXIMATE, None, None, None, rho,
-                                     lambda noise: None, delta, public=public, told=(0.0, 0.0)))
+        self._release(
+            entry,
+            Release(
+                "step",
+                Mechanism.APPROXIMATE,
+                None,
+                None,
+                None,
+                rho,
+                lambda noise: None,
+                delta,
+                public=public,
+                told=(0.0, 0.0),
+            ),
+        )
         return Step(self, entry)
 
     def nested(self, entry, plan, *, epsilon, delta):
@@ -326,8 +365,20 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
 
     # -- decisions about single units, released only through what is computed from the survivors
 
-    def unit_filter(self, entry, scores, *, sigma, threshold, bad, sensitivity, rho, delta,
-                    most=math.inf, fixed=False):
+    def unit_filter(
+        self,
+        entry,
+        scores,
+        *,
+        sigma,
+        threshold,
+        bad,
+        sensitivity,
+        rho,
+        delta,
+        most=math.inf,
+        fixed=False,
+    ):
         """Keep the units whose noisy score reaches a threshold.
 
         Parameters
@@ -349,8 +400,10 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         keep : ndarray of bool. NOT a release: only a mechanism that is private on friendly
             survivors may use it.
         """
-        return self._release(entry, filters.noisy(scores, sigma, threshold, bad, sensitivity, rho,
-                                                  delta, most, fixed))
+        return self._release(
+            entry,
+            filters.noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed),
+        )
 
     def unit_bernoulli(self, entry, numerators, denominator, *, sensitivity, rho, delta):
         """Keep unit i with probability numerators[i] / denominator, exactly and independently.
@@ -358,14 +411,23 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         `sensitivity` is the proved l1 distance of the probability vectors; the result is not a
         release, as in :meth:`unit_filter`.
         """
-        return self._release(entry, filters.bernoulli(numerators, denominator, sensitivity, rho,
-                                                      delta))
+        return self._release(
+            entry, filters.bernoulli(numerators, denominator, sensitivity, rho, delta)
+        )
 
     def _record_release(self, entry, release, output):
         """Show a release to an audit, where there is one."""
         cost = release.rho if release.cost is None else release.cost
-        return self._record(release.kind, entry, release.value, release.sensitivity, release.scale,
-                          cost, release.public, output)
+        return self._record(
+            release.kind,
+            entry,
+            release.value,
+            release.sensitivity,
+            release.scale,
+            cost,
+            release.public,
+            output,
+        )
 
     def _record(self, kind, entry, value, sensitivity, scale, cost, public, output):
         if self._trace is None:
@@ -373,18 +435,24 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
         public = {**public, "nested": True} if self._nested else public
         public = {**public, "part": "/".join(self._part)} if self._part else public
         return self._trace.record(
-            Event(kind, entry, value, sensitivity, scale, cost, public, output))
+            Event(kind, entry, value, sensitivity, scale, cost, public, output)
+        )
 
     def _note(self, entry, release):
         """A line of the report."""
         unit = np.asarray(release.unit, dtype=np.float64)
         sensitivity, scale = release.told or (release.sensitivity, release.scale)
-        self._log.append({
-            "release": entry, "mechanism": str(release.mechanism),
-            "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
-            "sigma": float(np.max(np.asarray(scale) * unit)),
-            "rho": float(release.rho), "delta": float(release.delta),
-            **({"part": "/".join(self._part)} if self._part else {})})
+        self._log.append(
+            {
+                "release": entry,
+                "mechanism": str(release.mechanism),
+                "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
+                "sigma": float(np.max(np.asarray(scale) * unit)),
+                "rho": float(release.rho),
+                "delta": float(release.delta),
+                **({"part": "/".join(self._part)} if self._part else {}),
+            }
+        )
 
     def report(self):
         """Plan, releases, totals and noise source of this fit."""

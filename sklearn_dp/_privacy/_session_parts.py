@@ -45,5 +45,5 @@ class PartsOfUnits:
     def join(self, parts):
         """Go on from the most that one of some parts has spent, for each entry and in all."""
         for part in parts:
-            self._parts -= set(part._part[len(self._part):][:1])
+            self._parts -= set(part._part[len(self._part) :][:1])
             self._accounts.raise_to(part._accounts)

@@ -78,8 +78,9 @@ class Step:
         for place in range(size):
             other = place + int(session._noise.uniform_integers(n - place))
             order[[place, other]] = order[[other, place]]
-        return session._record("sample", self._entry, None, None, None, 0.0, {"n": n},
-                             order[:size].copy())
+        return session._record(
+            "sample", self._entry, None, None, None, 0.0, {"n": n}, order[:size].copy()
+        )
 
     def given(self, holds):
         """What follows is private where this holds; it fails within the delta of the step."""

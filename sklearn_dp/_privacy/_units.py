@@ -21,8 +21,10 @@ _PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of th
 _READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
 _DATES = (np.datetime64, np.timedelta64)
 _MISSING = "groups must not hold missing or infinite values (NaN, None, NaT, NA, masked)."
-_KINDS = ("groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
-          "tuples of these.")
+_KINDS = (
+    "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
+    "tuples of these."
+)
 
 
 class Units:
@@ -104,8 +106,9 @@ def _check_container(groups):
         raise ValueError("groups must be one-dimensional.")
     known = (list, tuple, range, np.ndarray)
     if not isinstance(groups, known) and _reader(groups) is None:
-        raise TypeError("groups must be a list or a one-dimensional array of ids, not "
-                        f"{type(groups).__name__}.")
+        raise TypeError(
+            f"groups must be a list or a one-dimensional array of ids, not {type(groups).__name__}."
+        )
 
 
 def code_groups(groups):

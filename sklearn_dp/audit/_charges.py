@@ -19,8 +19,10 @@ def rich_ledger(plan=None):
     """A ledger in memory that allows more than any fit costs, for the neighbours of a plan."""
     terms = {} if plan is None else {"unit": plan.unit, "relation": plan.relation}
     known = signature(PrivacyLedger).parameters
-    return PrivacyLedger(PrivacyBudget(epsilon=1e12, delta=0.999),
-                         **{name: term for name, term in terms.items() if name in known})
+    return PrivacyLedger(
+        PrivacyBudget(epsilon=1e12, delta=0.999),
+        **{name: term for name, term in terms.items() if name in known},
+    )
 
 
 def charge_problems(estimator, X, *, groups=None):
@@ -53,15 +55,24 @@ def charge_problems(estimator, X, *, groups=None):
     if len(ledger.entries) != 1:
         return [f"a fit is charged {len(ledger.entries)} times"]
     (charge,) = ledger.entries
-    return [*_fields(charge, plan, type(estimator).__name__),
-            *_facts(charge, unit, recorder.events)]
+    return [
+        *_fields(charge, plan, type(estimator).__name__),
+        *_facts(charge, unit, recorder.events),
+    ]
 
 
 def _fields(charge, plan, label):
     """Every field against the plan."""
-    told = {"epsilon": plan.epsilon, "delta": plan.target.delta, "rho": plan.rho,
-            "delta_failure": plan.delta_failure, "gaussian": plan.gaussian, "unit": plan.unit,
-            "relation": plan.relation, "label": label}
+    told = {
+        "epsilon": plan.epsilon,
+        "delta": plan.target.delta,
+        "rho": plan.rho,
+        "delta_failure": plan.delta_failure,
+        "gaussian": plan.gaussian,
+        "unit": plan.unit,
+        "relation": plan.relation,
+        "label": label,
+    }
     for field in fields(LedgerCharge):
         value = getattr(charge, field.name)
         if field.name == "time":
@@ -71,8 +82,10 @@ def _fields(charge, plan, label):
         elif field.name not in told:
             yield f"the audit does not know the field {field.name!r} of a charge"
         elif value != told[field.name]:
-            yield (f"the ledger hears {field.name} = {value!r} where the plan says "
-                   f"{told[field.name]!r}")
+            yield (
+                f"the ledger hears {field.name} = {value!r} where the plan says "
+                f"{told[field.name]!r}"
+            )
 
 
 def _facts(charge, unit, events):

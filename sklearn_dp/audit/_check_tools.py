@@ -7,8 +7,18 @@ from scipy.special import ndtri
 
 from ..exceptions import SeededNoiseWarning, UtilityWarning
 
-__all__ = ["Bomb", "Explosion", "N_FEATURES", "Watched", "assert_none", "check_data",
-           "check_groups", "hard_groups", "released_state", "succeed"]
+__all__ = [
+    "Bomb",
+    "Explosion",
+    "N_FEATURES",
+    "Watched",
+    "assert_none",
+    "check_data",
+    "check_groups",
+    "hard_groups",
+    "released_state",
+    "succeed",
+]
 
 _EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
 N_FEATURES = 3
@@ -52,8 +62,10 @@ def hard_groups(n):
     big = [*(2**53 + k for k in range(4)), 0.5, 1.5, -1, -2]
     sets = [frozenset(range(i, j)) for i in range(3) for j in range(i, 4)]
     mixed = [1, "1", b"1", (1,), ("1",), 2**53 + 1, float(2**53), -1]
-    return {name: [kinds[k % len(kinds)] for k in check_groups(n)]
-            for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))}
+    return {
+        name: [kinds[k % len(kinds)] for k in check_groups(n)]
+        for name, kinds in (("big numbers", big), ("sets", sets), ("mixed", mixed))
+    }
 
 
 class Watched:

@@ -185,8 +185,9 @@ def check_pickle(estimator):
     copy = pickle.loads(data)
     assert not any(hasattr(copy, name) for name in copy._not_released), "labels_ in the pickle"
     for method in {"predict", "transform"} & set(dir(copy)):
-        np.testing.assert_array_equal(getattr(copy, method)(check_data(9)),
-                                      getattr(outcome.estimator, method)(check_data(9)))
+        np.testing.assert_array_equal(
+            getattr(copy, method)(check_data(9)), getattr(outcome.estimator, method)(check_data(9))
+        )
 
 
 def check_parameters_are_kept(estimator):
@@ -195,7 +196,8 @@ def check_parameters_are_kept(estimator):
     before = copy.get_params(deep=False)
     succeed(run_fit(copy, check_data(30)))
     assert all(value is before[name] for name, value in copy.get_params(deep=False).items()), (
-        "a fit changes parameters")
+        "a fit changes parameters"
+    )
     again = clone(copy)
     assert repr(again) == repr(clone(estimator).set_params(ledger=None, random_state=0))
     assert not [name for name in vars(again) if name.endswith("_")], "a clone is fitted"

@@ -12,8 +12,9 @@ __all__ = ["check_claims", "paid", "part_of", "rho_of"]
 
 def paid(events):
     """The events that cost something: not randomness that is no noise, nor what a step draws."""
-    return [event for event in events
-            if law_of(event).rho is not None and "nested" not in event.public]
+    return [
+        event for event in events if law_of(event).rho is not None and "nested" not in event.public
+    ]
 
 
 def rho_of(event):
@@ -47,8 +48,11 @@ def check_claims(events, plan, report):
     noise do), nor a wrong conversion of the total (the recount does).
     """
     made = paid(events)
-    return [*(text for event in events for text in law_of(event).claims(event)),
-            *_report(made, report), *_spending(made, plan)]
+    return [
+        *(text for event in events for text in law_of(event).claims(event)),
+        *_report(made, report),
+        *_spending(made, plan),
+    ]
 
 
 def _report(events, report):
@@ -75,7 +79,8 @@ def _spending(events, plan):
         if entry is None:
             yield f"{name}: not in the plan"
         elif maximum_cost(charges) > Fraction(entry.cap) or (
-                maximum_cost((part, 1) for part, _ in charges) > (entry.uses or math.inf)):
+            maximum_cost((part, 1) for part, _ in charges) > (entry.uses or math.inf)
+        ):
             yield f"{name}: spends more than the plan allows"
     if maximum_cost((part_of(event), rho_of(event)) for event in events) > plan.exact_rho:
         yield "the releases spend more than the whole plan"

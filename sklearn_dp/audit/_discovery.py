@@ -31,7 +31,9 @@ def all_estimators():
 
 def _estimators_of(module):
     return {
-        name: item for name, item in inspect.getmembers(module, inspect.isclass)
-        if item.__module__ == module.__name__ and issubclass(item, BaseDPEstimator)
+        name: item
+        for name, item in inspect.getmembers(module, inspect.isclass)
+        if item.__module__ == module.__name__
+        and issubclass(item, BaseDPEstimator)
         and not name.startswith(("_", "Base"))
     }

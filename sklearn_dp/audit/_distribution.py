@@ -22,8 +22,14 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr
 from scipy.stats import kstwo
 
-__all__ = ["between_tests", "law_tests", "lean_test", "pair_tests", "shape_tests",
-           "within_release_tests"]
+__all__ = [
+    "between_tests",
+    "law_tests",
+    "lean_test",
+    "pair_tests",
+    "shape_tests",
+    "within_release_tests",
+]
 
 _TAILS = (1.75, 2.55, 3.05, 3.55, 4.05)  # a little beyond where noise may have been clamped
 _FEWEST = 20  # numbers below which the shape of a law says nothing
@@ -36,9 +42,11 @@ def law_tests(name, numbers):
     if not len(numbers):
         return []
     square, total = float(np.sum(np.square(numbers))), float(np.sum(numbers))
-    return [(f"{name}: noise smaller than claimed", float(chdtr(len(numbers), square))),
-            (f"{name}: noise larger than claimed", float(chdtrc(len(numbers), square))),
-            (f"{name}: noise has a mean", float(2 * ndtr(-abs(total) / np.sqrt(len(numbers)))))]
+    return [
+        (f"{name}: noise smaller than claimed", float(chdtr(len(numbers), square))),
+        (f"{name}: noise larger than claimed", float(chdtrc(len(numbers), square))),
+        (f"{name}: noise has a mean", float(2 * ndtr(-abs(total) / np.sqrt(len(numbers))))),
+    ]
 
 
 def shape_tests(name, numbers):
@@ -79,8 +87,12 @@ def _partners(numbers):
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
-    shifts |= {"of halves": size // 2, "of longer halves": -(-size // 2), "of thirds": size // 3,
-               "of quarters": size // 4}
+    shifts |= {
+        "of halves": size // 2,
+        "of longer halves": -(-size // 2),
+        "of thirds": size // 3,
+        "of quarters": size // 4,
+    }
     if np.ndim(numbers) > 1:
         shifts["of rows"] = np.shape(numbers)[-1]
     for what, lag in shifts.items():
@@ -89,7 +101,7 @@ def _partners(numbers):
             first = first[first // lag % 2 == 0]
             yield what, (flat[first], flat[first + lag])
     if size > 1:
-        yield "of mirror images", (flat[:size // 2], flat[::-1][:size // 2])
+        yield "of mirror images", (flat[: size // 2], flat[::-1][: size // 2])
 
 
 def _place_tests(releases):
@@ -97,16 +109,18 @@ def _place_tests(releases):
     if not releases:
         return
     for what, place in (("first", 0), ("last", -1)):
-        yield from law_tests(f"{what} numbers of releases",
-                             np.array([numbers[place] for numbers in releases]))
-    halves = [(numbers[:len(numbers) // 2], numbers[len(numbers) // 2:]) for numbers in releases]
+        yield from law_tests(
+            f"{what} numbers of releases", np.array([numbers[place] for numbers in releases])
+        )
+    halves = [(numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]) for numbers in releases]
     turns = [(numbers[::2], numbers[1::2]) for numbers in releases]
     for what, sides in (("halves", halves), ("even and odd places", turns)):
         one, other = (np.concatenate(side) for side in zip(*sides, strict=True))
         ratio = np.mean(np.square(one)) / max(np.mean(np.square(other)), 1e-300)
-        yield (f"noise within releases: {what} have other scales",
-               2 * float(min(fdtr(len(one), len(other), ratio),
-                             fdtrc(len(one), len(other), ratio))))
+        yield (
+            f"noise within releases: {what} have other scales",
+            2 * float(min(fdtr(len(one), len(other), ratio), fdtrc(len(one), len(other), ratio))),
+        )
 
 
 def pair_tests(what, first, second, where="within releases"):
@@ -130,16 +144,21 @@ def between_tests(fits, lags, where):
     where : str
     """
     for lag in lags:
-        pairs = [(a[:size], b[:size]) for numbers in fits for a, b in _apart(numbers, lag)
-                 for size in [min(len(a), len(b))]]
+        pairs = [
+            (a[:size], b[:size])
+            for numbers in fits
+            for a, b in _apart(numbers, lag)
+            for size in [min(len(a), len(b))]
+        ]
         if pairs:
             first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
             yield from pair_tests(f"after {lag} releases", first, second, where)
 
 
 def _apart(numbers, lag):
-    return [(numbers[i], numbers[i + lag]) for i in range(len(numbers) - lag)
-            if i % (2 * lag) < lag]
+    return [
+        (numbers[i], numbers[i + lag]) for i in range(len(numbers) - lag) if i % (2 * lag) < lag
+    ]
 
 
 def lean_test(numbers, values):

@@ -72,8 +72,9 @@ class Case:
             return np.array([f"unit {number}" for number in numbers], dtype="U9")
         if kind == 2:
             mixed = np.empty(self.n, dtype=object)
-            mixed[:] = [(int(k), f"{k}", ("unit", int(k)), frozenset({int(k)}))[k % 4]
-                        for k in numbers]
+            mixed[:] = [
+                (int(k), f"{k}", ("unit", int(k)), frozenset({int(k)}))[k % 4] for k in numbers
+            ]
             return mixed
         return None
 
@@ -84,8 +85,11 @@ class Case:
     def parameters(self, estimator):
         """Budget, delta, bounds, number of clusters or components, of blocks or tuples."""
         rng = np.random.default_rng([3, self.n, self.d, self.seed])
-        drawn = {"epsilon": float(10 ** rng.uniform(-1, 3)), "rho": None,
-                 "delta": float(10 ** rng.uniform(-9, -2))}
+        drawn = {
+            "epsilon": float(10 ** rng.uniform(-1, 3)),
+            "rho": None,
+            "delta": float(10 ** rng.uniform(-9, -2)),
+        }
         if rng.random() < 0.25:
             drawn |= {"epsilon": None, "rho": float(10 ** rng.uniform(-3, 2))}
         low = -(10 ** rng.uniform(-2, 6, self.d))
@@ -94,8 +98,12 @@ class Case:
         size = int(rng.integers(1, 7))
         blocks = int(rng.integers(2, 7))
         known = estimator.get_params(deep=False)
-        return drawn | {name: number for names, number in ((_SIZES, size), (_BLOCKS, blocks))
-                        for name in names if name in known}
+        return drawn | {
+            name: number
+            for names, number in ((_SIZES, size), (_BLOCKS, blocks))
+            for name in names
+            if name in known
+        }
 
 
 def drawn_cases(count=SMALL, random_state=0):
@@ -131,8 +139,9 @@ def case_strategy():
     """
     from hypothesis import strategies as st
 
-    return st.builds(Case, st.integers(0, SMALL - 1), st.integers(1, MOST_COLUMNS),
-                     st.integers(0, 2**31 - 1))
+    return st.builds(
+        Case, st.integers(0, SMALL - 1), st.integers(1, MOST_COLUMNS), st.integers(0, 2**31 - 1)
+    )
 
 
 def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
@@ -180,12 +189,20 @@ def _audit_case(estimator, case, pairs):
     kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(pairs)]
     neighbours = list(neighbouring_pairs(X, rng, kinds=kinds, groups=groups))
     seed = case.seed % 2**20
-    result = replay_audit(fitted, X, neighbours, groups=groups, random_state=seed,
-                          storages=(case.storage(),), strangers=False)
+    result = replay_audit(
+        fitted,
+        X,
+        neighbours,
+        groups=groups,
+        random_state=seed,
+        storages=(case.storage(),),
+        strangers=False,
+    )
     result.violations = [f"{case}: {text}" for text in result.violations]
     internal = case.n <= 1 or (groups is not None and len(set(groups)) <= 1)
-    events = record(fitted, stored(X, case.storage()), groups=groups, random_state=seed,
-                    internal=internal).events
+    events = record(
+        fitted, stored(X, case.storage()), groups=groups, random_state=seed, internal=internal
+    ).events
     return result, events
 
 

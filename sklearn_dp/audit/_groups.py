@@ -91,5 +91,16 @@ def _alike(values, k):
 
 def _of_any_kind(k):
     """Ids that make trouble for whoever converts, sorts or prints them."""
-    return (0.5 + k, -1 - k, 2**53 + 1 + k, 2**63 + k, 2**70 + k, f"unit {k}", str(k), b"unit",
-            ("unit", k), frozenset({k, "unit"}), date(1900 + k % 100, 1, 1))
+    return (
+        0.5 + k,
+        -1 - k,
+        2**53 + 1 + k,
+        2**63 + k,
+        2**70 + k,
+        f"unit {k}",
+        str(k),
+        b"unit",
+        ("unit", k),
+        frozenset({k, "unit"}),
+        date(1900 + k % 100, 1, 1),
+    )

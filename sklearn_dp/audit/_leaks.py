@@ -44,8 +44,11 @@ def scan_for_leaks(estimator, X, *, groups=None):
     """
     X = np.asarray(X, dtype=np.float64)
     sought = needles(X)
-    return [f"{where}: {leak}" for where, text in _shown(estimator, X, groups)
-            for leak in search(sought, text)]
+    return [
+        f"{where}: {leak}"
+        for where, text in _shown(estimator, X, groups)
+        for leak in search(sought, text)
+    ]
 
 
 def search(sought, text):
@@ -85,7 +88,7 @@ def needles(X):
 def _add_float32(binary, matrix, name):
     """Four bytes alone occur by chance: two neighbours of a row or of a column."""
     for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
-        pair = matrix[i, j:j + 2].astype(np.float32)
+        pair = matrix[i, j : j + 2].astype(np.float32)
         if min(map(_n_digits, map(str, pair))) >= _FEWEST_DIGITS and pair[0] != pair[1]:
             for order in "<>":
                 binary[pair.astype(order + "f4").tobytes()] = f"float32 bytes of {name} {i}"
@@ -135,10 +138,19 @@ def spoilt_data(X):
     mixed[0, 0] = f"{X[0, 0]!r}?"
     with_dict = X.astype(object)
     with_dict[0, 0] = {X[0, 0]: 1}
-    return [("NaN", nan), ("infinity", infinite), ("complex numbers", X * 1j),
-            ("strings", np.char.add(X.astype(str), "?")), ("mixed objects", mixed),
-            ("dicts", with_dict), ("one dimension", X[0]), ("three dimensions", X[None]),
-            ("a number", X[0, 0]), ("no features", X[:, :0]), ("ragged rows", [*X.tolist(), [1.0]])]
+    return [
+        ("NaN", nan),
+        ("infinity", infinite),
+        ("complex numbers", X * 1j),
+        ("strings", np.char.add(X.astype(str), "?")),
+        ("mixed objects", mixed),
+        ("dicts", with_dict),
+        ("one dimension", X[0]),
+        ("three dimensions", X[None]),
+        ("a number", X[0, 0]),
+        ("no features", X[:, :0]),
+        ("ragged rows", [*X.tolist(), [1.0]]),
+    ]
 
 
 def _text_of(method, *args, **options):

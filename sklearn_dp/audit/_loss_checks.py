@@ -13,9 +13,17 @@ from ._refit import refit_problems
 from ._repeats import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems
 from ._replay import replay_audit
 
-__all__ = ["check_drawn_data", "check_missing_groups_are_refused", "check_noise_has_entropy",
-           "check_noise_is_fresh", "check_noise_law", "check_refit", "check_replay",
-           "check_replay_of_hard_groups", "check_seeded_noise_is_told"]
+__all__ = [
+    "check_drawn_data",
+    "check_missing_groups_are_refused",
+    "check_noise_has_entropy",
+    "check_noise_is_fresh",
+    "check_noise_law",
+    "check_refit",
+    "check_replay",
+    "check_replay_of_hard_groups",
+    "check_seeded_noise_is_told",
+]
 
 
 def check_replay(estimator):
@@ -109,8 +117,13 @@ def _drawn_with_global_seed(estimator, seed):
     recorder = Trace()
     moderate = prepared(estimator, random_state=None, epsilon=1.0, rho=None)
     succeed(run_fit(moderate, check_data(30), recorder=recorder))
-    return np.concatenate([np.ravel(event.output - event.value).astype(float)
-                           for event in paid(recorder.events) if event.kind == "gaussian"])
+    return np.concatenate(
+        [
+            np.ravel(event.output - event.value).astype(float)
+            for event in paid(recorder.events)
+            if event.kind == "gaussian"
+        ]
+    )
 
 
 def check_seeded_noise_is_told(estimator):

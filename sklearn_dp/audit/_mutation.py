@@ -89,8 +89,12 @@ def _visit(estimator):
     with suppress(Exception):  # what a mutant does to the kernel's own session, a check will tell
         kernel_problems(size=8000)
     bounded = prepared(estimator, bounds=1.0)
-    for copy, X in ((prepared(estimator), check_data(400)), (bounded, check_data(20)),
-                    (prepared(estimator), check_data(30, d=12)), (bounded, 1j * check_data(20))):
+    for copy, X in (
+        (prepared(estimator), check_data(400)),
+        (bounded, check_data(20)),
+        (prepared(estimator), check_data(30, d=12)),
+        (bounded, 1j * check_data(20)),
+    ):
         outcome = run_fit(copy, X)
         if outcome.error is None:
             outcome.face(html=True)
@@ -128,9 +132,13 @@ def _bindings(owner, attribute):
     if isinstance(owner, type):
         return [next((each, attribute) for each in owner.__mro__ if attribute in vars(each))]
     original, package = getattr(owner, attribute), __package__.split(".")[0]
-    return [(module, name) for key, module in list(sys.modules.items())
-            if key.split(".")[0] == package
-            for name, value in list(vars(module).items()) if value is original]
+    return [
+        (module, name)
+        for key, module in list(sys.modules.items())
+        if key.split(".")[0] == package
+        for name, value in list(vars(module).items())
+        if value is original
+    ]
 
 
 @contextmanager

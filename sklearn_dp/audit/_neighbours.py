@@ -96,8 +96,9 @@ def unrelated(X, rng, *, groups=None):
 def _without_unit(kind, X, groups, rng):
     numbers = np.arange(len(X)) if groups is None else unit_numbers(groups)
     n_units = int(numbers.max()) + 1
-    gone = {"remove": int(rng.integers(n_units)), "remove_first": 0,
-            "remove_last": n_units - 1}[kind]
+    gone = {"remove": int(rng.integers(n_units)), "remove_first": 0, "remove_last": n_units - 1}[
+        kind
+    ]
     stay = np.flatnonzero(numbers != gone)
     if groups is not None:
         values = ids(groups)
@@ -109,13 +110,14 @@ def _with_unit(kind, X, groups, rng, points):
     size = 1 if groups is None else int(rng.integers(1, _MOST_ROWS + 1))
     rows = np.array([_row(kind, X, rng, points) for _ in range(size)])
     places = {"first": np.zeros(size, int), "last": np.full(size, len(X))}.get(
-        kind, rng.integers(0, len(X) + 1, size))
+        kind, rng.integers(0, len(X) + 1, size)
+    )
     wider = np.insert(X, places, rows, axis=0)
     if groups is None:
         return Neighbour(kind, wider, None, np.insert(np.arange(len(X)), places, -1))
     numbers = unit_numbers(groups)
     # Of the units there are, those that come before the first new row keep their numbers.
-    before = len(set(numbers[:places.min()].tolist()))
+    before = len(set(numbers[: places.min()].tolist()))
     units = np.insert(np.arange(len(set(numbers.tolist()))), before, -1)
     values, new = ids(groups), fresh_id(groups, rng)
     for place in sorted(places.tolist(), reverse=True):
@@ -132,6 +134,11 @@ def _row(kind, X, rng, points):
     if kind == "released" and points is not None and len(points):
         return np.asarray(points[rng.integers(len(points))], dtype=np.float64)
     signs = np.where(direction > 0, 1.0, -1.0)
-    fixed = {"duplicate": near, "far": 1e6 * scale * direction, "farthest": _FARTHEST * signs,
-             "zero": np.zeros(d), "tiny": 5e-324 * signs}
+    fixed = {
+        "duplicate": near,
+        "far": 1e6 * scale * direction,
+        "farthest": _FARTHEST * signs,
+        "zero": np.zeros(d),
+        "tiny": 5e-324 * signs,
+    }
     return fixed.get(kind, near + scale * 10.0 ** rng.integers(-3, 1) * direction)

@@ -73,8 +73,9 @@ def noise_audit(estimator, X, *, groups=None, fits=20, random_state=0):
     for one entry only, of a single number, by less than the fits can tell; noise with too few bits
     behind it (:func:`sklearn_dp.audit._repeats.entropy_problems`); wrong sensitivities (replay).
     """
-    recordings = [record(estimator, X, groups=groups, random_state=random_state + i)
-                  for i in range(fits)]
+    recordings = [
+        record(estimator, X, groups=groups, random_state=random_state + i) for i in range(fits)
+    ]
     found = [text for recording in recordings for text in recording.problems]
     return found + noise_problems([recording.events for recording in recordings], random_state)
 
@@ -125,16 +126,21 @@ def kernel_problems(random_state=0, *, size=450_000):
     -------
     problems : list of str
     """
-    plan = PrivacyPlan(PrivacyBudget(rho=8.0, delta=0.5),
-                       (PlanEntry("gaussian", Mechanism.LAPLACE, 4.0, uses=None),
-                        PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None)))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=8.0, delta=0.5),
+        (
+            PlanEntry("gaussian", Mechanism.LAPLACE, 4.0, uses=None),
+            PlanEntry("laplace", Mechanism.LAPLACE, 4.0, uses=None),
+        ),
+    )
     shape = (size // 1000, 250)
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=random_state)
         for _ in range(4):
             session.gaussian("gaussian", np.zeros(shape, np.int64), sensitivity=2.0**20, rho=0.5)
-            session.laplace("laplace", np.zeros((shape[0], 62), np.int64), sensitivity=2.0**20,
-                            epsilon=0.5)
+            session.laplace(
+                "laplace", np.zeros((shape[0], 62), np.int64), sensitivity=2.0**20, epsilon=0.5
+            )
     return noise_problems([recorder.events])
 
 
@@ -160,9 +166,15 @@ def _entry_tests(fits):
 def _dependence_tests(fits):
     shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
-    yield from lean_test(*(np.concatenate([np.empty(0), *side]) for side in (
-        [np.ravel(numbers) for _, numbers in shaped],
-        [np.ravel(event.value).astype(np.float64) for event, _ in shaped])))
+    yield from lean_test(
+        *(
+            np.concatenate([np.empty(0), *side])
+            for side in (
+                [np.ravel(numbers) for _, numbers in shaped],
+                [np.ravel(event.value).astype(np.float64) for event, _ in shaped],
+            )
+        )
+    )
     fine = [[np.ravel(numbers) for event, numbers in fit if _is_fine(event)] for fit in fits]
     yield from between_tests(fine, _LAGS, "between releases")
     nothing = np.empty(0)

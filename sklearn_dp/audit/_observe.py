@@ -62,16 +62,24 @@ class Outcome:
         html : bool, default=False
             Also render the HTML display (slow).
         """
-        error = "" if self.error is None else (
-            f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}")
-        shown = {"error": error, "printed": self.printed, "warnings": "\n".join(
-            f"{kind.__name__}: {text}" for kind, text in self.warnings)}
+        error = (
+            ""
+            if self.error is None
+            else (f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}")
+        )
+        shown = {
+            "error": error,
+            "printed": self.printed,
+            "warnings": "\n".join(f"{kind.__name__}: {text}" for kind, text in self.warnings),
+        }
         if self.error is None:
-            shown |= {"pickle": pickle.dumps(self.estimator, protocol=5),
-                      "memory": _memory(self.estimator),
-                      "repr": f"{self.estimator!r} {self.estimator}",
-                      "report": repr(self.estimator.privacy_report_),
-                      **_answers(self.estimator)}
+            shown |= {
+                "pickle": pickle.dumps(self.estimator, protocol=5),
+                "memory": _memory(self.estimator),
+                "repr": f"{self.estimator!r} {self.estimator}",
+                "report": repr(self.estimator.privacy_report_),
+                **_answers(self.estimator),
+            }
             if html:
                 shown["html"] = _html(self.estimator)
         return shown
@@ -85,8 +93,11 @@ def _html(estimator):
 
 def _memory(estimator):
     """All attributes but those that are documented as no release, whatever a pickle leaves out."""
-    return b"".join(_bytes((name, value)) for name, value in sorted(vars(estimator).items())
-                    if name != "labels_")
+    return b"".join(
+        _bytes((name, value))
+        for name, value in sorted(vars(estimator).items())
+        if name != "labels_"
+    )
 
 
 def _bytes(value):
@@ -99,9 +110,20 @@ def _bytes(value):
 
 
 # Methods that a fitted estimator has for public rows, or that need nothing.
-_METHODS = ("predict", "predict_proba", "transform", "inverse_transform", "score", "score_samples",
-            "decision_function", "mahalanobis", "get_precision", "get_feature_names_out", "aic",
-            "bic")
+_METHODS = (
+    "predict",
+    "predict_proba",
+    "transform",
+    "inverse_transform",
+    "score",
+    "score_samples",
+    "decision_function",
+    "mahalanobis",
+    "get_precision",
+    "get_feature_names_out",
+    "aic",
+    "bic",
+)
 
 
 def probe(n_features):
@@ -113,8 +135,11 @@ def probe(n_features):
 def _answers(estimator):
     """What every public method says about public rows."""
     rows = probe(estimator.n_features_in_)
-    return {name: _answer(getattr(estimator, name), rows) for name in _METHODS
-            if hasattr(estimator, name)}
+    return {
+        name: _answer(getattr(estimator, name), rows)
+        for name in _METHODS
+        if hasattr(estimator, name)
+    }
 
 
 def _answer(method, rows):
@@ -151,8 +176,12 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
-    with (_listening() as heard, warnings.catch_warnings(record=True) as caught, trace(recorder),
-          numeric):
+    with (
+        _listening() as heard,
+        warnings.catch_warnings(record=True) as caught,
+        trace(recorder),
+        numeric,
+    ):
         warnings.simplefilter("error" if strict else "always")
         for kind in (PrivacyWarning, UtilityWarning):
             warnings.simplefilter("always", kind)

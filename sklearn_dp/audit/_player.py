@@ -100,8 +100,9 @@ class Replay(Shares):
         if distance > 0 and "part" in event.public:
             self.moved.add(event.public["part"] + "/")
         if not (distance <= 1 + 1e-12 and cost <= event.cost * (1 + 1e-9)):  # NaN is none of it
-            self.blame(event, f"distance {distance:.6g} of the claim, cost {cost:.6g} "
-                              f"of {event.cost:.6g}")
+            self.blame(
+                event, f"distance {distance:.6g} of the claim, cost {cost:.6g} of {event.cost:.6g}"
+            )
 
 
 def _same(a, b):

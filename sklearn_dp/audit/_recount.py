@@ -13,8 +13,14 @@ from scipy.optimize import brentq, minimize_scalar
 
 from ._claims import paid, part_of
 
-__all__ = ["all_gaussian", "epsilon_of_gaussian", "epsilon_of_zcdp", "library_problems",
-           "recount_problems", "rho_released"]
+__all__ = [
+    "all_gaussian",
+    "epsilon_of_gaussian",
+    "epsilon_of_zcdp",
+    "library_problems",
+    "recount_problems",
+    "rho_released",
+]
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid
@@ -54,14 +60,22 @@ def epsilon_of_zcdp(rho, delta):
 
     def at(log_excess):
         excess = math.exp(log_excess)
-        return (rho * (1 + excess) - math.log1p(excess) / excess * (1 + excess) + math.log(excess)
-                - math.log(delta) / excess)
+        return (
+            rho * (1 + excess)
+            - math.log1p(excess) / excess * (1 + excess)
+            + math.log(excess)
+            - math.log(delta) / excess
+        )
 
     grid = np.linspace(-12.0, 25.0, 400)
     values = [at(place) for place in grid]
     best = int(np.argmin(values))
-    found = minimize_scalar(at, bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
-                            method="bounded", options={"xatol": 1e-12})
+    found = minimize_scalar(
+        at,
+        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
     return max(0.0, min(found.fun, values[best]))
 
 
@@ -71,17 +85,23 @@ def epsilon_of_zcdp(rho, delta):
 def _rho_of_pure(epsilon):
     """Largest Renyi divergence over its order of randomized response, which is the worst."""
     p = 1 / (1 + math.exp(-min(epsilon, 700.0)))
-    logs = np.logaddexp(_ORDERS * math.log(p) + (1 - _ORDERS) * math.log1p(-p),
-                        _ORDERS * math.log1p(-p) + (1 - _ORDERS) * math.log(p)) \
-        if p < 1 else (_ORDERS - 1) * epsilon
+    logs = (
+        np.logaddexp(
+            _ORDERS * math.log(p) + (1 - _ORDERS) * math.log1p(-p),
+            _ORDERS * math.log1p(-p) + (1 - _ORDERS) * math.log(p),
+        )
+        if p < 1
+        else (_ORDERS - 1) * epsilon
+    )
     return float(np.max(logs / (_ORDERS - 1) / _ORDERS))
 
 
 def _rho_of_laplace(epsilon):
     """The same for two Laplace laws."""
     a = _ORDERS
-    logs = np.logaddexp(np.log(a / (2 * a - 1)) + (a - 1) * epsilon,
-                        np.log((a - 1) / (2 * a - 1)) - a * epsilon)
+    logs = np.logaddexp(
+        np.log(a / (2 * a - 1)) + (a - 1) * epsilon, np.log((a - 1) / (2 * a - 1)) - a * epsilon
+    )
     return float(np.max(logs / (a - 1) / a))
 
 
@@ -122,15 +142,18 @@ def _delta(event):
 def _dearest(charges):
     """Largest sum along a chain of parts."""
     leaves = {part for part, _ in charges}
-    return max((sum(cost for part, cost in charges if leaf[:len(part)] == part)
-                for leaf in leaves), default=0.0)
+    return max(
+        (sum(cost for part, cost in charges if leaf[: len(part)] == part) for leaf in leaves),
+        default=0.0,
+    )
 
 
 def rho_released(events):
     """zCDP cost and failure probability of the releases of a recording."""
     made = paid(events)
-    return tuple(_dearest([(part_of(event), cost(event)) for event in made])
-                 for cost in (_rho, _delta))
+    return tuple(
+        _dearest([(part_of(event), cost(event)) for event in made]) for cost in (_rho, _delta)
+    )
 
 
 def all_gaussian(events):
@@ -168,8 +191,10 @@ def recount_problems(events, plan, report):
         found.append(f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}")
     if plan.gaussian and not all_gaussian(events):
         found.append("accounted as Gaussian, but it is not")
-    for what, cost, lost in (("releases", rho, failure),
-                             ("plan", float(plan.exact_rho), float(plan.exact_delta))):
+    for what, cost, lost in (
+        ("releases", rho, failure),
+        ("plan", float(plan.exact_rho), float(plan.exact_delta)),
+    ):
         if what == "plan" and plan.one_step:
             continue
         found += _against(what, cost, report, plan, lost)
@@ -198,8 +223,11 @@ def _against(what, cost, report, plan, failure):
 
 def _one_step(events, report):
     for event in paid(events):
-        if (event.kind != "step" or event.public["epsilon"] > report.epsilon * (1 + _CLOSE)
-                or event.public["delta"] > report.delta * (1 + _CLOSE)):
+        if (
+            event.kind != "step"
+            or event.public["epsilon"] > report.epsilon * (1 + _CLOSE)
+            or event.public["delta"] > report.delta * (1 + _CLOSE)
+        ):
             yield f"{event.entry}: costs more than the one step of the plan"
 
 
@@ -215,8 +243,9 @@ def library_problems(events, plan, report):
     count = _by_convolution if plan.gaussian else _by_orders
     epsilon = count(rho, left)
     if epsilon > report.epsilon * (1 + _LIBRARY_CLOSE) + _LIBRARY_CLOSE:
-        return [f"dp-accounting counts epsilon = {epsilon:.6g}, "
-                f"the report says {report.epsilon:.6g}"]
+        return [
+            f"dp-accounting counts epsilon = {epsilon:.6g}, the report says {report.epsilon:.6g}"
+        ]
     return []
 
 
@@ -224,9 +253,11 @@ def _by_convolution(rho, delta):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     make = partial(pld.from_gaussian_mechanism, use_connect_dots=True)
-    return make(1 / math.sqrt(2 * rho), pessimistic_estimate=True,
-                value_discretization_interval=1e-3 * max(1.0, math.sqrt(rho))
-                ).get_epsilon_for_delta(delta)
+    return make(
+        1 / math.sqrt(2 * rho),
+        pessimistic_estimate=True,
+        value_discretization_interval=1e-3 * max(1.0, math.sqrt(rho)),
+    ).get_epsilon_for_delta(delta)
 
 
 def _by_orders(rho, delta):

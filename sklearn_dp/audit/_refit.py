@@ -44,12 +44,19 @@ def refit_problems(estimator, X, *, groups=None, random_state=0):
         replay = Replay(fresh.events, units)
         outcome = run_fit(used, X, groups, recorder=replay)
         # Which equal objects are one object changes a pickle and tells nothing: compare memory.
-        faces = [{name: shown for name, shown in each.face().items() if name != "pickle"}
-                 for each in (fresh.outcome, outcome)]
-        texts = [*replay.finish(),
-                 *(f"{entry}: the statistic is another one"
-                   for entry, ratio in replay.ratios.items() if ratio > 0),
-                 *different(*faces, "from a fresh fit")]
+        faces = [
+            {name: shown for name, shown in each.face().items() if name != "pickle"}
+            for each in (fresh.outcome, outcome)
+        ]
+        texts = [
+            *replay.finish(),
+            *(
+                f"{entry}: the statistic is another one"
+                for entry, ratio in replay.ratios.items()
+                if ratio > 0
+            ),
+            *different(*faces, "from a fresh fit"),
+        ]
         found += [f"after {name}: {text}" for text in texts]
     return found
 
@@ -81,5 +88,9 @@ def _pickled(used, X):
     return pickle.loads(pickle.dumps(used))
 
 
-_USES = {"a fit to other rows": _same_shape, "a fit to another shape": _another_shape,
-         "a fit with other parameters": _other_parameters, "a fit and a pickle": _pickled}
+_USES = {
+    "a fit to other rows": _same_shape,
+    "a fit to another shape": _another_shape,
+    "a fit with other parameters": _other_parameters,
+    "a fit and a pickle": _pickled,
+}

@@ -189,8 +189,11 @@ def fork_problems(estimator, X, *, children=3):
     if not hasattr(os, "fork"):
         return []
     before = fingerprint(estimator, X)[0]
-    marks = [before, *(_in_fork(estimator, X) for _ in range(children)),
-             fingerprint(estimator, X)[0]]
+    marks = [
+        before,
+        *(_in_fork(estimator, X) for _ in range(children)),
+        fingerprint(estimator, X)[0],
+    ]
     return [] if len(set(marks)) == len(marks) else ["forked processes have the same noise"]
 
 

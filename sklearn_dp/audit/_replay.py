@@ -118,19 +118,28 @@ class ReplayResult:
     def __add__(self, other):
         """The findings of both audits."""
         return ReplayResult(
-            self.estimator, self.n_pairs + other.n_pairs, self.n_voided + other.n_voided,
-            self.violations + other.violations, _largest(self.ratios, other.ratios),
-            _largest(self.loss, other.loss), _largest(self.cap, other.cap),
-            max(self.worst_loss, other.worst_loss), max(self.rho, other.rho))
+            self.estimator,
+            self.n_pairs + other.n_pairs,
+            self.n_voided + other.n_voided,
+            self.violations + other.violations,
+            _largest(self.ratios, other.ratios),
+            _largest(self.loss, other.loss),
+            _largest(self.cap, other.cap),
+            max(self.worst_loss, other.worst_loss),
+            max(self.rho, other.rho),
+        )
 
     def __repr__(self):
-        lines = [f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
-                 f"{len(self.violations)} violations",
-                 f"realised cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
-                 f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}"]
-        lines += [f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}"
-                  f"{self.cap.get(name, math.nan):>12.4g}"
-                  for name, ratio in self.ratios.items()]
+        lines = [
+            f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
+            f"{len(self.violations)} violations",
+            f"realised cost {self.worst_loss:.4g} of rho = {self.rho:.4g}",
+            f"{'entry':<28}{'distance':>10}{'cost':>12}{'cap':>12}",
+        ]
+        lines += [
+            f"{name:<28}{ratio:>10.4g}{self.loss[name]:>12.4g}{self.cap.get(name, math.nan):>12.4g}"
+            for name, ratio in self.ratios.items()
+        ]
         return "\n".join(lines + [f"violation: {text}" for text in self.violations[:_SHOWN]])
 
 
@@ -138,8 +147,19 @@ def _largest(a, b):
     return {name: max(a.get(name, 0.0), b.get(name, 0.0)) for name in [*a, *(b.keys() - a.keys())]}
 
 
-def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, recordings=1,
-                 repeats=1, html=False, storages=("C",), strangers=True):
+def replay_audit(
+    estimator,
+    X,
+    neighbours=None,
+    *,
+    groups=None,
+    random_state=0,
+    recordings=1,
+    repeats=1,
+    html=False,
+    storages=("C",),
+    strangers=True,
+):
     """Fit, then fit neighbours with the recorded outputs, and compare everything.
 
     Parameters
@@ -189,22 +209,40 @@ def replay_audit(estimator, X, neighbours=None, *, groups=None, random_state=0, 
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed = random_state + number
-        result += _audit_recording(estimator, X, groups, given, seed, repeats, html,
-                                   storages[number % len(storages)], strangers)
+        result += _audit_recording(
+            estimator,
+            X,
+            groups,
+            given,
+            seed,
+            repeats,
+            html,
+            storages[number % len(storages)],
+            strangers,
+        )
     return result
 
 
 def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage, strangers):
     # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
     internal = len(X if groups is None else set(ids(groups))) <= 1
-    original = record(estimator, stored(X, storage), groups=groups, random_state=seed,
-                      internal=internal)
+    original = record(
+        estimator, stored(X, storage), groups=groups, random_state=seed, internal=internal
+    )
     result = ReplayResult(type(estimator).__name__, rho=original.plan.rho)
     result.cap = {entry.name: entry.cap for entry in original.plan.entries}
     result.violations += original.problems
-    pairs = given if given is not None else neighbouring_pairs(
-        X, seed, groups=groups, points=_released_points(original.outcome, X.shape[1]),
-        repeats=repeats)
+    pairs = (
+        given
+        if given is not None
+        else neighbouring_pairs(
+            X,
+            seed,
+            groups=groups,
+            points=_released_points(original.outcome, X.shape[1]),
+            repeats=repeats,
+        )
+    )
     face = original.outcome.face(html)
     others = unrelated(X, np.random.default_rng(seed), groups=groups) if strangers else ()
     for pair in itertools.chain(pairs, others):
@@ -222,9 +260,15 @@ class _Forced(Replay):
 
 def _released_points(outcome, n_features):
     """Fitted attributes that are points in the space of the data."""
-    arrays = [value for name, value in vars(outcome.estimator).items()
-              if name.endswith("_") and isinstance(value, np.ndarray)
-              and value.ndim and value.shape[-1] == n_features and value.dtype.kind == "f"]
+    arrays = [
+        value
+        for name, value in vars(outcome.estimator).items()
+        if name.endswith("_")
+        and isinstance(value, np.ndarray)
+        and value.ndim
+        and value.shape[-1] == n_features
+        and value.dtype.kind == "f"
+    ]
     return np.concatenate([a.reshape(-1, n_features) for a in arrays]) if arrays else None
 
 
@@ -232,11 +276,19 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
     """Replay one neighbour and enter what comes out of it into the result."""
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
-    outcome = run_fit(prepared(estimator, random_state=seed), pair.X, pair.groups,
-                      internal=internal, recorder=replay)
+    outcome = run_fit(
+        prepared(estimator, random_state=seed),
+        pair.X,
+        pair.groups,
+        internal=internal,
+        recorder=replay,
+    )
     result.n_pairs += not far
-    found = [*replay.finish(), *_miscoded(estimator, pair.X, pair.groups),
-             *different(face, outcome.face(html))]
+    found = [
+        *replay.finish(),
+        *_miscoded(estimator, pair.X, pair.groups),
+        *different(face, outcome.face(html)),
+    ]
     total = _realised(original.events, replay.loss)
     if total > original.plan.rho * (1 + 1e-9):
         found.append(f"realised cost {total:.6g} of rho = {original.plan.rho:.6g}")
@@ -256,5 +308,8 @@ def _realised(events, loss):
 
 def different(face, other, where="between neighbours"):
     """What of two faces differs, in words."""
-    return [f"{name} differs {where}" for name in sorted({*face, *other})
-            if face.get(name) != other.get(name)]
+    return [
+        f"{name} differs {where}"
+        for name in sorted({*face, *other})
+        if face.get(name) != other.get(name)
+    ]

@@ -8,5 +8,14 @@ from ._dp_outlier_screen import DPOutlierScreen
 from ._interior import IntPointResult, int_point
 from ._k_tuples import KTupleResult, aggregate_k_tuples
 
-__all__ = ["DPKMeans", "DPKTupleKMeans", "DPOneCluster", "DPOneClusterKMeans", "DPOutlierScreen",
-           "IntPointResult", "KTupleResult", "aggregate_k_tuples", "int_point"]
+__all__ = [
+    "DPKMeans",
+    "DPKTupleKMeans",
+    "DPOneCluster",
+    "DPOneClusterKMeans",
+    "DPOutlierScreen",
+    "IntPointResult",
+    "KTupleResult",
+    "aggregate_k_tuples",
+    "int_point",
+]

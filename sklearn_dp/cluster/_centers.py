@@ -18,13 +18,17 @@ from .._sklearn_compat import with_callbacks
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters"]
 
 CENTERS_WITH_ERRORS = {
-    "cluster_centers_": (-np.inf, np.inf), "cluster_weights_": (0.0, np.inf),
-    "explained_": (0.0, 1.0), "inertia_": (0.0, np.inf)}
+    "cluster_centers_": (-np.inf, np.inf),
+    "cluster_weights_": (0.0, np.inf),
+    "explained_": (0.0, 1.0),
+    "inertia_": (0.0, np.inf),
+}
 """What the k-means estimators release with a standard error, and the range that it can be in."""
 
 
-class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
-                    BaseDPEstimator):
+class BaseDPCenters(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseDPEstimator
+):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
     @with_callbacks
@@ -72,8 +76,9 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         self._set_centers(X, result.centers, result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         self.cluster_weights_std_error_ = result.weights_sd[order]
-        self.cluster_centers_std_error_ = np.repeat(result.centers_sd[order, None],
-                                                    result.centers.shape[1], axis=1)
+        self.cluster_centers_std_error_ = np.repeat(
+            result.centers_sd[order, None], result.centers.shape[1], axis=1
+        )
 
     def _nearest(self, X):
         if not len(X):  # scikit-learn's function refuses what a private fit must not
@@ -111,8 +116,11 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         distances : ndarray of shape (n_samples, n_clusters)
         """
-        return for_rows(lambda rows: distances(rows, self.cluster_centers_),
-                        self._validate_predict(X), self._n_features_out)
+        return for_rows(
+            lambda rows: distances(rows, self.cluster_centers_),
+            self._validate_predict(X),
+            self._n_features_out,
+        )
 
     @row_guard
     def score(self, X, y=None):
@@ -134,8 +142,18 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return -float(narrowed(np.square(nearest_ones, dtype=np.float64).sum(), np.float64))
 
     @row_guard
-    def private_score(self, X, *, epsilon=None, delta=1e-6, rho=None, max_distance=None,
-                      groups=None, ledger=None, random_state=None):
+    def private_score(
+        self,
+        X,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        max_distance=None,
+        groups=None,
+        ledger=None,
+        random_state=None,
+    ):
         """:meth:`score` with noise, for private rows; it costs what it is given.
 
         Parameters
@@ -166,12 +184,26 @@ class BaseDPCenters(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
         unit = unit_of(groups)
-        plan = PrivacyPlan(budget, (PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(),
-                                              sensitivity="squared largest distance"),), unit,
-                           relation=self._relation(unit))
+        plan = PrivacyPlan(
+            budget,
+            (
+                PlanEntry(
+                    "score",
+                    Mechanism.GAUSSIAN,
+                    budget.to_rho(),
+                    sensitivity="squared largest distance",
+                ),
+            ),
+            unit,
+            relation=self._relation(unit),
+        )
         ledger = self.ledger if ledger is None else None if ledger is False else ledger
-        session = PrivacySession(plan, random_state=random_state, ledger=ledger,
-                                 label=f"{type(self).__name__}.private_score")
+        session = PrivacySession(
+            plan,
+            random_state=random_state,
+            ledger=ledger,
+            label=f"{type(self).__name__}.private_score",
+        )
         X = self._validate_predict(X)
         return -_noisy_cost(session, X, self._units(X, groups), self.cluster_centers_, cap)
 

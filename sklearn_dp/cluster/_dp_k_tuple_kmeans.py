@@ -134,10 +134,25 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
 
     _with_errors = CENTERS_WITH_ERRORS
 
-    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 n_tuples="auto", aggregator="auto", sampling="disjoint", inner=None,
-                 fallback="coreset", gamma=0.2, separation=None, ledger=None, n_jobs=None,
-                 random_state=None):
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        n_tuples="auto",
+        aggregator="auto",
+        sampling="disjoint",
+        inner=None,
+        fallback="coreset",
+        gamma=0.2,
+        separation=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -209,19 +224,34 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
         rho = target.to_rho(gaussian=False, delta_failure=failure)
         return TupleStage(
-            _TUPLE_SHARE * rho, failure, self.n_clusters, n_features, self.aggregator,
-            self.n_tuples, self.sampling, self.separation, check_gamma(self.gamma)), rho
+            _TUPLE_SHARE * rho,
+            failure,
+            self.n_clusters,
+            n_features,
+            self.aggregator,
+            self.n_tuples,
+            self.sampling,
+            self.separation,
+            check_gamma(self.gamma),
+        ), rho
 
     def _plan_entries(self, target, n_features):
         bounded = self.bounds is not None
         stage, rho = self._stage(target, n_features)
         if not stage.size:
             return engine_entries(target.to_rho(), n_features, bounds_known=bounded, quality=True)
-        entries = [PlanEntry("count", Mechanism.GAUSSIAN, _COUNT_SHARE * rho,
-                             sensitivity="one unit")]
+        entries = [
+            PlanEntry("count", Mechanism.GAUSSIAN, _COUNT_SHARE * rho, sensitivity="one unit")
+        ]
         if not bounded:
-            entries.append(PlanEntry("bound", Mechanism.GAUSSIAN, _BOUND_SHARE * rho,
-                                     sensitivity="one unit in the histogram of norms"))
+            entries.append(
+                PlanEntry(
+                    "bound",
+                    Mechanism.GAUSSIAN,
+                    _BOUND_SHARE * rho,
+                    sensitivity="one unit in the histogram of norms",
+                )
+            )
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
@@ -229,8 +259,9 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
         coreset = engine_entries(rest, n_features, bounds_known=True, quality=True)
         entries += _on_path(coreset, _CORESET)
-        again = engine_entries(left, n_features, bounds_known=True, prefix="fallback/",
-                               quality=True)
+        again = engine_entries(
+            left, n_features, bounds_known=True, prefix="fallback/", quality=True
+        )
         return tuple(entries + _on_path(again, _FALLBACK))
 
     # -- fit --------------------------------------------------------------------------------------
@@ -241,15 +272,20 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         domain = self._domain(X.shape[1])
         if not stage.size:
             self.path_ = _CORESET
-            return self._store(X, fit_engine(session, X, units, domain, self.n_clusters,
-                                             callback=progress, quality=True))
+            return self._store(
+                X,
+                fit_engine(
+                    session, X, units, domain, self.n_clusters, callback=progress, quality=True
+                ),
+            )
         domain, status = known_or_paid(session, "bound", X, units, domain)
         size = float(count(session, "count", units))
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
             self.path_ = _CORESET
-            found = fit_engine(session, X, units, domain, self.n_clusters, callback=progress,
-                               quality=True)
+            found = fit_engine(
+                session, X, units, domain, self.n_clusters, callback=progress, quality=True
+            )
         else:
             found = self._fit_tuples(X, units, session, domain, size, progress, stage)
         if found.status == "ok":
@@ -264,12 +300,21 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         progress("aggregation")
         if center is None and self.fallback == "coreset":
             self.path_ = _FALLBACK
-            return fit_engine(session, X, units, domain, self.n_clusters, prefix="fallback/",
-                              callback=progress, quality=True)
+            return fit_engine(
+                session,
+                X,
+                units,
+                domain,
+                self.n_clusters,
+                prefix="fallback/",
+                callback=progress,
+                quality=True,
+            )
         self.path_ = _TUPLES if center is not None else "tuples, then public"
         if center is None:
-            center = _public_centers(session.rng("public centers"), domain,
-                                     (self.n_clusters, X.shape[1]))
+            center = _public_centers(
+                session.rng("public centers"), domain, (self.n_clusters, X.shape[1])
+            )
         return _refine(session, X, units, domain, center, size, progress)
 
     def _inner_fits(self, X, units, session, domain):
@@ -280,9 +325,17 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         inner = self.inner
         if inner is None:
             inner = BlockKMeans(self.n_clusters)
-        return fit_blocks(inner, X, blocks, seeds, _centers_of, (self.n_clusters, X.shape[1]),
-                          min_rows=self.n_clusters, prepare=partial(_clip, domain),
-                          n_jobs=self.n_jobs)
+        return fit_blocks(
+            inner,
+            X,
+            blocks,
+            seeds,
+            _centers_of,
+            (self.n_clusters, X.shape[1]),
+            min_rows=self.n_clusters,
+            prepare=partial(_clip, domain),
+            n_jobs=self.n_jobs,
+        )
 
 
 def _on_path(entries, *paths):
@@ -299,8 +352,10 @@ def _centers_of(estimator):
 
 def _clip(domain, rows):
     # Few blocks have a row outside of a ball; the others stay as they are.
-    if domain.low is None and math.sqrt(
-            np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius:
+    if (
+        domain.low is None
+        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
+    ):
         return rows
     return domain.clip_points(rows)
 
@@ -316,7 +371,28 @@ def _refine(session, X, units, domain, center, size, progress):
     rows = Rows.quantise(X, domain)
     steps = np.rint(center / rows.unit)
     budget = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, "refine/")))
-    final = lloyd(session, rows, units, steps, budget, rows.limit, n_clusters=len(center),
-                  prefix="refine/", callback=progress)
-    return finished(session, rows, units, final, rows.limit, domain, "ok", size=budget,
-                    n_leaves=None, n_clusters=len(center), prefix="refine/", quality=True)
+    final = lloyd(
+        session,
+        rows,
+        units,
+        steps,
+        budget,
+        rows.limit,
+        n_clusters=len(center),
+        prefix="refine/",
+        callback=progress,
+    )
+    return finished(
+        session,
+        rows,
+        units,
+        final,
+        rows.limit,
+        domain,
+        "ok",
+        size=budget,
+        n_leaves=None,
+        n_clusters=len(center),
+        prefix="refine/",
+        quality=True,
+    )

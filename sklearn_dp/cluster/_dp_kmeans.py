@@ -98,8 +98,18 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     _with_errors = CENTERS_WITH_ERRORS
 
-    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -110,10 +120,18 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         self.random_state = random_state
 
     def _plan_entries(self, target, n_features):
-        return engine_entries(target.to_rho(), n_features,
-                              bounds_known=self.bounds is not None, quality=True)
+        return engine_entries(
+            target.to_rho(), n_features, bounds_known=self.bounds is not None, quality=True
+        )
 
     def _fit(self, X, units, session, progress):
-        result = fit_engine(session, X, units, self._domain(X.shape[1]), self.n_clusters,
-                            callback=progress, quality=True)
+        result = fit_engine(
+            session,
+            X,
+            units,
+            self._domain(X.shape[1]),
+            self.n_clusters,
+            callback=progress,
+            quality=True,
+        )
         self._store(X, result)

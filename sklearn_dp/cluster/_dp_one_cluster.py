@@ -95,19 +95,25 @@ class BaseDPBall(BaseDPEstimator):
             if domain is not None:
                 if self.min_radius > 2 * domain.radius:
                     raise ValueError("min_radius must not exceed the diameter of bounds.")
-                if (self.radius_grid == "linear"
-                        and self.min_radius * (MOST_RADII - 2) < 2 * domain.radius):
+                if (
+                    self.radius_grid == "linear"
+                    and self.min_radius * (MOST_RADII - 2) < 2 * domain.radius
+                ):
                     raise ValueError("min_radius is too small for a linear grid over bounds.")
 
     def _search(self, n_features):
         """The public settings of the search; what "auto" means is public, too."""
         chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
         auto = {"radius_method": "exponential", "center_method": self._route(n_features)}
-        chosen = {name: auto[name] if value == "auto" else value
-                  for name, value in chosen.items()}
+        chosen = {name: auto[name] if value == "auto" else value for name, value in chosen.items()}
         least = None if self.min_radius is None else float(self.min_radius)
-        return Search(**chosen, grid=self.radius_grid, min_radius=least,
-                      sample_size=int(self.sample_size), n_init=int(self.n_init))
+        return Search(
+            **chosen,
+            grid=self.radius_grid,
+            min_radius=least,
+            sample_size=int(self.sample_size),
+            n_init=int(self.n_init),
+        )
 
     def _route(self, n_features):
         """The center method that "auto" is: a function of parameters and the number of features."""
@@ -129,13 +135,15 @@ class BaseDPBall(BaseDPEstimator):
             return [], rho
         cost = _BOUND_SHARE * rho
         return [PlanEntry("bound", Mechanism.GAUSSIAN, cost, sensitivity="1 unit")], (
-            rho * (1 - _BOUND_SHARE) * (1 - 1e-12))
+            rho * (1 - _BOUND_SHARE) * (1 - 1e-12)
+        )
 
     def _rows(self, X, units, session):
         """Points on the integer grid of the public or paid domain, the domain, and a status."""
         points = unit_points(X, units)
-        domain, status = known_or_paid(session, "bound", points, self._units(points, None),
-                                       self._domain(X.shape[1]))
+        domain, status = known_or_paid(
+            session, "bound", points, self._units(points, None), self._domain(X.shape[1])
+        )
         return Rows.quantise(points, domain), domain, status
 
 
@@ -244,9 +252,24 @@ default="auto"
     array([0.3, 0.7])
     """
 
-    def __init__(self, n_points=0.1, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 radius_method="auto", center_method="auto", radius_grid="log", min_radius=None,
-                 sample_size=2**15, n_init=1, ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_points=0.1,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        radius_method="auto",
+        center_method="auto",
+        radius_grid="log",
+        min_radius=None,
+        sample_size=2**15,
+        n_init=1,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_points = n_points
         self.epsilon = epsilon
         self.delta = delta

@@ -74,10 +74,25 @@ sample_size, n_init, ledger, n_jobs, random_state :
     array([-0.5,  0.5])
     """
 
-    def __init__(self, n_clusters=8, *, n_points=None, epsilon=None, delta=1e-6, rho=None,
-                 bounds=None, radius_method="auto", center_method="auto", radius_grid="log",
-                 min_radius=None, sample_size=2**15, n_init=1, ledger=None, n_jobs=None,
-                 random_state=None):
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_points=None,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        radius_method="auto",
+        center_method="auto",
+        radius_grid="log",
+        min_radius=None,
+        sample_size=2**15,
+        n_init=1,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_clusters = n_clusters
         self.n_points = n_points
         self.epsilon = epsilon
@@ -105,8 +120,12 @@ sample_size, n_init, ledger, n_jobs, random_state :
         rho, failure = self._total(target)
         entries, rho = self._bound_entries(rho)
         k = self.n_clusters
-        rounds = (one_cluster_entries(rho / k * (1 - 1e-9), failure / k * (1 - 1e-9),
-                                      self._search(n_features), f"{i}/") for i in range(k))
+        rounds = (
+            one_cluster_entries(
+                rho / k * (1 - 1e-9), failure / k * (1 - 1e-9), self._search(n_features), f"{i}/"
+            )
+            for i in range(k)
+        )
         return (*entries, *(entry for each in rounds for entry in each))
 
     def _fit(self, X, units, session, progress):
@@ -115,16 +134,21 @@ sample_size, n_init, ledger, n_jobs, random_state :
         for i in range(self.n_clusters):
             # A fraction is one of all points: the first round's released number of them.
             wanted = balls[0].target if balls else self._wanted()
-            balls.append(fit_one_cluster(session, rows, wanted, self._search(X.shape[1]),
-                                         prefix=f"{i}/", active=active))
+            balls.append(
+                fit_one_cluster(
+                    session, rows, wanted, self._search(X.shape[1]), prefix=f"{i}/", active=active
+                )
+            )
             limit = balls[-1].square * _LARGER**2
             active &= squared_distances(rows, balls[-1].center) > limit
             progress(f"ball {i}")
-        self.status_ = next((text for text in (status, *(ball.status for ball in balls))
-                             if text != "ok"), "ok")
+        self.status_ = next(
+            (text for text in (status, *(ball.status for ball in balls)) if text != "ok"), "ok"
+        )
         self.radius_ = domain.radius
         weights = np.array([ball.n_points for ball in balls])
         self.radii_ = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])[
-            np.argsort(-weights, kind="stable")]
+            np.argsort(-weights, kind="stable")
+        ]
         steps = np.array([ball.center for ball in balls])
         self._set_centers(X, domain.clip_points(steps * rows.unit + domain.center), weights)

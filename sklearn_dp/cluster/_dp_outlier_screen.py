@@ -54,14 +54,40 @@ sample_size, n_init, ledger, n_jobs, random_state :
     True
     """
 
-    def __init__(self, n_points=0.9, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 radius_method="auto", center_method="clip", radius_grid="log", min_radius=None,
-                 sample_size=2**15, n_init=1, ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_points=0.9,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        radius_method="auto",
+        center_method="clip",
+        radius_grid="log",
+        min_radius=None,
+        sample_size=2**15,
+        n_init=1,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         super().__init__(
-            n_points, epsilon=epsilon, delta=delta, rho=rho, bounds=bounds,
-            radius_method=radius_method, center_method=center_method, radius_grid=radius_grid,
-            min_radius=min_radius, sample_size=sample_size, n_init=n_init, ledger=ledger,
-            n_jobs=n_jobs, random_state=random_state)
+            n_points,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            bounds=bounds,
+            radius_method=radius_method,
+            center_method=center_method,
+            radius_grid=radius_grid,
+            min_radius=min_radius,
+            sample_size=sample_size,
+            n_init=n_init,
+            ledger=ledger,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
 
     @row_guard
     def transform(self, X):
@@ -93,8 +119,11 @@ sample_size, n_init, ledger, n_jobs, random_state :
         -------
         X_original : ndarray of shape (n_samples, n_features)
         """
-        return for_rows(lambda rows: rows * self._scale() + self.center_,
-                        self._validate_predict(X), self.n_features_in_)
+        return for_rows(
+            lambda rows: rows * self._scale() + self.center_,
+            self._validate_predict(X),
+            self.n_features_in_,
+        )
 
     def _scale(self):
         return self.radius_ if self.radius_ > 0 else 1.0

@@ -33,8 +33,9 @@ class IntPointResult:
 
 
 @row_guard
-def int_point(values, *, bounds, n_points, epsilon=None, delta=1e-6, rho=None, ledger=None,
-              random_state=None):
+def int_point(
+    values, *, bounds, n_points, epsilon=None, delta=1e-6, rho=None, ledger=None, random_state=None
+):
     """A number between the smallest and the largest of some numbers, near their median.
 
     Whoever can find a small cluster privately can find such a number: the ball about the middle
@@ -88,8 +89,9 @@ def int_point(values, *, bounds, n_points, epsilon=None, delta=1e-6, rho=None, l
         raise ValueError("bounds must be given.")
     n_points = check_integer(n_points, "n_points", low=1, high=MOST_POINTS)
     entries = _int_point.int_point_entries(target.to_rho(gaussian=False), 0.0, _SEARCH)
-    session = PrivacySession(PrivacyPlan(target, entries), random_state=random_state,
-                             ledger=ledger, label="int_point")
+    session = PrivacySession(
+        PrivacyPlan(target, entries), random_state=random_state, ledger=ledger, label="int_point"
+    )
     rows = Rows.quantise(_checked(values)[:, None], domain)
     steps = np.concatenate([np.empty((0, 1)), *(x for _, x in rows.chunks())])[:, 0]
     point = _int_point.int_point(session, steps, rows.limit, n_points, _SEARCH)

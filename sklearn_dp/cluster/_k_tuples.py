@@ -39,9 +39,20 @@ class KTupleResult:
 
 
 @row_guard
-def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, aggregator="auto",
-                       neighbours="replace", separation=None, gamma=0.2, ledger=None,
-                       random_state=None):
+def aggregate_k_tuples(
+    tuples,
+    *,
+    bounds,
+    epsilon=None,
+    delta=1e-6,
+    rho=None,
+    aggregator="auto",
+    neighbours="replace",
+    separation=None,
+    gamma=0.2,
+    ledger=None,
+    random_state=None,
+):
     """Points that most of some unordered k-tuples of points agree on, privately.
 
     Parameters
@@ -93,15 +104,18 @@ def aggregate_k_tuples(tuples, *, bounds, epsilon=None, delta=1e-6, rho=None, ag
     array([-0.5,  0.5])
     """
     tuples = _checked(tuples)
-    stage, plan = _plan(tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours,
-                        separation, gamma)
+    stage, plan = _plan(
+        tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, separation, gamma
+    )
     domain = Domain.from_bounds(bounds, tuples.shape[2])
     if domain is None:
         raise ValueError("bounds must be given.")
-    session = PrivacySession(plan, random_state=random_state, ledger=ledger,
-                             label="aggregate_k_tuples")
-    usable = np.where(np.isfinite(tuples).all(axis=(1, 2), keepdims=True), saturated(tuples),
-                      np.nan)
+    session = PrivacySession(
+        plan, random_state=random_state, ledger=ledger, label="aggregate_k_tuples"
+    )
+    usable = np.where(
+        np.isfinite(tuples).all(axis=(1, 2), keepdims=True), saturated(tuples), np.nan
+    )
     centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
     status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
@@ -142,13 +156,25 @@ def _plan(shape, target, aggregator, neighbours, separation, gamma):
         raise ValueError("tuples: at least 2 are needed.")
     failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
     share = target.to_rho(gaussian=False, delta_failure=failure) * (1 - 1e-12)
-    stage = TupleStage(share, failure, k, d, aggregator if fixed else "friendly_core",
-                       t if fixed else 2, separation=separation, gamma=gamma,
-                       neighbours=neighbours)
+    stage = TupleStage(
+        share,
+        failure,
+        k,
+        d,
+        aggregator if fixed else "friendly_core",
+        t if fixed else 2,
+        separation=separation,
+        gamma=gamma,
+        neighbours=neighbours,
+    )
     # A single step needs no conversion: all of epsilon and delta are its own.
     alone = dataclasses.replace(stage, delta=target.delta, epsilon=target.epsilon)
     stage = alone if target.epsilon is not None and alone.whole else stage
     stage.check()
-    return stage, PrivacyPlan(target, stage.entries(), "group",
-                              ("a group is the origin of one tuple",),
-                              "replace" if fixed else "add or remove")
+    return stage, PrivacyPlan(
+        target,
+        stage.entries(),
+        "group",
+        ("a group is the origin of one tuple",),
+        "replace" if fixed else "add or remove",
+    )

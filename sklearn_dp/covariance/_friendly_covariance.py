@@ -222,8 +222,15 @@ class FriendlyCovariance(BaseDPEstimator):
             rows, origin, self.status_ = place.rows, place.domain.center, place.status
             start = self._start(session, place, units, centered)
             progress("core")
-            (end,), (seen,) = refine(session, rows, units, [start], centered=centered, pool=True,
-                                     assign=lambda now, _: component_weights(rows, now))
+            (end,), (seen,) = refine(
+                session,
+                rows,
+                units,
+                [start],
+                centered=centered,
+                pool=True,
+                assign=lambda now, _: component_weights(rows, now),
+            )
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
         factor, inverse = end.factor * rows.unit, end.axes / (end.scales * rows.unit)

@@ -139,8 +139,12 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
         rest = sum_down([rho, *(-entry.rho for entry in first)])
-        return (*first, PlanEntry(_MOMENT, Mechanism.GAUSSIAN, rest,
-                                  sensitivity="squared radius in Frobenius norm"))
+        return (
+            *first,
+            PlanEntry(
+                _MOMENT, Mechanism.GAUSSIAN, rest, sensitivity="squared radius in Frobenius norm"
+            ),
+        )
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
@@ -218,8 +222,11 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates along the components.
         """
-        return for_rows(lambda rows: products(rows - self.mean_, self.components_.T),
-                        self._validate_predict(X), self.n_components_)
+        return for_rows(
+            lambda rows: products(rows - self.mean_, self.components_.T),
+            self._validate_predict(X),
+            self.n_components_,
+        )
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
@@ -239,8 +246,11 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X = np.asarray(check_table(X, "X", dtype=[np.float64, np.float32]))
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
-        return for_rows(lambda rows: products(rows, self.components_) + self.mean_,
-                        saturated(X), self.n_features_in_)
+        return for_rows(
+            lambda rows: products(rows, self.components_) + self.mean_,
+            saturated(X),
+            self.n_features_in_,
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -84,18 +84,24 @@ class Aggregation:
     def entries(self, target):
         """Releases from the outputs of the blocks, of which one is replaced."""
         rho, failure = self.spending(target)
-        entries = [PlanEntry("working blocks", Mechanism.GAUSSIAN, _WORKING_SHARE * rho,
-                             sensitivity="1 block")]
+        entries = [
+            PlanEntry(
+                "working blocks", Mechanism.GAUSSIAN, _WORKING_SHARE * rho, sensitivity="1 block"
+            )
+        ]
         if self.bounds is None:
-            entries.append(PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho,
-                                     sensitivity="1 block"))
+            entries.append(
+                PlanEntry("bound", Mechanism.EXPONENTIAL, _BOUND_SHARE * rho, sensitivity="1 block")
+            )
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         if self.kind == "one_cluster":
             return (*entries, *one_cluster_entries(rest, failure, self._search()))
         if self.kind == "friendly_core":
             return (*entries, *tuple_entries(rest, failure))
-        return (*entries, PlanEntry("mean", Mechanism.GAUSSIAN, rest,
-                                    sensitivity="1 block replaced"))
+        return (
+            *entries,
+            PlanEntry("mean", Mechanism.GAUSSIAN, rest, sensitivity="1 block replaced"),
+        )
 
     # -- releases -------------------------------------------------------------------------------
 
@@ -118,8 +124,11 @@ class Aggregation:
         # Another output instead of one changes the number that worked by at most one.
         n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
         domain = self._output_domain(session, results, working)
-        by = {"one_cluster": self._by_one_cluster, "mean": self._by_mean,
-              "friendly_core": self._by_friendly_core}[self.kind]
+        by = {
+            "one_cluster": self._by_one_cluster,
+            "mean": self._by_mean,
+            "friendly_core": self._by_friendly_core,
+        }[self.kind]
         vector, status = by(session, results, working, domain)
         if n_working < len(results) / 2:
             status = "most blocks failed"
@@ -133,8 +142,14 @@ class Aggregation:
         for column in results.T:  # elementwise: each a function of its own block
             squared += np.square(column)
         squared[~working] = math.inf
-        square = ball_radius(session, "bound", squared, 0.9 * len(results), _BOUND_SQUARES,
-                             session.remaining("bound"))
+        square = ball_radius(
+            session,
+            "bound",
+            squared,
+            0.9 * len(results),
+            _BOUND_SQUARES,
+            session.remaining("bound"),
+        )
         return Domain.from_bounds(max(math.sqrt(square), 2.0**-20), results.shape[1])
 
     def _by_one_cluster(self, session, results, working, domain):
@@ -146,8 +161,16 @@ class Aggregation:
 
     def _by_mean(self, session, results, working, domain):
         rows = Rows.quantise(results, domain)
-        mean = ball_mean(session, "mean", rows, working, np.zeros(results.shape[1]), rows.limit,
-                         session.remaining("mean"), replace=True)
+        mean = ball_mean(
+            session,
+            "mean",
+            rows,
+            working,
+            np.zeros(results.shape[1]),
+            rows.limit,
+            session.remaining("mean"),
+            replace=True,
+        )
         return mean * rows.unit + domain.center, "ok"
 
     def _by_friendly_core(self, session, results, working, domain):

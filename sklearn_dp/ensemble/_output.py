@@ -46,15 +46,19 @@ class Output:
         values = [np.asarray(getattr(fitted, name), dtype=np.float64) for name in self.names]
         if tuple(value.shape for value in values) != self.shapes:
             raise ValueError("another shape")
-        return np.concatenate([
-            (_fix_signs(value) if name in self.signs else value).ravel()
-            for name, value in zip(self.names, values, strict=True)])
+        return np.concatenate(
+            [
+                (_fix_signs(value) if name in self.signs else value).ravel()
+                for name, value in zip(self.names, values, strict=True)
+            ]
+        )
 
     def write(self, fitted, vector):
         """Set the attributes of a fresh estimator."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes])
-        for name, shape, part in zip(self.names, self.shapes, np.split(vector, ends[:-1]),
-                                     strict=True):
+        for name, shape, part in zip(
+            self.names, self.shapes, np.split(vector, ends[:-1]), strict=True
+        ):
             setattr(fitted, name, float(part[0]) if shape == () else part.reshape(shape))
 
 
@@ -95,6 +99,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         values = attempt_silently(values_of_a_fit)[0]
     # None is a NaN to numpy.
     if values is None or not all(np.isfinite(value).all() for value in values):
-        raise ValueError("output or estimator: no fit to dummy data has these attributes "
-                         "as numbers.")
+        raise ValueError(
+            "output or estimator: no fit to dummy data has these attributes as numbers."
+        )
     return Output(tuple(names), tuple(value.shape for value in values), tuple(signs))

@@ -127,10 +127,26 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
     array([ 1., -2.])
     """
 
-    def __init__(self, estimator=None, *, output=("center_",), aggregator="one_cluster",
-                 output_bounds=None, n_blocks="auto", agreement=0.5, sampling="disjoint",
-                 classes=None, fix_signs=(), epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 ledger=None, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        output=("center_",),
+        aggregator="one_cluster",
+        output_bounds=None,
+        n_blocks="auto",
+        agreement=0.5,
+        sampling="disjoint",
+        classes=None,
+        fix_signs=(),
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.estimator = estimator
         self.output = output
         self.aggregator = aggregator
@@ -172,7 +188,8 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         for name in ("output", "fix_signs"):
             value = getattr(self, name)
             if not isinstance(value, (tuple, list)) or not all(
-                    isinstance(item, str) for item in value):
+                isinstance(item, str) for item in value
+            ):
                 raise TypeError(f"{name} must be a tuple of names of attributes.")
         if not self.output:
             raise ValueError("output must name at least one attribute.")
@@ -191,8 +208,13 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
     def _probe(self, n_features):
         """The output, of public shapes."""
         n_classes = len(self.classes) if is_classifier(self._inner()) else None
-        return probe(self._trainable(), n_features + self._needs_target(), self.output,
-                     self.fix_signs, n_classes)
+        return probe(
+            self._trainable(),
+            n_features + self._needs_target(),
+            self.output,
+            self.fix_signs,
+            n_classes,
+        )
 
     def _aggregation(self):
         return Aggregation(self.aggregator, self.n_blocks, self.output_bounds, self.agreement)
@@ -214,8 +236,15 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
             return self._aggregation().entries(target)
         epsilon, delta = self._step_cost(target)
         rho, delta = approx_dp_zcdp(epsilon, delta)
-        return (PlanEntry("blocks", Mechanism.APPROXIMATE, rho, delta,
-                          sensitivity=f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP"),)
+        return (
+            PlanEntry(
+                "blocks",
+                Mechanism.APPROXIMATE,
+                rho,
+                delta,
+                sensitivity=f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP",
+            ),
+        )
 
     # -- fit ------------------------------------------------------------------------------------
 
@@ -261,8 +290,10 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         except (OverflowError, TypeError, ValueError):
             y = None
         if y is None or len(y) != n or not np.isfinite(y).all():
-            raise ValueError("y must be a vector of finite numbers (of labels, for a classifier), "
-                             "one for each row of X.")
+            raise ValueError(
+                "y must be a vector of finite numbers (of labels, for a classifier), "
+                "one for each row of X."
+            )
         return y
 
     def _fit(self, X, units, session, progress):
@@ -286,8 +317,16 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         blocks = draw_blocks(session, units, self.n_blocks_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_blocks_)
         prepare = partial(_clip, self._domain(n_features), n_features)
-        return fit_blocks(self._trainable(), X, blocks, seeds, output.read, (output.size,),
-                          prepare=prepare, n_jobs=self.n_jobs)
+        return fit_blocks(
+            self._trainable(),
+            X,
+            blocks,
+            seeds,
+            output.read,
+            (output.size,),
+            prepare=prepare,
+            n_jobs=self.n_jobs,
+        )
 
     def _released(self, output, n_features):
         """A fresh estimator with the released attributes and public ones."""

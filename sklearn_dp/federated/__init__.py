@@ -23,5 +23,13 @@ from ._flower import flower_client
 from ._options import FederatedOptions
 from ._server import first_message, server_update
 
-__all__ = ["FederatedDPKMeans", "FederatedOptions", "NoiseShares", "client_update", "elbow",
-           "first_message", "flower_client", "server_update"]
+__all__ = [
+    "FederatedDPKMeans",
+    "FederatedOptions",
+    "NoiseShares",
+    "client_update",
+    "elbow",
+    "first_message",
+    "flower_client",
+    "server_update",
+]

@@ -5,8 +5,20 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["ANSWERS", "CLIENT_STEPS", "LARGEST_ENTRY", "NORM_EDGES", "WRONG_COLUMNS", "AnswerError",
-           "check_answer", "clamped", "exact_sum", "is_count", "norm_of", "upper_triangle"]
+__all__ = [
+    "ANSWERS",
+    "CLIENT_STEPS",
+    "LARGEST_ENTRY",
+    "NORM_EDGES",
+    "WRONG_COLUMNS",
+    "AnswerError",
+    "check_answer",
+    "clamped",
+    "exact_sum",
+    "is_count",
+    "norm_of",
+    "upper_triangle",
+]
 
 CLIENT_STEPS = 2**20
 """Norm of the answer of a client, in steps, where clients are the unit."""
@@ -136,7 +148,14 @@ def _shapes(kind, message):
     """Public shapes of the vectors of an answer."""
     d = len(message["center"])
     k = len(message["anchors"])
-    known = {"bound": len(NORM_EDGES) - 1, "center sum": d, "center count": 1,
-             "second moment": d * (d + 1) // 2, "weights": len(message["points"])}
-    return {name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)
-            for name in ANSWERS[kind]}
+    known = {
+        "bound": len(NORM_EDGES) - 1,
+        "center sum": d,
+        "center count": 1,
+        "second moment": d * (d + 1) // 2,
+        "weights": len(message["points"]),
+    }
+    return {
+        name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)
+        for name in ANSWERS[kind]
+    }

@@ -145,8 +145,9 @@ def release(state, session, name, total, n_answers=None):
     if entry.mechanism is Mechanism.LAPLACE:
         # The paper's counts: a row is in one bin, and clients are clipped in l1.
         epsilon = laplace_epsilon(rho)
-        noisy = session.laplace(name, total, sensitivity=claim.bound, epsilon=epsilon,
-                                unit=claim.step)
+        noisy = session.laplace(
+            name, total, sensitivity=claim.bound, epsilon=epsilon, unit=claim.step
+        )
         return noisy, math.sqrt(2) * claim.bound * claim.step / epsilon
     known = {"sensitivity": claim.sensitivity, "unit": claim.step * length, "rho": rho}
     sd = claim.bound * claim.step / math.sqrt(2 * rho)

@@ -40,8 +40,16 @@ from ._answers import (
     upper_triangle,
 )
 
-__all__ = ["BASIS_BITS", "client_rounding", "client_update", "coarse_step", "message_domain",
-           "project", "read_rows", "row_bounds"]
+__all__ = [
+    "BASIS_BITS",
+    "client_rounding",
+    "client_update",
+    "coarse_step",
+    "message_domain",
+    "project",
+    "read_rows",
+    "row_bounds",
+]
 
 BASIS_BITS = 20
 _MOMENT_LIMIT = 2**15  # norm of a row in a second moment, in coarse steps
@@ -89,8 +97,10 @@ def client_update(kind, message, rows, shares=None):
         X = np.empty((0, len(message["center"])))
     answer = _exact_update(kind, message, X)
     shares = NoiseShares() if shares is None else shares
-    return {name: _with_share(name, value, message, shares, *line)
-            for (name, value), line in zip(answer.items(), message["noise"], strict=True)}
+    return {
+        name: _with_share(name, value, message, shares, *line)
+        for (name, value), line in zip(answer.items(), message["noise"], strict=True)
+    }
 
 
 def read_rows(message, read, *arguments):
@@ -123,15 +133,17 @@ def _exact_update(kind, message, X):
     if not message["shares"].size:
         return exact
     bounds = row_bounds(kind, message)
-    return {name: _clip_whole(name, value, len(X), bounds[name], share, message)
-            for (name, value), share in zip(exact.items(), message["shares"], strict=True)}
+    return {
+        name: _clip_whole(name, value, len(X), bounds[name], share, message)
+        for (name, value), share in zip(exact.items(), message["shares"], strict=True)
+    }
 
 
 def _exact(statistic, message, X):
     """The integer statistic of all rows, block by block; clamped once, where it is complete."""
     total = statistic(message, X[:_BLOCK])
     for start in range(_BLOCK, len(X), _BLOCK):
-        part = statistic(message, X[start:start + _BLOCK])
+        part = statistic(message, X[start : start + _BLOCK])
         total = {name: exact_sum(total[name], part[name]) for name in total}
     return {name: clamped(value) for name, value in total.items()}
 
@@ -145,7 +157,7 @@ def _finite_rows(message, rows):
         raise AnswerError(WRONG_COLUMNS)
     # Which rows are finite is a fact of each row; how many a client may have, of each client.
     X = X[np.isfinite(X).all(axis=1)]
-    return saturated(X[:int(message["most_rows"][0])] if message["most_rows"].size else X)
+    return saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)
 
 
 def message_domain(message):
@@ -178,8 +190,12 @@ def project(message, points):
 def _labels(message, rows):
     """The one nearest point of each row (ties to the first), in the subspace."""
     if message["basis"].size:
-        rows = Rows.of(np.concatenate([project(message, x) for _, x in rows.chunks()])
-                       if rows.n_rows else np.empty((0, message["basis"].shape[1])), rows.limit)
+        rows = Rows.of(
+            np.concatenate([project(message, x) for _, x in rows.chunks()])
+            if rows.n_rows
+            else np.empty((0, message["basis"].shape[1])),
+            rows.limit,
+        )
     return nearest(rows, message["points"])[0]
 
 
@@ -222,8 +238,9 @@ def _sums_and_counts(message, X):
     rows, anchors = _rows(message, X), message["anchors"]
     labels = _labels(message, rows)
     limits = np.full(len(anchors), float(message["limit"][0]))
-    sums = clipped_sums(rows, anchors, labels, to_centers(rows, anchors, labels), limits,
-                        Units(rows.n_rows))
+    sums = clipped_sums(
+        rows, anchors, labels, to_centers(rows, anchors, labels), limits, Units(rows.n_rows)
+    )
     return sums, np.bincount(labels, minlength=len(anchors))
 
 
@@ -248,8 +265,9 @@ def _clear(message, rows):
         # Integers of norm at most 2**27: nine times a squared distance is below 2**59.
         square = np.stack([np.square(flat - point).sum(axis=1) for point in points], axis=1)
         square.sort(axis=1)
-        clear.append(9 * square[:, 0] <= square[:, 1] if len(points) > 1
-                     else np.ones(len(x), dtype=bool))
+        clear.append(
+            9 * square[:, 0] <= square[:, 1] if len(points) > 1 else np.ones(len(x), dtype=bool)
+        )
     return np.concatenate(clear)
 
 
@@ -269,8 +287,16 @@ def _as_means(message, exact, n_rows):
     return {"client means": scaled.ravel(), "client presence": n_rows * (counts > 0)}
 
 
-_STATISTICS = {"bound": _bound, "center": _center, "moment": _moment, "weights": _weights,
-               "lift": _lift, "means": _lift, "margin": _margin, "lloyd": _lloyd}
+_STATISTICS = {
+    "bound": _bound,
+    "center": _center,
+    "moment": _moment,
+    "weights": _weights,
+    "lift": _lift,
+    "means": _lift,
+    "margin": _margin,
+    "lloyd": _lloyd,
+}
 
 
 # -- bounds ----------------------------------------------------------------------------------------
@@ -295,8 +321,10 @@ def row_bounds(kind, message):
     if kind == "means":
         # A mean for each of k clusters; presence bits.
         k = len(message["anchors"])
-        return {"client means": reach * math.sqrt(k),
-                "client presence": k if message["l1"].size else math.sqrt(k)}
+        return {
+            "client means": reach * math.sqrt(k),
+            "client presence": k if message["l1"].size else math.sqrt(k),
+        }
     return {f"{kind} sums": reach, f"{kind} counts": 1.0}
 
 

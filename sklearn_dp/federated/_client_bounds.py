@@ -33,6 +33,5 @@ def _simulated_shares(state, message, rng):
     whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
     for _ in range(_SIMULATED):
         answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])
-        found.append([norm_of(name, value, whole) / CLIENT_STEPS
-                      for name, value in answer.items()])
+        found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
     return dict(zip(bounds, np.maximum(np.median(found, axis=0), 1e-3).tolist(), strict=True))

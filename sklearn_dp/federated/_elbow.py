@@ -53,8 +53,14 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     most = min(most, len(points))
     if most < 3:
         raise ValueError("model: too few server points have any weight for an elbow.")
-    costs = np.array([KMeans(k, n_init=n_init, random_state=random_state).fit(
-        points, sample_weight=weights).inertia_ for k in range(1, most + 1)])
+    costs = np.array(
+        [
+            KMeans(k, n_init=n_init, random_state=random_state)
+            .fit(points, sample_weight=weights)
+            .inertia_
+            for k in range(1, most + 1)
+        ]
+    )
     costs = np.maximum(costs, 1e-12 * costs[0] + 1e-300)
     bend = np.diff(np.log(costs), 2)
     return int(np.argmax(bend)) + 2, costs / costs[0]

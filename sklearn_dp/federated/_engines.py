@@ -81,8 +81,9 @@ def _overlap(arrays):
         before = [other for other in before if other[1] > low]
         for other in reversed(before):
             pairs += 1
-            if low == other[0] or (pairs < _MOST_PAIRS
-                                   and _share(arrays[number], arrays[other[2]])):
+            if low == other[0] or (
+                pairs < _MOST_PAIRS and _share(arrays[number], arrays[other[2]])
+            ):
                 return True
         before.append(span)
     return False
@@ -141,9 +142,12 @@ class LocalEngine:
         Each client gets a copy of the message. All have gone when this returns, or have been given
         up; an answer that a client keeps and changes later is copied in time.
         """
-        return ask_all(partial(_answer, kind, Sealed(message)),
-                       list(zip(self.clients, self.shares, strict=True)), n_jobs=self.n_jobs,
-                       seconds=self.seconds)
+        return ask_all(
+            partial(_answer, kind, Sealed(message)),
+            list(zip(self.clients, self.shares, strict=True)),
+            n_jobs=self.n_jobs,
+            seconds=self.seconds,
+        )
 
 
 def _answer(kind, sealed, client_and_shares):
@@ -210,8 +214,14 @@ _KNOWN_REASONS = {WRONG_COLUMNS}
 for _vectors in ANSWERS.values():
     _KNOWN_REASONS.add(f"an answer must hold exactly: {', '.join(_vectors)}.")
     for _name in _vectors:
-        _KNOWN_REASONS |= {f"{_name}: {_words}" for _words in (
-            "an answer must be integers.", "wrong shape.", "out of the public range.")}
+        _KNOWN_REASONS |= {
+            f"{_name}: {_words}"
+            for _words in (
+                "an answer must be integers.",
+                "wrong shape.",
+                "out of the public range.",
+            )
+        }
 
 
 def run_rounds(state, update, session, engine, progress=None):
@@ -245,8 +255,9 @@ def run_rounds(state, update, session, engine, progress=None):
             _warn_of(kind, failed)
         nobody = _nothing(kind, message | {"noise": np.empty(0)})
         communication.append(_traffic(state.round, kind, message, nobody))
-        state = update(state, nobody if total is None else total, session,
-                       len(answers) - len(failed))
+        state = update(
+            state, nobody if total is None else total, session, len(answers) - len(failed)
+        )
         if progress is not None:
             progress(f"round {kind}")
     return state, communication
@@ -261,13 +272,23 @@ def _traffic(number, kind, message, answer):
     """What a client receives and sends: 8 bytes a number, as it is sent without compression."""
     down = sum(np.asarray(value).size for value in message.values())
     up = sum(answer[name].size for name in ANSWERS[kind])
-    return {"round": number, "kind": kind, "numbers_down": down, "numbers_up": up,
-            "bytes_down": 8 * down, "bytes_up": 8 * up}
+    return {
+        "round": number,
+        "kind": kind,
+        "numbers_down": down,
+        "numbers_up": up,
+        "bytes_down": 8 * down,
+        "bytes_up": 8 * up,
+    }
 
 
 def _warn_of(kind, failed):
     """For whoever runs the fit, and no part of the model: which clients gave nothing."""
     shown = "; ".join(f"client {number}: {reason}" for number, reason in failed[:5])
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
-    warnings.warn(f"round {kind!r}: no usable answer from {len(failed)} clients, which count as "
-                  f"empty ({shown}{more})", UtilityWarning, stacklevel=2)
+    warnings.warn(
+        f"round {kind!r}: no usable answer from {len(failed)} clients, which count as "
+        f"empty ({shown}{more})",
+        UtilityWarning,
+        stacklevel=2,
+    )

@@ -136,10 +136,25 @@ class FederatedDPKMeans(BaseDPCenters):
     array([-0.5,  0.5])
     """
 
-    def __init__(self, n_clusters=8, *, epsilon=None, delta=1e-6, rho=None, bounds=None,
-                 privacy_unit="auto", neighbours="add_remove", method="default", options=None,
-                 n_lloyd="auto", max_rows_per_client=None, n_honest=None, ledger=None, n_jobs=None,
-                 random_state=None):
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        privacy_unit="auto",
+        neighbours="add_remove",
+        method="default",
+        options=None,
+        n_lloyd="auto",
+        max_rows_per_client=None,
+        n_honest=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -259,18 +274,22 @@ class FederatedDPKMeans(BaseDPCenters):
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
-        setup = replace(self._setup(d, per_client, server, session.rng("start")),
-                        clients_add=X is None and self.n_honest is not None)
+        setup = replace(
+            self._setup(d, per_client, server, session.rng("start")),
+            clients_add=X is None and self.n_honest is not None,
+        )
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
         self.subspace_ = state.subspace
-        self.server_points_ = (None if state.proxy is None
-                               else state.proxy * state.unit + state.domain.center)
+        self.server_points_ = (
+            None if state.proxy is None else state.proxy * state.unit + state.domain.center
+        )
         self.server_weights_ = None if state.proxy is None else state.weights
         self.radius_, self.status_ = state.domain.radius, state.status
-        self.gain_ = None if state.gain is None else state.gain[
-            np.argsort(-state.counts, kind="stable")]
+        self.gain_ = (
+            None if state.gain is None else state.gain[np.argsort(-state.counts, kind="stable")]
+        )
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
         if X is None:
             del self.labels_
@@ -308,16 +327,21 @@ class FederatedDPKMeans(BaseDPCenters):
 
     def _check_parameters(self, n_features, server=None):
         super()._check_parameters(n_features)
-        for name, known in (("privacy_unit", _UNITS),
-                            ("neighbours", ("add_remove", "replace")), ("method", METHODS)):
+        for name, known in (
+            ("privacy_unit", _UNITS),
+            ("neighbours", ("add_remove", "replace")),
+            ("method", METHODS),
+        ):
             check_choice(name, getattr(self, name), known)
         options = check_options(self.options)
         self._check_rounds()
         if self.n_honest is not None:
             check_integer(self.n_honest, "n_honest", low=1, high=MOST_SHARES)
             if options.count_noise == "laplace":
-                raise ValueError("count_noise='laplace' needs n_honest=None: sums of Laplace "
-                                 "shares are not Laplace.")
+                raise ValueError(
+                    "count_noise='laplace' needs n_honest=None: sums of Laplace "
+                    "shares are not Laplace."
+                )
         if self.max_rows_per_client is not None:
             check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
         if server is not None:
@@ -348,12 +372,21 @@ class FederatedDPKMeans(BaseDPCenters):
     def _setup(self, n_features, per_client, server, rng):
         paper, options = self.method == "paper", check_options(self.options)
         return Setup(
-            self.n_clusters, n_features, self._domain(n_features, server),
-            server, self._start(n_features, server, rng), self._rounds(server), per_client,
-            residuals=not paper, local_means=paper and per_client,
-            most_rows=self.max_rows_per_client, shares=options.client_bounds,
-            laplace=options.count_noise == "laplace", n_honest=self.n_honest,
-            swap=self.neighbours == "replace")
+            self.n_clusters,
+            n_features,
+            self._domain(n_features, server),
+            server,
+            self._start(n_features, server, rng),
+            self._rounds(server),
+            per_client,
+            residuals=not paper,
+            local_means=paper and per_client,
+            most_rows=self.max_rows_per_client,
+            shares=options.client_bounds,
+            laplace=options.count_noise == "laplace",
+            n_honest=self.n_honest,
+            swap=self.neighbours == "replace",
+        )
 
     def _start(self, n_features, server, rng):
         """Public centers from the public domain, or None for the method's own rounds."""
@@ -376,8 +409,14 @@ class FederatedDPKMeans(BaseDPCenters):
         self._check_parameters(n_features, server)
         setup = self._setup(n_features, unit == "group", server, None)
         shared = self.n_honest is not None
-        entries = entries_of(setup.rounds, target, unit, paper=self.method == "paper",
-                             laplace=setup.laplace, shared=shared)
+        entries = entries_of(
+            setup.rounds,
+            target,
+            unit,
+            paper=self.method == "paper",
+            laplace=setup.laplace,
+            shared=shared,
+        )
         plan = PrivacyPlan(target, entries, unit, self._notes(unit), self._relation(unit))
         if shared and plan.epsilon > 700:
             raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
@@ -387,6 +426,8 @@ class FederatedDPKMeans(BaseDPCenters):
         who = "a client with all its rows" if unit == "group" else "a row"
         notes = (f"The unit is {who}. The server's points are public.",)
         if self.n_honest is not None:
-            notes += (f"Clients add the noise: at least {self.n_honest} of those that answer, "
-                      "besides the one in question, must keep their share to themselves.",)
+            notes += (
+                f"Clients add the noise: at least {self.n_honest} of those that answer, "
+                "besides the one in question, must keep their share to themselves.",
+            )
         return notes

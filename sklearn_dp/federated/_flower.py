@@ -41,8 +41,11 @@ class FlowerEngine:
     def ask(self, kind, message):
         """Pairs (answer, error), one for each node, in the order of their ids."""
         nodes = sorted(self.grid.get_node_ids())
-        replies = list(self.grid.send_and_receive(
-            [_query(kind, message, node) for node in nodes], timeout=self.seconds))
+        replies = list(
+            self.grid.send_and_receive(
+                [_query(kind, message, node) for node in nodes], timeout=self.seconds
+            )
+        )
         found = {}
         for reply in replies:  # a second answer of a node is none
             found.setdefault(reply.metadata.src_node_id, reply)
@@ -71,8 +74,7 @@ def _record(arrays):
     """A dict of arrays as Flower sends it: values, types and shapes stay what they are."""
     from flwr.app import Array, ArrayRecord
 
-    return ArrayRecord({name: Array(np.ascontiguousarray(value))
-                        for name, value in arrays.items()})
+    return ArrayRecord({name: Array(np.ascontiguousarray(value)) for name, value in arrays.items()})
 
 
 def _arrays(record):

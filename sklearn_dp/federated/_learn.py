@@ -41,8 +41,14 @@ def _learn_center(state, session, released, noise):
     n = max(count, (_LEAST_COUNT if state.setup.residuals else 4) * sd)
     mean = released["center sum"] / n
     if state.setup.residuals:
-        (mean,), _ = shrink_moves(mean[None], len(mean), np.array([noise["center sum"] / n]),
-                                  np.ones(1), np.zeros(1), state.ball)
+        (mean,), _ = shrink_moves(
+            mean[None],
+            len(mean),
+            np.array([noise["center sum"] / n]),
+            np.ones(1),
+            np.zeros(1),
+            state.ball,
+        )
     length = max(float(np.linalg.norm(mean)), 1e-300)
     origin = np.trunc(mean * min(1.0, state.ball / length))
     return replace(state, origin=origin, counts=np.array([n]))
@@ -71,8 +77,10 @@ def _with_public_proxies(state, values, sd, session):
     q = state.basis.shape[1]
     seen = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
     # What is clipped to is never less than the noise; proxies are at the mean where it rules.
-    spread, narrow = (np.minimum(state.ball, np.sqrt(top[::-1][:q] / state.counts[0]))
-                      for top in (np.maximum(values, sd), seen))
+    spread, narrow = (
+        np.minimum(state.ball, np.sqrt(top[::-1][:q] / state.counts[0]))
+        for top in (np.maximum(values, sd), seen)
+    )
     if not seen.any():
         state = _warned(state, "no clusters are seen, the centers are next to the mean")
     points = _public_proxies(narrow, state.setup.n_clusters, state.ball, session.rng("proxies"))
@@ -109,8 +117,12 @@ def _learn_weights(state, session, released, noise):
     if state.proxy is not None:
         lifted = lift_points(state.proxy, points, used, flat, state.subspace)
         counts = lifted.weights * (total / lifted.weights.sum())
-        return replace(state, anchors=inside(state, lifted.centers), counts=counts,
-                       doubts=np.stack([lifted.inside, lifted.outside]))
+        return replace(
+            state,
+            anchors=inside(state, lifted.centers),
+            counts=counts,
+            doubts=np.stack([lifted.inside, lifted.outside]),
+        )
     mass = np.bincount(nearest_of(points, flat), used, minlength=len(flat))
     lifted = flat if state.basis is None else flat @ state.subspace
     return replace(state, anchors=inside(state, lifted), counts=mass * (total / mass.sum()))
@@ -142,8 +154,13 @@ def _learn_average(state, session, released, noise):
     # seen is a part of the movement.
     least = max(_LEAST_COUNT * noise[counts], 0.0 if state.setup.per_client else 1.0)
     used = np.maximum(known, least)
-    moved, gain, doubts = _moves(state, total / used[:, None], noise[sums] / used,
-                                 np.maximum(known, 0.0), np.clip(known / used, 0.0, 1.0))
+    moved, gain, doubts = _moves(
+        state,
+        total / used[:, None],
+        noise[sums] / used,
+        np.maximum(known, 0.0),
+        np.clip(known / used, 0.0, 1.0),
+    )
     anchors = inside(state, np.rint(state.anchors) + moved)
     if state.doubts is not None and state.kind != "lloyd":
         state = _judged(state, float(gain.mean()))
@@ -159,9 +176,12 @@ def _judged(state, gain):
     if gain >= 0.5:
         return state
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
-    return _warned(state, f"the centers are mostly those of the server's points; {more:.2g} times "
-                          "as many rows or clients, or as large an epsilon, would make them mostly "
-                          "the clients'")
+    return _warned(
+        state,
+        f"the centers are mostly those of the server's points; {more:.2g} times "
+        "as many rows or clients, or as large an epsilon, would make them mostly "
+        "the clients'",
+    )
 
 
 def _average_as_in_the_paper(state, total, number, sd):
@@ -188,11 +208,19 @@ def _moves(state, moved, sd, weights, part):
     flat, q = moved @ subspace.T @ subspace, len(subspace)
     along, gain = shrink_moves(flat, q, sd, weights, doubts[0], longest)
     across, gain_across = shrink_moves(moved - flat, d - q, sd, weights, doubts[1], longest)
-    gain, unseen = (np.average(pair, axis=0, weights=(q, d - q))
-                    for pair in ((gain, gain_across), unseen))
+    gain, unseen = (
+        np.average(pair, axis=0, weights=(q, d - q)) for pair in ((gain, gain_across), unseen)
+    )
     return along + across, part * gain, np.stack([gain * np.square(sd) + unseen] * 2)
 
 
-LEARN = {"bound": _learn_bound, "center": _learn_center, "moment": _learn_moment,
-          "weights": _learn_weights, "lift": _learn_average, "means": _learn_average,
-          "margin": _learn_average, "lloyd": _learn_average}
+LEARN = {
+    "bound": _learn_bound,
+    "center": _learn_center,
+    "moment": _learn_moment,
+    "weights": _learn_weights,
+    "lift": _learn_average,
+    "means": _learn_average,
+    "margin": _learn_average,
+    "lloyd": _learn_average,
+}

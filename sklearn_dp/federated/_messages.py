@@ -20,13 +20,16 @@ class Sealed:
     """
 
     def __init__(self, message):
-        self._parts = {name: (value.tobytes(), value.dtype, value.shape)
-                       for name, value in message.items()}
+        self._parts = {
+            name: (value.tobytes(), value.dtype, value.shape) for name, value in message.items()
+        }
 
     def open(self):
         """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
-        return {name: np.ndarray(shape, dtype, data)
-                for name, (data, dtype, shape) in self._parts.items()}
+        return {
+            name: np.ndarray(shape, dtype, data)
+            for name, (data, dtype, shape) in self._parts.items()
+        }
 
 
 def message_of(state):
@@ -37,12 +40,18 @@ def message_of(state):
         public = {"center": domain.center, "radius": np.array([domain.radius])}
     boxed = domain is not None and domain.low is not None
     most = setup.most_rows if setup.per_client else None
-    return {**public, "low": domain.low if boxed else NOTHING,
-            "high": domain.high if boxed else NOTHING,
-            "origin": NOTHING if state.origin is None else state.origin,
-            "most_rows": NOTHING if most is None else np.array([float(most)]),
-            "shares": NOTHING, "l1": np.zeros(int(setup.laplace)), "noise": NOTHING,
-            "round": np.array([float(state.round)]), **_of_round(state)}
+    return {
+        **public,
+        "low": domain.low if boxed else NOTHING,
+        "high": domain.high if boxed else NOTHING,
+        "origin": NOTHING if state.origin is None else state.origin,
+        "most_rows": NOTHING if most is None else np.array([float(most)]),
+        "shares": NOTHING,
+        "l1": np.zeros(int(setup.laplace)),
+        "noise": NOTHING,
+        "round": np.array([float(state.round)]),
+        **_of_round(state),
+    }
 
 
 def _of_round(state):
@@ -62,15 +71,22 @@ def _of_round(state):
         anchors, reach = np.zeros_like(anchors), state.ball
     else:
         reach = _residual_limit(state, basis, points, anchors)
-    return empty | {"basis": basis, "points": points, "anchors": anchors,
-                    "limit": np.array([reach])}
+    return empty | {
+        "basis": basis,
+        "points": points,
+        "anchors": anchors,
+        "limit": np.array([reach]),
+    }
 
 
 def _residual_limit(state, basis, points, anchors):
     """Length at which residuals about the anchors are clipped: public, or from releases."""
     if state.proxy is None:
-        return state.ball if state.spread is None else min(
-            state.ball, 1.5 * float(np.linalg.norm(state.spread)))
+        return (
+            state.ball
+            if state.spread is None
+            else min(state.ball, 1.5 * float(np.linalg.norm(state.spread)))
+        )
     flat = project({"basis": basis}, state.proxy)
     near = nearest_of(flat, points)
     far = np.linalg.norm(state.proxy - anchors[near], axis=1)

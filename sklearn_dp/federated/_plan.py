@@ -11,33 +11,61 @@ from ._answers import ANSWERS, is_count
 __all__ = ["PAPER_SPLIT", "entries_of", "laplace_epsilon"]
 
 SHARES = {
-    "bound": 0.05, "center sum": 0.04, "center count": 0.01,
-    "second moment": 0.30, "weights": 0.10, "lift sums": 0.50, "lift counts": 0.05,
-    "client means": 0.35, "client presence": 0.05, "lloyd sums": 0.35, "lloyd counts": 0.05,
+    "bound": 0.05,
+    "center sum": 0.04,
+    "center count": 0.01,
+    "second moment": 0.30,
+    "weights": 0.10,
+    "lift sums": 0.50,
+    "lift counts": 0.05,
+    "client means": 0.35,
+    "client presence": 0.05,
+    "lloyd sums": 0.35,
+    "lloyd counts": 0.05,
 }
 """Shares of rho, over their sum. The server's points make half of what the moment had before
 superfluous; the lift is what the error is made of. Tuned on four data sets of the paper's kind."""
 
-WITHOUT_SERVER = {**SHARES, "center sum": 0.08, "center count": 0.02, "second moment": 0.50,
-                  "lift sums": 0.35}
+WITHOUT_SERVER = {
+    **SHARES,
+    "center sum": 0.08,
+    "center count": 0.02,
+    "second moment": 0.50,
+    "lift sums": 0.35,
+}
 """Nothing but the moment then tells where to look for clusters; where it does not, the mean is
 all that is left."""
 
 PAPER_SPLIT = {
-    "row": {"second moment": 0.20, "weights": 0.20, "lift sums": 0.45, "lift counts": 0.15,
-            "lloyd sums": 0.50, "lloyd counts": 0.50},
-    "group": {"second moment": 0.35, "weights": 0.10, "client means": 0.45,
-              "client presence": 0.10, "lloyd sums": 0.50, "lloyd counts": 0.50},
+    "row": {
+        "second moment": 0.20,
+        "weights": 0.20,
+        "lift sums": 0.45,
+        "lift counts": 0.15,
+        "lloyd sums": 0.50,
+        "lloyd counts": 0.50,
+    },
+    "group": {
+        "second moment": 0.35,
+        "weights": 0.10,
+        "client means": 0.45,
+        "client presence": 0.10,
+        "lloyd sums": 0.50,
+        "lloyd counts": 0.50,
+    },
 }
 """Shares of epsilon that the paper recommends (appendix H.1), for rows and for clients."""
 
 _WORDS = {
     "bound": "1: a row is in one bin of the norms",
-    "center sum": "radius", "center count": "1",
+    "center sum": "radius",
+    "center count": "1",
     "second moment": "squared radius, in Frobenius norm",
     "weights": "1: a row has one nearest server point",
-    "lift sums": "length that residuals are clipped to", "lift counts": "1",
-    "lloyd sums": "length that residuals are clipped to", "lloyd counts": "1",
+    "lift sums": "length that residuals are clipped to",
+    "lift counts": "1",
+    "lloyd sums": "length that residuals are clipped to",
+    "lloyd counts": "1",
     "client means": "norm that local means are clipped to",
     "client presence": "norm that presence bits are clipped to",
 }
@@ -67,17 +95,34 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False
     for kind in rounds:
         for name in ANSWERS[kind]:
             uses[name] = uses.get(name, 0) + 1
-    mechanism = {name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN
-                 for name in uses}
+    mechanism = {
+        name: Mechanism.LAPLACE if laplace and is_count(name) else Mechanism.GAUSSIAN
+        for name in uses
+    }
     gaussian = Mechanism.LAPLACE not in mechanism.values()
     delta = {name: SHARES_DELTA * number if shared else 0.0 for name, number in uses.items()}
     rho = target.to_rho(gaussian=gaussian, delta_failure=math.fsum(delta.values()))
-    costs = (_paper_costs(uses, mechanism, rho, target.delta, unit) if paper
-             else _shared_costs(uses, rho))
-    words = _WORDS if unit == "row" else {
-        name: "norm that the whole vector of a client is clipped to" for name in uses}
-    return tuple(PlanEntry(name, mechanism[name], costs[name], delta[name], uses=uses[name],
-                           sensitivity=words[name]) for name in uses)
+    costs = (
+        _paper_costs(uses, mechanism, rho, target.delta, unit)
+        if paper
+        else _shared_costs(uses, rho)
+    )
+    words = (
+        _WORDS
+        if unit == "row"
+        else {name: "norm that the whole vector of a client is clipped to" for name in uses}
+    )
+    return tuple(
+        PlanEntry(
+            name,
+            mechanism[name],
+            costs[name],
+            delta[name],
+            uses=uses[name],
+            sensitivity=words[name],
+        )
+        for name in uses
+    )
 
 
 def _shared_costs(uses, rho):
@@ -94,10 +139,15 @@ def _paper_costs(uses, mechanism, rho, delta, unit):
     default = PAPER_SPLIT["row"]
 
     def costs(epsilon):
-        return {name: times * _cost(mechanism[name],
-                                    epsilon * fractions.get(name, default.get(name, 0.05)) / times,
-                                    delta)
-                for name, times in uses.items()}
+        return {
+            name: times
+            * _cost(
+                mechanism[name],
+                epsilon * fractions.get(name, default.get(name, 0.05)) / times,
+                delta,
+            )
+            for name, times in uses.items()
+        }
 
     low, high = 0.0, 1.0
     while math.fsum(costs(high).values()) <= rho:

@@ -14,8 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-__all__ = ["Lifted", "blend_moment", "lift_points", "nearest_of", "posterior_weights",
-           "shrink_counts", "shrink_moves", "spikes"]
+__all__ = [
+    "Lifted",
+    "blend_moment",
+    "lift_points",
+    "nearest_of",
+    "posterior_weights",
+    "shrink_counts",
+    "shrink_moves",
+    "spikes",
+]
 
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
 _OWN = 1.0  # of those of a cluster's squared movement, which noise may explain
@@ -172,9 +180,11 @@ def lift_points(points, flat_points, weights, flat, subspace):
     # So many points of equal weight would have this sampling error.
     number = np.maximum(
         np.square(mass) / np.maximum(np.bincount(near, np.square(weights), minlength=k), 1e-300),
-        1.0)
+        1.0,
+    )
     inside = _variance(flat_points - flat[near], near, weights, mass) / (
-        q * np.maximum(number - 1, 0.5))
+        q * np.maximum(number - 1, 0.5)
+    )
     if subspace is None:
         return Lifted(flat, mass, inside, np.zeros(k))
     across = points - points @ subspace.T @ subspace
@@ -183,7 +193,8 @@ def lift_points(points, flat_points, weights, flat, subspace):
     mean /= mass[:, None]
     axes = max(d - q, 1)
     outside = _variance(across - mean[near], near, weights, mass) / (
-        axes * np.maximum(number - 1, 0.5))
+        axes * np.maximum(number - 1, 0.5)
+    )
     kept, gain = shrink_moves(mean, axes, np.sqrt(outside), mass, np.zeros(k), _ANY_LENGTH)
     return Lifted(flat @ subspace + kept, mass, inside, gain * outside)
 

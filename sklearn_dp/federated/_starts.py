@@ -5,8 +5,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 
 from .._aggregate.shared.weighted_kmeans import best_start, weighted_kmeans
 
-__all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds",
-           "sphere_packing"]
+__all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds", "sphere_packing"]
 
 _TRIES = 1000  # for each center of a packing
 
@@ -103,16 +102,23 @@ def k_fed(clients, n_clusters, rng, *, n_local=None):
     released code compares with the number of duplicates, so every client sent its first rows.
     """
     n_local = n_local or n_clusters
-    local = [_local_centers(np.asarray(rows, dtype=np.float64), n_local, rng)
-             for rows in clients if len(rows)]
+    local = [
+        _local_centers(np.asarray(rows, dtype=np.float64), n_local, rng)
+        for rows in clients
+        if len(rows)
+    ]
     everything = np.concatenate(local)
     chosen = local[int(rng.integers(len(local)))][:n_clusters]
     while len(chosen) < n_clusters:
         gaps = np.linalg.norm(everything[:, None] - chosen, axis=2).min(axis=1)
         chosen = np.vstack([chosen, everything[np.argmax(gaps)]])
     near = np.linalg.norm(everything[:, None] - chosen, axis=2).argmin(axis=1)
-    return np.array([everything[near == j].mean(axis=0) if (near == j).any() else chosen[j]
-                     for j in range(n_clusters)])
+    return np.array(
+        [
+            everything[near == j].mean(axis=0) if (near == j).any() else chosen[j]
+            for j in range(n_clusters)
+        ]
+    )
 
 
 def _local_centers(rows, n_local, rng):

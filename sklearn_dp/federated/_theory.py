@@ -25,8 +25,15 @@ from ._messages import Sealed
 from ._server import ask, first_message, server_update
 from ._state import Setup
 
-__all__ = ["Translation", "cluster", "counts_near", "diameter_reduction", "private_average",
-           "simplify_rounds", "simplify_server_data"]
+__all__ = [
+    "Translation",
+    "cluster",
+    "counts_near",
+    "diameter_reduction",
+    "private_average",
+    "simplify_rounds",
+    "simplify_server_data",
+]
 
 _QUARTERS = ("diameter", "subspace", "proxies", "means")  # of the budget of `cluster`
 
@@ -54,10 +61,16 @@ def private_average(X, radius, *, epsilon, delta=1e-6, random_state=None, ledger
     """
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     rho = budget.to_rho()
-    plan = PrivacyPlan(budget, (PlanEntry("sum", Mechanism.GAUSSIAN, 0.85 * rho),
-                                PlanEntry("count", Mechanism.GAUSSIAN, 0.15 * rho * (1 - 1e-12))))
-    session = PrivacySession(plan, random_state=random_state, ledger=ledger,
-                             label="private_average")
+    plan = PrivacyPlan(
+        budget,
+        (
+            PlanEntry("sum", Mechanism.GAUSSIAN, 0.85 * rho),
+            PlanEntry("count", Mechanism.GAUSSIAN, 0.15 * rho * (1 - 1e-12)),
+        ),
+    )
+    session = PrivacySession(
+        plan, random_state=random_state, ledger=ledger, label="private_average"
+    )
     X = np.asarray(X, dtype=np.float64)
     X = X[np.isfinite(X).all(axis=1)]
     grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, X.shape[1])
@@ -89,12 +102,21 @@ def counts_near(session, entry, engine, domain, points, rho, basis=None):
     """
     nothing = np.empty(0)
     box = domain.low is not None
-    message = {"center": domain.center, "radius": np.array([domain.radius]),
-               "low": domain.low if box else nothing, "high": domain.high if box else nothing,
-               "origin": nothing, "most_rows": nothing, "shares": nothing, "l1": nothing,
-               "noise": nothing, "limit": nothing, "points": np.array(points),
-               "basis": np.empty((0, 0)) if basis is None else basis,
-               "anchors": np.empty((0, 0))}
+    message = {
+        "center": domain.center,
+        "radius": np.array([domain.radius]),
+        "low": domain.low if box else nothing,
+        "high": domain.high if box else nothing,
+        "origin": nothing,
+        "most_rows": nothing,
+        "shares": nothing,
+        "l1": nothing,
+        "noise": nothing,
+        "limit": nothing,
+        "points": np.array(points),
+        "basis": np.empty((0, 0)) if basis is None else basis,
+        "anchors": np.empty((0, 0)),
+    }
     # A row is next to one point, the first among equals. Settled before anybody is asked.
     sealed, bound = Sealed(message), row_bounds("weights", message)["weights"]
     total, _ = total_of("weights", message, engine.ask("weights", sealed.open()))
@@ -107,8 +129,9 @@ def simplify_rounds(n_server, epsilon, w_min):
     return max(1, math.ceil(10 * math.log(4 * math.log(n_server) / (epsilon * w_min)))) + 1
 
 
-def simplify_server_data(session, entry, engine, domain, points, n_rounds, *, rho, threshold,
-                         basis=None):
+def simplify_server_data(
+    session, entry, engine, domain, points, n_rounds, *, rho, threshold, basis=None
+):
     """Keep server points that have rows next to them; thin out the others (Algorithm 4).
 
     Parameters
@@ -142,7 +165,7 @@ def simplify_server_data(session, entry, engine, domain, points, n_rounds, *, rh
         if not len(left):
             break
         counts = counts_near(session, entry, engine, domain, points[candidates], share, basis)
-        high = counts[len(kept):] > threshold
+        high = counts[len(kept) :] > threshold
         kept = np.concatenate([kept, left[high]])
         low = left[~high]
         left = low[rng.random(len(low)) < 0.5]
@@ -186,8 +209,9 @@ class Translation:
         return near
 
 
-def diameter_reduction(session, entry, engine, domain, X_server, *, rho, n_rows, w_min,
-                       sigma_max, epsilon):
+def diameter_reduction(
+    session, entry, engine, domain, X_server, *, rho, n_rows, w_min, sigma_max, epsilon
+):
     """Bring far components of the data together (Lemma 17), after one round of counts.
 
     Parameters
@@ -234,8 +258,10 @@ def _components(close):
 
 def _shifts(places, labels):
     """Component i goes to (100 D' i, 0, ..., 0), with D' the largest diameter of one."""
-    wide = max(float(np.linalg.norm(places[labels == i][:, None] - places[labels == i],
-                                    axis=2).max()) for i in np.unique(labels))
+    wide = max(
+        float(np.linalg.norm(places[labels == i][:, None] - places[labels == i], axis=2).max())
+        for i in np.unique(labels)
+    )
     shifts = np.empty_like(places)
     for i in np.unique(labels):
         goal = np.zeros(places.shape[1])
@@ -247,8 +273,20 @@ def _shifts(places, labels):
 # -- all of it (Algorithm 5) -----------------------------------------------------------------------
 
 
-def cluster(clients, X_server, n_clusters, *, epsilon, delta=1e-6, n_rows, w_min, sigma_max,
-            n_lloyd=2, random_state=None, ledger=None):
+def cluster(
+    clients,
+    X_server,
+    n_clusters,
+    *,
+    epsilon,
+    delta=1e-6,
+    n_rows,
+    w_min,
+    sigma_max,
+    n_lloyd=2,
+    random_state=None,
+    ledger=None,
+):
     """The algorithm of the paper's theorem without assumptions (Algorithm 5), repaired.
 
     Parameters
@@ -282,18 +320,35 @@ def cluster(clients, X_server, n_clusters, *, epsilon, delta=1e-6, n_rows, w_min
     X_server = np.asarray(X_server, dtype=np.float64)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     rounds = simplify_rounds(len(X_server), epsilon, w_min)
-    plan = PrivacyPlan(budget, _cluster_entries(budget.to_rho(), rounds, n_lloyd,
-                                                X_server.shape[1] > n_clusters))
+    plan = PrivacyPlan(
+        budget, _cluster_entries(budget.to_rho(), rounds, n_lloyd, X_server.shape[1] > n_clusters)
+    )
     session = PrivacySession(plan, random_state=random_state, ledger=ledger, label="cluster")
     engine = LocalEngine(clients)
     ball = _ball_of(X_server)
     ball = Domain(ball.center, ball.radius + _room(X_server, n_rows, sigma_max))
-    moved = diameter_reduction(session, "diameter", engine, ball, X_server,
-                               rho=plan["diameter"].rho, n_rows=n_rows, w_min=w_min,
-                               sigma_max=sigma_max, epsilon=epsilon)
+    moved = diameter_reduction(
+        session,
+        "diameter",
+        engine,
+        ball,
+        X_server,
+        rho=plan["diameter"].rho,
+        n_rows=n_rows,
+        w_min=w_min,
+        sigma_max=sigma_max,
+        epsilon=epsilon,
+    )
     near = LocalEngine([_Moved(client, ball, moved) for client in clients])
-    setup = Setup(n_clusters, X_server.shape[1], moved.domain(n_rows, sigma_max),
-                  moved.points + moved.shifts, None, n_lloyd, margin=True)
+    setup = Setup(
+        n_clusters,
+        X_server.shape[1],
+        moved.domain(n_rows, sigma_max),
+        moved.points + moved.shifts,
+        None,
+        n_lloyd,
+        margin=True,
+    )
 
     def update(state, total, session, n_answers=None):
         return _simplified(server_update(state, total, session), session, near, rounds)
@@ -312,16 +367,21 @@ def _cluster_entries(rho, n_simplify, n_lloyd, subspace):
     entries = [PlanEntry("diameter", Mechanism.GAUSSIAN, quarter)]
     if subspace:
         entries.append(PlanEntry("second moment", Mechanism.GAUSSIAN, quarter))
-    entries += [PlanEntry("simplify", Mechanism.GAUSSIAN, quarter / 2, uses=n_simplify),
-                PlanEntry("weights", Mechanism.GAUSSIAN, quarter / 2)]
+    entries += [
+        PlanEntry("simplify", Mechanism.GAUSSIAN, quarter / 2, uses=n_simplify),
+        PlanEntry("weights", Mechanism.GAUSSIAN, quarter / 2),
+    ]
     mean = quarter / (n_lloyd + 1)
-    entries += [PlanEntry("margin sums", Mechanism.GAUSSIAN, 0.85 * mean),
-                PlanEntry("margin counts", Mechanism.GAUSSIAN, 0.15 * mean)]
+    entries += [
+        PlanEntry("margin sums", Mechanism.GAUSSIAN, 0.85 * mean),
+        PlanEntry("margin counts", Mechanism.GAUSSIAN, 0.15 * mean),
+    ]
     if n_lloyd:
         lloyd = mean * n_lloyd
         entries += [
             PlanEntry("lloyd sums", Mechanism.GAUSSIAN, 0.85 * lloyd, uses=n_lloyd),
-            PlanEntry("lloyd counts", Mechanism.GAUSSIAN, 0.15 * lloyd, uses=n_lloyd)]
+            PlanEntry("lloyd counts", Mechanism.GAUSSIAN, 0.15 * lloyd, uses=n_lloyd),
+        ]
     return tuple(entries)
 
 
@@ -339,8 +399,17 @@ def _simplified(state, session, engine, n_rounds):
     sd = math.sqrt(n_rounds / (2 * rho))
     # No empty point reaches this in any of the rounds, but for a chance of one in a hundred.
     threshold = sd * math.sqrt(2 * math.log(100 * n_rounds * len(state.points)))
-    kept = simplify_server_data(session, "simplify", engine, state.domain, state.points, n_rounds,
-                                rho=rho, threshold=threshold, basis=state.basis)
+    kept = simplify_server_data(
+        session,
+        "simplify",
+        engine,
+        state.domain,
+        state.points,
+        n_rounds,
+        rho=rho,
+        threshold=threshold,
+        basis=state.basis,
+    )
     if len(kept) < state.setup.n_clusters:
         return state
     return ask(replace(state, points=state.points[kept], proxy=state.proxy[kept]), session)

@@ -152,8 +152,13 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         return radius_grid(low, high)
 
     def _plan_entries(self, target, n_features):
-        return friendly_mean_entries(target, diameter=self._diameter(), refine=self.refine,
-                                     bounded=self.bounds is not None, locate=self.locate)
+        return friendly_mean_entries(
+            target,
+            diameter=self._diameter(),
+            refine=self.refine,
+            bounded=self.bounds is not None,
+            locate=self.locate,
+        )
 
     @with_callbacks
     def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
@@ -183,8 +188,15 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
 
     def _fit(self, X, units, session, progress):
         result = fit_friendly_mean(
-            session, X, units, domain=self._domain(X.shape[1]), diameter=self._diameter(),
-            radii=self._radii(), refine=self.refine, locate=self.locate)
+            session,
+            X,
+            units,
+            domain=self._domain(X.shape[1]),
+            diameter=self._diameter(),
+            radii=self._radii(),
+            refine=self.refine,
+            locate=self.locate,
+        )
         self.mean_, self.radius_ = result.mean, result.radius
         self.diameter_, self.size_ = result.diameter, result.size
         self.status_ = result.status
@@ -220,8 +232,9 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         X_centered : ndarray of shape (n_samples, n_features)
             The rows minus the released mean.
         """
-        return for_rows(lambda rows: rows - self.mean_, self._validate_predict(X),
-                        self.n_features_in_)
+        return for_rows(
+            lambda rows: rows - self.mean_, self._validate_predict(X), self.n_features_in_
+        )
 
     @row_guard
     def score(self, X: ArrayLike, y: object = None) -> float:

@@ -178,8 +178,14 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
     def _settings(self):
         """All of it public, what "auto" means too."""
         method = "coreset" if self.method == "auto" else self.method
-        return Settings(int(self.n_components), self.covariance_type, method,
-                        options_of(method, self.options), self.bounds is not None, self.n_jobs)
+        return Settings(
+            int(self.n_components),
+            self.covariance_type,
+            method,
+            options_of(method, self.options),
+            self.bounds is not None,
+            self.n_jobs,
+        )
 
     def _budget(self, target, settings):
         """rho for everything, and the part of delta for failures."""
@@ -220,12 +226,21 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
 
     def _fit(self, X, units, session, progress):
         settings = self._settings()
-        result = fit_mixture(session, X, units, self._domain(X.shape[1]), settings,
-                             self._budget(session.plan.target, settings), progress)
+        result = fit_mixture(
+            session,
+            X,
+            units,
+            self._domain(X.shape[1]),
+            settings,
+            self._budget(session.plan.target, settings),
+            progress,
+        )
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         self.size_, self.status_ = result.size, result.status
-        shapes = [as_matrices(axes, scales, self.covariance_type)
-                  for axes, scales in zip(result.axes, result.scales, strict=True)]
+        shapes = [
+            as_matrices(axes, scales, self.covariance_type)
+            for axes, scales in zip(result.axes, result.scales, strict=True)
+        ]
         if self.covariance_type == "tied":
             parts = shapes[0]
         else:
@@ -244,8 +259,14 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         """
         check_is_fitted(self)
         mixture = GaussianMixture(self.n_components, covariance_type=self.covariance_type)
-        for name in ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_",
-                     "n_features_in_"):
+        for name in (
+            "weights_",
+            "means_",
+            "covariances_",
+            "precisions_",
+            "precisions_cholesky_",
+            "n_features_in_",
+        ):
             setattr(mixture, name, getattr(self, name))
         mixture.converged_, mixture.n_iter_ = True, 0
         return mixture

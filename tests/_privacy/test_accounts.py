@@ -14,8 +14,13 @@ GAUSSIAN = Mechanism.GAUSSIAN
 
 
 def accounts(**options):
-    return Accounts(make_plan(PlanEntry("a", GAUSSIAN, 0.5, 1e-7, uses=None, max_rho=1.0),
-                              PlanEntry("b", GAUSSIAN, 0.5), **options))
+    return Accounts(
+        make_plan(
+            PlanEntry("a", GAUSSIAN, 0.5, 1e-7, uses=None, max_rho=1.0),
+            PlanEntry("b", GAUSSIAN, 0.5),
+            **options,
+        )
+    )
 
 
 @given(st.lists(st.floats(1e-9, 0.2), max_size=20))
@@ -32,9 +37,19 @@ def test_what_is_spent_and_left_adds_up_exactly(costs):
     assert float(exact) <= book.spent <= float(exact) * (1 + 2.0**-52)
 
 
-@pytest.mark.parametrize("rho, delta", [(-0.1, 0.0), (-0.1, 1e-8), (0.1, -1e-9), (0.0, 0.0),
-                                        (float("nan"), 0.0), (0.1, float("nan")),
-                                        (float("inf"), 0.0), (0.1, float("inf"))])
+@pytest.mark.parametrize(
+    "rho, delta",
+    [
+        (-0.1, 0.0),
+        (-0.1, 1e-8),
+        (0.1, -1e-9),
+        (0.0, 0.0),
+        (float("nan"), 0.0),
+        (0.1, float("nan")),
+        (float("inf"), 0.0),
+        (0.1, float("inf")),
+    ],
+)
 def test_a_cost_that_is_no_cost_is_refused_and_leaves_no_trace(rho, delta):
     """A negative delta beside a rho passed: it gave the other releases more than the plan has."""
     book = accounts()

@@ -10,8 +10,21 @@ from sklearn_dp._privacy._checks import check_choice, is_integer, is_real
 
 REALS = [1.5, np.float16(2), fractions.Fraction(1, 3), np.nan, np.inf, np.longdouble(1)]
 INTEGERS = [0, -3, 10**400, np.uint8(255), np.int64(3)]
-NEITHER = [True, np.bool_(False), np.timedelta64(3, "s"), np.datetime64("2020-01-01"), 1j, "1",
-           b"1", None, decimal.Decimal(1), np.array(1), np.array([1]), [1], object()]
+NEITHER = [
+    True,
+    np.bool_(False),
+    np.timedelta64(3, "s"),
+    np.datetime64("2020-01-01"),
+    1j,
+    "1",
+    b"1",
+    None,
+    decimal.Decimal(1),
+    np.array(1),
+    np.array([1]),
+    [1],
+    object(),
+]
 
 
 def test_numbers():
@@ -27,8 +40,20 @@ def test_words():
     check_choice("color", np.str_("red"), ("red", "blue"))
 
 
-@pytest.mark.parametrize("value", ["", "green", None, 3, np.array(["red", "x"]), np.array([]),
-                                   ["red"], {"red"}, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "green",
+        None,
+        3,
+        np.array(["red", "x"]),
+        np.array([]),
+        ["red"],
+        {"red"},
+        np.datetime64("NaT"),
+    ],
+)
 def test_other_words(value):
     with pytest.raises(ValueError, match="^color must be one of 'red', 'blue', got "):
         check_choice("color", value, ("red", "blue"))

@@ -64,7 +64,8 @@ def test_exp_bounds_hold_and_are_tight(x, precision):
 def test_series_bounds_allow_for_the_error_of_the_first_term(x, direction):
     error = 2**90
     low, high = _exact_arithmetic._alternating_bounds(
-        lambda work: (1 << work) + direction * error, error, x, 1, 0, 64)
+        lambda work: (1 << work) + direction * error, error, x, 1, 0, 64
+    )
     assert low <= mpmath.exp(-x) * 2**64 <= high
 
 

@@ -278,8 +278,11 @@ def old_charge(path, label="DPKMeans"):
         db.execute("BEGIN IMMEDIATE")
         if db.execute("PRAGMA user_version").fetchone() != (1,):
             return False
-        db.execute("INSERT INTO charge (epsilon, delta, rho, delta_failure, gaussian, unit, label, "
-                   "time) VALUES (0.25, 1e-6, 0.03, 1e-6, 0, 'row', ?, '')", [label])
+        db.execute(
+            "INSERT INTO charge (epsilon, delta, rho, delta_failure, gaussian, unit, label, "
+            "time) VALUES (0.25, 1e-6, 0.03, 1e-6, 0, 'row', ?, '')",
+            [label],
+        )
         db.execute("COMMIT")
         return True
 
@@ -318,16 +321,21 @@ def test_format_1_is_read_as_it_is_and_converted_by_the_first_charge(old_path):
         ledger.charge(LedgerCharge(0.1, 0.0, relation="replace"))
     assert fill(ledger) == 1
     with closing(sqlite3.connect(old_path)) as db:
-        for statement in ("DELETE FROM charge", "UPDATE charge SET relation = 'replace'",
-                          "UPDATE terms SET relation = 'replace'"):
+        for statement in (
+            "DELETE FROM charge",
+            "UPDATE charge SET relation = 'replace'",
+            "UPDATE terms SET relation = 'replace'",
+        ):
             with pytest.raises(sqlite3.IntegrityError):
                 db.execute(statement)
 
 
 def test_a_refused_charge_converts_nothing(old_path):
     ledger = PrivacyLedger(path=old_path)
-    for charge, error in ((LedgerCharge(0.8, 0.0), BudgetExceededError),
-                          (LedgerCharge(0.1, 0.0, relation="replace"), LedgerError)):
+    for charge, error in (
+        (LedgerCharge(0.8, 0.0), BudgetExceededError),
+        (LedgerCharge(0.1, 0.0, relation="replace"), LedgerError),
+    ):
         with pytest.raises(error):
             ledger.charge(charge)
         assert format_of(old_path) == 1 and len(ledger.entries) == 1
@@ -361,7 +369,9 @@ def test_no_word_changes_what_charges_were_documented_to_be(old_path, relation, 
     assert ("DPKMeans" in capsys.readouterr().err) == (not fits)
     assert format_of(old_path) == 1 + fits
     assert [charge.relation for charge in ledger.entries] == [
-        "add or remove", relation if fits else UNTOLD]
+        "add or remove",
+        relation if fits else UNTOLD,
+    ]
 
 
 def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
@@ -375,8 +385,10 @@ def test_old_and_new_code_racing_for_one_file_lose_no_charge(old_path):
     def new():
         return fill(PrivacyLedger(path=old_path), times=1)
 
-    threads = [threading.Thread(target=work, args=[charge])
-               for charge in [new, lambda: old_charge(old_path)] * 3]
+    threads = [
+        threading.Thread(target=work, args=[charge])
+        for charge in [new, lambda: old_charge(old_path)] * 3
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -198,8 +198,10 @@ def test_units_are_not_mixed(tmp_path):
 @pytest.mark.parametrize("other", [*RELATIONS, UNTOLD])
 def test_relations_are_not_mixed(own, other, tmp_path):
     """Fits of 0.5 for replacing and for adding or removing a row add up to no claim of either."""
-    for ledger in (PrivacyLedger(BUDGET, relation=own),
-                   PrivacyLedger(BUDGET, tmp_path / "a", relation=own)):
+    for ledger in (
+        PrivacyLedger(BUDGET, relation=own),
+        PrivacyLedger(BUDGET, tmp_path / "a", relation=own),
+    ):
         charge = LedgerCharge(0.5, 1e-6, relation=other)
         if own == other:
             ledger.charge(charge)

@@ -18,8 +18,10 @@ HUGE = 1e12  # practically no noise
 
 
 def session(rho=RHO, mechanism="gaussian", delta=0.0):
-    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6),
-                       (PlanEntry("e", mechanism, rho, delta=delta, uses=None),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=1e-6),
+        (PlanEntry("e", mechanism, rho, delta=delta, uses=None),),
+    )
     return PrivacySession(plan, random_state=0)
 
 
@@ -36,19 +38,23 @@ def data(rng, n=40, d=3, radius=1.0):
 
 
 def gram(session, rows, limit, units, **options):
-    return mechanisms.gram(session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units,
-                           **options)
+    return mechanisms.gram(
+        session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units, **options
+    )
 
 
 RELEASES = {
     "count": lambda s, rows, units, limit: mechanisms.count(s, "e", units),
     "histogram": lambda s, rows, units, limit: mechanisms.histogram(
-        s, "e", (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0), 3, units),
+        s, "e", (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0), 3, units
+    ),
     "sum": lambda s, rows, units, limit: mechanisms.vector_sum(s, "e", rows, limit, units),
     "label sums": lambda s, rows, units, limit: mechanisms.vector_sum(
-        s, "e", rows, limit, units, labels=(rows[:, 0] > 0).astype(int), n_labels=2),
+        s, "e", rows, limit, units, labels=(rows[:, 0] > 0).astype(int), n_labels=2
+    ),
     "clipped sum": lambda s, rows, units, limit: mechanisms.vector_sum(
-        s, "e", rows, limit / 3, units),
+        s, "e", rows, limit / 3, units
+    ),
     "gram": lambda s, rows, units, limit: gram(s, rows, limit, units),
     "clipped gram": lambda s, rows, units, limit: gram(s, rows, limit / 7, units),
     "radius": lambda s, rows, units, limit: mechanisms.private_radius(s, "e", rows, units),
@@ -107,8 +113,9 @@ def test_gram_noise_is_isometric():
     rows, units = np.zeros((0, 6)), Units(0)
     matrices = []
     with trace(Trace()):
-        plan = PrivacyPlan(PrivacyBudget(rho=300.0, delta=1e-6),
-                           (PlanEntry("e", "gaussian", 300.0, uses=None),))
+        plan = PrivacyPlan(
+            PrivacyBudget(rho=300.0, delta=1e-6), (PlanEntry("e", "gaussian", 300.0, uses=None),)
+        )
         one = PrivacySession(plan, random_state=0)
         for _ in range(300):
             matrices.append(gram(one, rows, 2.0**15, units, unit=2.0**-15, rho=0.5))
@@ -124,8 +131,9 @@ def test_sums_are_exact_for_any_order_and_chunk():
     rows, _ = data(rng, n=1000, d=3)
     labels = rng.integers(0, 4, 1000)
     order = rng.permutation(1000)
-    assert np.array_equal(mechanisms.label_sums(rows, labels, 4),
-                          mechanisms.label_sums(rows[order], labels[order], 4))
+    assert np.array_equal(
+        mechanisms.label_sums(rows, labels, 4), mechanisms.label_sums(rows[order], labels[order], 4)
+    )
     original = mechanisms._CHUNK
     mechanisms._CHUNK = 37
     try:
@@ -138,14 +146,16 @@ def test_sums_are_exact_for_any_order_and_chunk():
 def test_cells_below_zero_are_left_out():
     assert np.array_equal(
         exact_value(lambda s: mechanisms.histogram(s, "e", np.array([0, -1, 2, 2]), 3, Units(4))),
-        [1, 0, 2])
+        [1, 0, 2],
+    )
 
 
 def test_quantile_from_histogram():
     edges = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
     counts = np.array([100.0, 50.0, 20.0, 0.0])
     assert mechanisms.quantile_from_histogram(counts, edges, 1e-9, 10.0) == pytest.approx(
-        4.0 * 0.5**0.5)
+        4.0 * 0.5**0.5
+    )
     assert mechanisms.quantile_from_histogram(counts, edges, 1e-9, 20.0 - 1e-9) == pytest.approx(2)
     assert mechanisms.quantile_from_histogram(counts, edges, 1e-9, 1e4) is None
     assert mechanisms.quantile_from_histogram(-counts, edges, 10.0, 5.0) is None

@@ -119,15 +119,17 @@ def counts_of(values, support):
 
 def tail_probabilities():
     rng = np.random.default_rng(20)
-    return np.concatenate([
-        rng.random(800) / 2,
-        10.0 ** -rng.uniform(0.31, 300, 400),
-        # the borders of the approximation's pieces, and both ends
-        np.exp(-2) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
-        np.exp(-32) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
-        0.5 - 2.0 ** -rng.integers(2, 54, 200),
-        [1e-307, 1e-290, 0.5 - 2.0**-54],
-    ])
+    return np.concatenate(
+        [
+            rng.random(800) / 2,
+            10.0 ** -rng.uniform(0.31, 300, 400),
+            # the borders of the approximation's pieces, and both ends
+            np.exp(-2) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
+            np.exp(-32) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
+            0.5 - 2.0 ** -rng.integers(2, 54, 200),
+            [1e-307, 1e-290, 0.5 - 2.0**-54],
+        ]
+    )
 
 
 def test_ndtri_keeps_its_error_bound():
@@ -221,8 +223,12 @@ def test_a_straddling_word_is_decided_by_further_bits(name):
     numerator = boundary_numerator(law, scale, k)
     x = tail(law, (mp(k) + mpmath.mpf(1) / 2) / mp(scale)) * mpmath.mpf(2) ** law.tail_bits
     next_bits = int(mpmath.floor((x - numerator) * mpmath.mpf(2) ** 64))
-    for further, expected in [(0, k + 1), (2**64 - 1, k), (next_bits - 1, k + 1),
-                              (next_bits + 1, k)]:
+    for further, expected in [
+        (0, k + 1),
+        (2**64 - 1, k),
+        (next_bits - 1, k + 1),
+        (next_bits + 1, k),
+    ]:
         assert fast_round(law, [numerator], scale, lambda f=further: f).tolist() == [expected]
 
 
@@ -244,9 +250,11 @@ def test_the_smallest_words_reach_into_the_far_tail(name):
 
 def rounded_pmf(distribution, scale, support):
     upper = distribution.cdf((support + 0.5) / scale)
-    pmf = np.where(support > 0, distribution.sf((support - 0.5) / scale)
-                   - distribution.sf((support + 0.5) / scale),
-                   upper - distribution.cdf((support - 0.5) / scale))
+    pmf = np.where(
+        support > 0,
+        distribution.sf((support - 0.5) / scale) - distribution.sf((support + 0.5) / scale),
+        upper - distribution.cdf((support - 0.5) / scale),
+    )
     pmf[0], pmf[-1] = upper[0], distribution.sf((support[-1] - 0.5) / scale)
     return pmf
 
@@ -322,8 +330,13 @@ def _cell_shares(high, cells):
 
 def test_uniform_integers_refuse_the_words_that_would_bias():
     source = NoiseSource(0)
-    supply = iter([np.array([2**64 - 1, 2**64 - 2, 5], dtype=np.uint64),
-                   np.array([2**64 - 1], dtype=np.uint64), np.array([10], dtype=np.uint64)])
+    supply = iter(
+        [
+            np.array([2**64 - 1, 2**64 - 2, 5], dtype=np.uint64),
+            np.array([2**64 - 1], dtype=np.uint64),
+            np.array([10], dtype=np.uint64),
+        ]
+    )
     source.bits = lambda size: next(supply)
     # 2^64 = 1 mod 3: of all words, only the largest has to go.
     assert source.uniform_integers(3, 3).tolist() == [1, (2**64 - 2) % 3, 2]
@@ -355,8 +368,9 @@ def test_gaussian_tail_underflows_to_zero():
     assert gaussian_tail(1e-200, 0) == 1.0
 
 
-@pytest.mark.parametrize("sigma, low", [(2.0, 9), (0.8, 1), (12.0, 100), (3.0, 1), (2.0, 0),
-                                        (2.0, -3)])
+@pytest.mark.parametrize(
+    "sigma, low", [(2.0, 9), (0.8, 1), (12.0, 100), (3.0, 1), (2.0, 0), (2.0, -3)]
+)
 def test_truncated_noise_has_the_conditional_law(sigma, low):
     """60,000 draws. Catches sigma 5 % off; the boundary has a test of its own below."""
     draws = NoiseSource(31).truncated_rounded_gaussian(sigma, low, 60_000)
@@ -406,8 +420,10 @@ def test_truncation_has_a_limit():
     assert NoiseSource(0).truncated_rounded_gaussian(1.0, 10**6, 0).shape == (0,)
 
 
-@pytest.mark.parametrize("n, p", [(10, 0.3), (1, 0.5), (2**50, 3.7 * 2.0**-50), (40, 0.97),
-                                  (2**62, 100 * 2.0**-62), (300, 0.5)])
+@pytest.mark.parametrize(
+    "n, p",
+    [(10, 0.3), (1, 0.5), (2**50, 3.7 * 2.0**-50), (40, 0.97), (2**62, 100 * 2.0**-62), (300, 0.5)],
+)
 def test_binomial_law(n, p):
     """2,000 draws. Catches p 20 % off."""
     source = NoiseSource(41)
@@ -538,9 +554,11 @@ def test_small_requests_are_served_from_whole_blocks(method, monkeypatch):
     """The transform sees blocks only, so its time says nothing about the values served."""
     sizes = []
     for name, law in (("GAUSSIAN", _rounded_laws.GAUSSIAN), ("LAPLACE", _rounded_laws.LAPLACE)):
+
         def transform(words, inner=law.transform):
             sizes.append(len(words))
             return inner(words)
+
         monkeypatch.setattr(_noise, name, law._replace(transform=transform))
     source = NoiseSource()
     for _ in range(BLOCK // 8):

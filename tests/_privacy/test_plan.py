@@ -38,9 +38,11 @@ def test_the_plan_prints_what_will_be_released():
 
 
 def test_a_plan_with_two_paths_costs_what_the_dearer_one_costs():
-    plan = make_plan(PlanEntry("count", "gaussian", 0.25),
-                     PlanEntry("short", "gaussian", 0.5, paths=("a",)),
-                     PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)))
+    plan = make_plan(
+        PlanEntry("count", "gaussian", 0.25),
+        PlanEntry("short", "gaussian", 0.5, paths=("a",)),
+        PlanEntry("long", "gaussian", 0.75, delta=1e-7, paths=("b",)),
+    )
     assert plan.rho == 1.0 and plan.delta_failure == 1e-7
     assert "path" in repr(plan) and "path" not in repr(make_plan())
     session = PrivacySession(plan, random_state=0)

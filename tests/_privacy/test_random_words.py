@@ -40,8 +40,9 @@ def test_the_seeded_stream_is_the_documented_one():
 def test_requests_of_any_size_cut_the_same_stream(sizes, seed):
     source, whole = NoiseSource(seed), NoiseSource(seed)
     pieces = [source.rounded_gaussian(1e6, size) for size in sizes]
-    assert np.array_equal(np.concatenate([np.empty(0, int), *pieces]),
-                          whole.rounded_gaussian(1e6, sum(sizes)))
+    assert np.array_equal(
+        np.concatenate([np.empty(0, int), *pieces]), whole.rounded_gaussian(1e6, sum(sizes))
+    )
 
 
 def test_no_word_serves_twice():
@@ -53,8 +54,10 @@ def test_no_word_serves_twice():
 
 
 def test_seeds_and_tags_separate_streams():
-    streams = [NoiseSource(*key).bits(4).tobytes() for key in
-               [(0,), (1,), (10,), (1, "0"), (1, "noise2"), (2**200,), (2**200 + 1,)]]
+    streams = [
+        NoiseSource(*key).bits(4).tobytes()
+        for key in [(0,), (1,), (10,), (1, "0"), (1, "noise2"), (2**200,), (2**200 + 1,)]
+    ]
     assert len(set(streams)) == len(streams)
     assert np.array_equal(NoiseSource(np.int64(3)).bits(5), NoiseSource(3).bits(5))
 
@@ -144,14 +147,29 @@ def words_of(text):
 
 
 @needs_fork
-@pytest.mark.parametrize("way", [
-    "fork", "grandchild",
-    pytest.param("foreign code", marks=pytest.mark.skipif(
-        not sys.platform.startswith("linux"), reason="only Linux wipes pages in a child"))])
+@pytest.mark.parametrize(
+    "way",
+    [
+        "fork",
+        "grandchild",
+        pytest.param(
+            "foreign code",
+            marks=pytest.mark.skipif(
+                not sys.platform.startswith("linux"), reason="only Linux wipes pages in a child"
+            ),
+        ),
+    ],
+)
 def test_a_forked_child_with_the_number_of_its_parent_gets_words_of_its_own(way):
     """The same 64 words before: of two sets of 64 fresh ones, no two are equal but with 2e-16."""
-    done = subprocess.run([sys.executable, "-c", CHILD, way], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": ROOT}, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, way],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+        timeout=120,
+        check=True,
+    )
     theirs, ours = map(words_of, json.loads(done.stdout))
     assert len(theirs) == len(ours) == 64 and not np.isin(theirs, ours).any()
 
@@ -178,8 +196,14 @@ if __name__ == "__main__":
 def test_processes_of_a_pool_draw_noise_of_their_own(method, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(SPAWNED)
-    done = subprocess.run([sys.executable, program, method], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": ROOT}, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, program, method],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+        timeout=120,
+        check=True,
+    )
     draws = np.array(json.loads(done.stdout))
     assert draws.shape == (5, 40) and len(np.unique(draws)) == 200
 
@@ -194,9 +218,11 @@ def test_threads_of_a_forked_child_share_no_words():
     child = os.fork()
     if not child:
         gate, found = threading.Barrier(6), []
+
         def draw():
             gate.wait()
             found.append(source.bits(20))
+
         threads = [threading.Thread(target=draw) for _ in range(6)]
         for thread in threads:
             thread.start()
@@ -230,8 +256,9 @@ def test_the_clocks_cannot_take_randomness_away(monkeypatch):
 def test_each_refill_asks_the_system(monkeypatch):
     asked = []
     urandom = os.urandom
-    monkeypatch.setattr(_random_words.os, "urandom",
-                        lambda size: asked.append(size) or urandom(size))
+    monkeypatch.setattr(
+        _random_words.os, "urandom", lambda size: asked.append(size) or urandom(size)
+    )
     source = NoiseSource()
     for number in range(1, 4):
         source.bits(BLOCK)

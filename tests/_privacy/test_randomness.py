@@ -10,8 +10,9 @@ from sklearn_dp._privacy._plan import PlanError
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-@pytest.mark.parametrize("random_state, error", [(-1, ValueError), ("a", TypeError),
-                                                 (True, TypeError), (1.5, TypeError)])
+@pytest.mark.parametrize(
+    "random_state, error", [(-1, ValueError), ("a", TypeError), (True, TypeError), (1.5, TypeError)]
+)
 def test_bad_random_state(random_state, error):
     with pytest.raises(error, match="random_state"):
         open_session(random_state=random_state)

@@ -22,7 +22,7 @@ from sklearn_dp._privacy._rounding import (
 floats = st.floats(-1e300, 1e300)
 
 
-@given(st.fractions(-10**30, 10**30))
+@given(st.fractions(-(10**30), 10**30))
 def test_a_fraction_lies_between_its_two_floats(value):
     assert Fraction(float_down(value)) <= value <= Fraction(float_up(value))
     assert float_up(value) <= math.nextafter(float_down(value), math.inf)
@@ -47,14 +47,14 @@ def test_two_places_cover_two_operations(a, b):
     assert np.array_equal(round_up([a, b]), [round_up(a), round_up(b)])
 
 
-@given(st.one_of(st.integers(-10**40, 10**40), st.floats(allow_nan=False, allow_infinity=False)))
+@given(st.one_of(st.integers(-(10**40), 10**40), st.floats(allow_nan=False, allow_infinity=False)))
 def test_a_number_is_never_more_than_its_float(value):
     assert Fraction(floats_up(value)) >= Fraction(value)
     assert floats_up(value) == value or float(value) <= floats_up(value)
     assert floats_up([value, 1])[0] == floats_up(np.array([value, 1], dtype=object))[0]
 
 
-@given(st.integers(-2**63, 2**64 - 1))
+@given(st.integers(-(2**63), 2**64 - 1))
 def test_integers_of_numpy_are_rounded_up_too(value):
     array = np.array([value])
     assert Fraction(float(floats_up(array)[0])) >= value
@@ -67,7 +67,7 @@ def test_what_is_no_number_has_no_float():
             floats_up(value)
 
 
-@given(st.one_of(st.integers(), st.floats(-2.0**53, 2.0**53).map(math.trunc).map(float)))
+@given(st.one_of(st.integers(), st.floats(-(2.0**53), 2.0**53).map(math.trunc).map(float)))
 def test_integers_are_what_they_are(value):
     assert exact_integers(value) == value and exact_integers([value, 0])[0] == value
 

@@ -34,13 +34,16 @@ def test_releases_are_charged_exactly():
     assert session.report().spent_rho == 0.875
 
 
-@pytest.mark.parametrize("entry, rho, text", [
-    ("other", 0.1, "no plan entry"),
-    ("sum", 0.76, "overspend"),
-    ("sum", 0.0, "positive"),
-    ("sum", -0.1, "positive"),
-    ("sum", float("nan"), "positive"),
-])
+@pytest.mark.parametrize(
+    "entry, rho, text",
+    [
+        ("other", 0.1, "no plan entry"),
+        ("sum", 0.76, "overspend"),
+        ("sum", 0.0, "positive"),
+        ("sum", -0.1, "positive"),
+        ("sum", float("nan"), "positive"),
+    ],
+)
 def test_a_release_outside_the_plan_is_refused(entry, rho, text):
     session = open_session()
     with pytest.raises(PlanError, match=text):
@@ -56,8 +59,10 @@ def test_an_entry_pays_only_as_often_as_planned():
 
 
 def test_an_adaptive_entry_may_spend_what_others_left_but_never_more_than_the_plan():
-    session = open_session(PlanEntry("start", "gaussian", 0.5),
-                           PlanEntry("steps", "gaussian", 0.5, uses=None, max_rho=1.0))
+    session = open_session(
+        PlanEntry("start", "gaussian", 0.5),
+        PlanEntry("steps", "gaussian", 0.5, uses=None, max_rho=1.0),
+    )
     session.gaussian("start", [1], sensitivity=1.0, rho=0.2)
     session.gaussian("steps", [1], sensitivity=1.0, rho=0.7)
     with pytest.raises(PlanError, match="overspend"):
@@ -186,8 +191,10 @@ def test_nothing_is_recorded_outside_an_audit():
 
 
 def parted_plan():
-    return PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (
-        PlanEntry("all", "gaussian", 0.25), PlanEntry("some", "gaussian", 0.75, uses=2)))
+    return PrivacyPlan(
+        PrivacyBudget(rho=1.0, delta=1e-6),
+        (PlanEntry("all", "gaussian", 0.25), PlanEntry("some", "gaussian", 0.75, uses=2)),
+    )
 
 
 def test_disjoint_parts_cost_what_the_dearest_costs():

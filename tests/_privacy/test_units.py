@@ -24,14 +24,31 @@ PERSONS = {  # ids of which no two are equal
     "alike": [1, "1", b"1", (1,), ("1",), frozenset({1}), 1.5, 1 + 1j],
     "partly ordered": [frozenset({1}), frozenset({2}), frozenset({1, 2}), frozenset(), ()],
     "nested": [("a", 1), ("a", 2), ("a", ("b", 1)), ("a", frozenset({"b"})), "a"],
-    "dates": [date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC),
-              time(1), timedelta(1), timedelta(2)],
-    "numbers": [Decimal("0.1"), 0.1, Fraction(1, 3), 1 / 3, np.float32(0.1),
-                np.longdouble(2) ** 62],
+    "dates": [
+        date(2020, 1, 1),
+        datetime(2020, 1, 1),
+        datetime(2020, 1, 1, tzinfo=UTC),
+        time(1),
+        timedelta(1),
+        timedelta(2),
+    ],
+    "numbers": [
+        Decimal("0.1"),
+        0.1,
+        Fraction(1, 3),
+        1 / 3,
+        np.float32(0.1),
+        np.longdouble(2) ** 62,
+    ],
     "enumerations": list(Enum("Color", "RED GREEN")),
     "universal ids": [UUID(int=1), UUID(int=2)],
-    "pandas scalars": [pd.Timestamp(0), pd.Timestamp(1), pd.Timedelta(1), pd.Period("2020-01"),
-                       pd.Interval(0, 1)],
+    "pandas scalars": [
+        pd.Timestamp(0),
+        pd.Timestamp(1),
+        pd.Timedelta(1),
+        pd.Period("2020-01"),
+        pd.Interval(0, 1),
+    ],
     "NumPy dates": [NS, NS + 1, NS + 1000],
     "NumPy durations": [np.timedelta64(1, "ns"), np.timedelta64(2, "ns")],
     "texts": ["", "a", "A", "a ", "\u00e4", "a\u0308"],
@@ -46,8 +63,9 @@ ARRAYS = {
     "complex": np.array([1, 1j, -1]),
     "texts": np.array(["b", "", "a", "aa"]),
     "bytes": np.array([b"b", b"", b"a"]),
-    "StringDType": np.array(["b", "a longer text than fits into a pointer", "a"],
-                            np.dtypes.StringDType()),
+    "StringDType": np.array(
+        ["b", "a longer text than fits into a pointer", "a"], np.dtypes.StringDType()
+    ),
     "dates": np.array([NS, NS + 1]),
     "durations": np.array([2, 1], "m8[ns]"),
     "pandas int": pd.Series([2**53 + 1, 2**53]),
@@ -74,23 +92,46 @@ ARRAYS = {
     "polars bool": pl.Series([True, False]),
 }
 SAME = [
-    [1, 1.0, True, np.int8(1), np.float32(1), np.bool_(True), Decimal(1), Fraction(1), 1 + 0j,
-     np.longdouble(1)],
+    [
+        1,
+        1.0,
+        True,
+        np.int8(1),
+        np.float32(1),
+        np.bool_(True),
+        Decimal(1),
+        Fraction(1),
+        1 + 0j,
+        np.longdouble(1),
+    ],
     [0, 0.0, -0.0, False, np.float64(-0.0)],
-    ["a", np.str_("a")], [b"a", np.bytes_(b"a")],
+    ["a", np.str_("a")],
+    [b"a", np.bytes_(b"a")],
     [2.0**53, 2**53, np.uint64(2**53), np.longdouble(2) ** 53],
     [(1, 0.0), (True, -0.0), namedtuple("Pair", "a b")(1, 0)],
-    [datetime(2020, 1, 1, 1, tzinfo=UTC),
-     datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=1)))],
+    [
+        datetime(2020, 1, 1, 1, tzinfo=UTC),
+        datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=1))),
+    ],
     [pd.Timestamp("2020-01-01"), datetime(2020, 1, 1)],
 ]
 MISSING = {
-    "None": None, "NaN": float("nan"), "NumPy NaN": np.float32("nan"), "NaT": pd.NaT,
-    "NumPy NaT": np.datetime64("NaT"), "NumPy NaT in time": np.timedelta64("NaT"), "NA": pd.NA,
-    "masked": np.ma.masked, "complex NaN": complex(0, float("nan")), "infinity": float("inf"),
-    "Decimal NaN": Decimal("NaN"), "signalling NaN": Decimal("sNaN"),
-    "Decimal infinity": Decimal("inf"), "in a tuple": (1, float("nan")),
-    "deep down": (1, (2, frozenset({None}))), "long NaN": np.longdouble("nan"),
+    "None": None,
+    "NaN": float("nan"),
+    "NumPy NaN": np.float32("nan"),
+    "NaT": pd.NaT,
+    "NumPy NaT": np.datetime64("NaT"),
+    "NumPy NaT in time": np.timedelta64("NaT"),
+    "NA": pd.NA,
+    "masked": np.ma.masked,
+    "complex NaN": complex(0, float("nan")),
+    "infinity": float("inf"),
+    "Decimal NaN": Decimal("NaN"),
+    "signalling NaN": Decimal("sNaN"),
+    "Decimal infinity": Decimal("inf"),
+    "in a tuple": (1, float("nan")),
+    "deep down": (1, (2, frozenset({None}))),
+    "long NaN": np.longdouble("nan"),
 }
 MISSING_ARRAYS = {
     "float": np.array([1.0, np.nan]),
@@ -153,15 +194,18 @@ def test_units_of_a_group_weigh_at_most_one():
     assert (per_group <= units.scale).all() and (per_group >= units.scale - 3).all()
     assert np.array_equal(units.spread(np.array([30, 10, 20])), [30, 10, 30, 30, 20, 10])
     assert mechanisms.weighted_bincount(np.zeros(6, int), units, 1)[0] * units.step == (
-        pytest.approx(3, abs=1e-5))
+        pytest.approx(3, abs=1e-5)
+    )
     part = units.take(groups == 3)
     assert part.n_rows == 3 and part.weights.sum() == per_group[0]
     assert Units(4).take(np.array([0, 2])).n_rows == 2
 
 
-@pytest.mark.parametrize("container", [list, tuple, as_object,
-                                       lambda v: pd.Series(as_object(v), dtype=object)],
-                         ids=["list", "tuple", "object array", "pandas"])
+@pytest.mark.parametrize(
+    "container",
+    [list, tuple, as_object, lambda v: pd.Series(as_object(v), dtype=object)],
+    ids=["list", "tuple", "object array", "pandas"],
+)
 @pytest.mark.parametrize("name", PERSONS)
 def test_unequal_ids_are_different_units(name, container):
     which, values = shuffled(PERSONS[name])
@@ -194,8 +238,12 @@ def test_zeros_of_both_signs_are_one_unit_in_arrays_too():
 def test_missing_ids_are_refused(name):
     for others in ([7], ["a"], [(1,)], []):
         values = [*others, MISSING[name], *others]
-        for groups in (values, tuple(values), as_object(values),
-                       pd.Series(as_object(values), dtype=object)):
+        for groups in (
+            values,
+            tuple(values),
+            as_object(values),
+            pd.Series(as_object(values), dtype=object),
+        ):
             with pytest.raises(ValueError, match="groups must not hold missing"):
                 code_groups(groups)
 
@@ -210,38 +258,82 @@ def test_a_mask_without_effect_is_no_reason_to_refuse():
     assert code_groups(np.ma.array([5, 5, 6], mask=[False] * 3)).tolist() == [0, 0, 1]
 
 
-@pytest.mark.parametrize("bad", [
-    {1, 2}, frozenset({1}), {1: 2}, "ab", b"ab", bytearray(b"ab"), (i for i in range(2)),
-    map(int, "1"), int, object(),
-], ids=lambda bad: type(bad).__name__)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {1, 2},
+        frozenset({1}),
+        {1: 2},
+        "ab",
+        b"ab",
+        bytearray(b"ab"),
+        (i for i in range(2)),
+        map(int, "1"),
+        int,
+        object(),
+    ],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_what_is_no_array_is_named(bad):
     for refuse in (code_groups, unit_of):
         with pytest.raises(TypeError, match=f"groups must be .* not {type(bad).__name__}"):
             refuse(bad)
 
 
-@pytest.mark.parametrize("bad", [5, 5.0, np.array(5), np.ones((2, 2)), np.matrix([1, 2]),
-                                 pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]})],
-                         ids=lambda bad: type(bad).__name__)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        5,
+        5.0,
+        np.array(5),
+        np.ones((2, 2)),
+        np.matrix([1, 2]),
+        pd.DataFrame({"a": [1]}),
+        pl.DataFrame({"a": [1]}),
+    ],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_other_shapes_are_refused(bad):
     for refuse in (code_groups, unit_of):
         with pytest.raises((TypeError, ValueError), match="groups must be"):
             refuse(bad)
 
 
-@pytest.mark.parametrize("bad", [[1], [], {}, {1}, Person(), object(), print, np.ones(2), len,
-                                 np.array([(1, 2)], "i4,i4")[0], slice(1)],
-                         ids=lambda bad: type(bad).__name__)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [1],
+        [],
+        {},
+        {1},
+        Person(),
+        object(),
+        print,
+        np.ones(2),
+        len,
+        np.array([(1, 2)], "i4,i4")[0],
+        slice(1),
+    ],
+    ids=lambda bad: type(bad).__name__,
+)
 def test_ids_without_an_equality_are_refused(bad):
     for groups in ([bad, bad], [1, bad], as_object([bad, "a"]), [("a", bad)]):
         with pytest.raises((TypeError, ValueError), match="groups must"):
             code_groups(groups)
 
 
-@pytest.mark.parametrize("mixed", [
-    [np.datetime64("2020-01-01"), NS], [np.datetime64(1, "s"), np.timedelta64(1, "s")],
-    [NS, 1], [NS, pd.Timestamp(NS)], [(NS,), (NS,)], [np.clongdouble(1)],
-], ids=str)
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        [np.datetime64("2020-01-01"), NS],
+        [np.datetime64(1, "s"), np.timedelta64(1, "s")],
+        [NS, 1],
+        [NS, pd.Timestamp(NS)],
+        [(NS,), (NS,)],
+        [np.clongdouble(1)],
+    ],
+    ids=str,
+)
 def test_numpy_scalars_that_compare_unlike_python_are_refused(mixed):
     with pytest.raises(TypeError, match="groups must"):
         code_groups(mixed)
@@ -254,8 +346,15 @@ def test_groups_of_another_length_are_refused(groups):
 
 
 def test_no_rows_and_no_groups():
-    for empty in ([], (), np.empty(0), np.empty(0, object), np.empty(0, "U3"), pd.Series([]),
-                  pl.Series([])):
+    for empty in (
+        [],
+        (),
+        np.empty(0),
+        np.empty(0, object),
+        np.empty(0, "U3"),
+        pd.Series([]),
+        pl.Series([]),
+    ):
         units = Units(0, empty)
         assert units.size == 0 and units.index.shape == units.weights.shape == (0,)
     assert unit_of(None) == "row" and Units(3).index is None
@@ -276,15 +375,26 @@ def test_errors_of_other_libraries_are_not_passed_on():
 
 
 SCALARS = (
-    st.integers() | st.integers(-(2**64), 2**64).map(lambda k: k >> 3 << 3)
-    | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.text(max_size=3)
-    | st.binary(max_size=3) | st.decimals(allow_nan=False, allow_infinity=False) | st.fractions()
-    | st.dates() | st.datetimes() | st.timedeltas()
-    | st.integers(-(2**63), 2**63 - 1).map(np.int64) | st.integers(0, 2**64 - 1).map(np.uint64)
+    st.integers()
+    | st.integers(-(2**64), 2**64).map(lambda k: k >> 3 << 3)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.booleans()
+    | st.text(max_size=3)
+    | st.binary(max_size=3)
+    | st.decimals(allow_nan=False, allow_infinity=False)
+    | st.fractions()
+    | st.dates()
+    | st.datetimes()
+    | st.timedeltas()
+    | st.integers(-(2**63), 2**63 - 1).map(np.int64)
+    | st.integers(0, 2**64 - 1).map(np.uint64)
     | st.floats(width=32, allow_nan=False, allow_infinity=False).map(np.float32)
 )
-IDS = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3).map(tuple)
-                   | st.frozensets(inner, max_size=3), max_leaves=4)
+IDS = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner, max_size=3),
+    max_leaves=4,
+)
 
 
 def python_equal(a, b):

@@ -16,8 +16,17 @@ class ToyMean(BaseDPEstimator):
 
     _SHARES = {"radius": 0.2, "count": 0.1, "sum": 0.4, "signs": 0.2}
 
-    def __init__(self, *, epsilon=None, delta=1e-6, rho=None, bounds=None, ledger=None,
-                 n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        *,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -43,8 +52,9 @@ class ToyMean(BaseDPEstimator):
         grid = Grid.for_radius(domain.radius)
         rows = grid.quantise(domain.center_rows(X), domain.radius)
         size = _mechanisms.count(session, "count", units)
-        total = _mechanisms.vector_sum(session, "sum", rows, grid.steps(domain.radius), units,
-                                       unit=grid.unit)
+        total = _mechanisms.vector_sum(
+            session, "sum", rows, grid.steps(domain.radius), units, unit=grid.unit
+        )
         signs = np.where(rows[:, 0] > 0, 1, 0)
         self.signs_ = _mechanisms.histogram(session, "signs", signs, 2, units)
         self.mean_ = total[0] / max(size, 1.0) + domain.center

@@ -26,8 +26,9 @@ RUNS = 2000  # with the record, and as many without it
 
 def rates(with_record, without, level):
     """Lower limit of the rate of true alarms, upper limit of that of false ones."""
-    return Rates(int(np.sum(with_record)), len(with_record), int(np.sum(without)),
-                 len(without)).limits(level)
+    return Rates(
+        int(np.sum(with_record)), len(with_record), int(np.sum(without)), len(without)
+    ).limits(level)
 
 
 def mu_seen(with_record, without, level=FALSE_ALARM):
@@ -42,8 +43,15 @@ def epsilon_seen(with_record, without, delta, level=FALSE_ALARM):
 
 
 def answers_of_blocks(rows, seed):
-    model = SampleAndAggregate(Detector(), output=("cluster_centers_",), output_bounds=1.0,
-                               aggregator="mean", n_blocks=2, rho=1.0, random_state=seed)
+    model = SampleAndAggregate(
+        Detector(),
+        output=("cluster_centers_",),
+        output_bounds=1.0,
+        aggregator="mean",
+        n_blocks=2,
+        rho=1.0,
+        random_state=seed,
+    )
     return model.fit(rows).output_[0] > -0.5  # the mean of the two blocks is -1, or 0
 
 
@@ -52,8 +60,10 @@ FAR, CLOSE = np.array([[1.0]]), np.full((8, 1), -1.0)
 
 def audit():
     with_record = np.concatenate([CLOSE, FAR])
-    return mu_seen([answers_of_blocks(with_record, seed) for seed in range(RUNS)],
-                   [answers_of_blocks(CLOSE, RUNS + seed) for seed in range(RUNS)])
+    return mu_seen(
+        [answers_of_blocks(with_record, seed) for seed in range(RUNS)],
+        [answers_of_blocks(CLOSE, RUNS + seed) for seed in range(RUNS)],
+    )
 
 
 def less_noise(patch, factor):
@@ -94,8 +104,15 @@ def answers_of_tuples(edge, seed):
     center = np.array([[0.5, 0.0], [-0.5, 0.0]])
     tuples = np.repeat(center[None], TUPLES, axis=0)
     tuples[0] = center * edge
-    found = aggregate_k_tuples(tuples, bounds=2.0, epsilon=EPSILON, delta=DELTA, separation=7.0,
-                               aggregator="noisy_centers", random_state=seed).centers
+    found = aggregate_k_tuples(
+        tuples,
+        bounds=2.0,
+        epsilon=EPSILON,
+        delta=DELTA,
+        separation=7.0,
+        aggregator="noisy_centers",
+        random_state=seed,
+    ).centers
     return found is not None and np.linalg.norm(found[0] - found[1]) > 1.0
 
 
@@ -105,17 +122,24 @@ def first_tuples(patch, factor):
 
     patch.setattr(_step.Step, "sample", lambda self, n, m: np.arange(m))
     laplace = NoiseSource.rounded_laplace
-    patch.setattr(NoiseSource, "rounded_laplace",
-                  lambda self, scale, size=None: laplace(self, np.asarray(scale) / factor, size))
+    patch.setattr(
+        NoiseSource,
+        "rounded_laplace",
+        lambda self, scale, size=None: laplace(self, np.asarray(scale) / factor, size),
+    )
     less_noise(patch, factor)
 
 
 def audit_tuples(runs=RUNS):
     reach = 2 / 7.0 * (1 - 1e-5)
-    seen = [[answers_of_tuples(edge, seed) for seed in range(start, start + runs)]
-            for edge, start in ((1 / (1 - reach), 0), (1 / (1 + reach), runs))]
-    return max(epsilon_seen(*pair, DELTA) for pair in (seen, seen[::-1], (
-        [not x for x in seen[0]], [not x for x in seen[1]])))
+    seen = [
+        [answers_of_tuples(edge, seed) for seed in range(start, start + runs)]
+        for edge, start in ((1 / (1 - reach), 0), (1 / (1 + reach), runs))
+    ]
+    return max(
+        epsilon_seen(*pair, DELTA)
+        for pair in (seen, seen[::-1], ([not x for x in seen[0]], [not x for x in seen[1]]))
+    )
 
 
 @pytest.mark.slow
@@ -142,9 +166,16 @@ def test_the_harness_knows_a_gaussian():
 def answers_of_means(runs, start=0):
     """friendly_core:20: a point at the diameter from 400 equal ones, or these alone: their mean."""
     equal = np.zeros((400, 1))
-    return [[FriendlyMean(epsilon=1.0, delta=DELTA, diameter=1.0, random_state=seed)
-             .fit(rows).mean_[0] > 0.5 / 400 for seed in range(first, first + runs)]
-            for rows, first in ((np.concatenate([equal, FAR]), start), (equal, start + runs))]
+    return [
+        [
+            FriendlyMean(epsilon=1.0, delta=DELTA, diameter=1.0, random_state=seed)
+            .fit(rows)
+            .mean_[0]
+            > 0.5 / 400
+            for seed in range(first, first + runs)
+        ]
+        for rows, first in ((np.concatenate([equal, FAR]), start), (equal, start + runs))
+    ]
 
 
 @pytest.mark.slow
@@ -181,14 +212,25 @@ def answers_of_cores(runs, start=0):
     these two; the marked record turns one of the first into one of the second.
     """
     tuples = np.full((TUPLES, 1, 1), 0.1)
-    tuples[TUPLES // 2:] = -0.1
+    tuples[TUPLES // 2 :] = -0.1
     marked = tuples.copy()
     marked[0] = -0.1
     low = -0.1 / TUPLES  # between the two averages
-    return [[aggregate_k_tuples(rows, bounds=1.0, epsilon=4.0, delta=DELTA,
-                                aggregator="friendly_core", random_state=seed).centers[0, 0] < low
-             for seed in range(first, first + runs)]
-            for rows, first in ((marked, start), (tuples, start + runs))]
+    return [
+        [
+            aggregate_k_tuples(
+                rows,
+                bounds=1.0,
+                epsilon=4.0,
+                delta=DELTA,
+                aggregator="friendly_core",
+                random_state=seed,
+            ).centers[0, 0]
+            < low
+            for seed in range(first, first + runs)
+        ]
+        for rows, first in ((marked, start), (tuples, start + runs))
+    ]
 
 
 @pytest.mark.slow
@@ -209,10 +251,18 @@ def test_an_inner_fit_that_looks_for_a_record(broken, monkeypatch):
 def answers_of_mixtures(runs, start=0):
     """One component of 60 rows near zero, with one row at the bound or without it: its mean."""
     near = 0.02 * ndtri((np.arange(60) + 0.5) / 60)[:, None]
-    return [[DPGaussianMixture(1, covariance_type="spherical", epsilon=8.0, bounds=1.0,
-                               random_state=seed).fit(rows).means_[0, 0] > 3.5e-4
-             for seed in range(first, first + runs)]
-            for rows, first in ((np.concatenate([near, FAR]), start), (near, start + runs))]
+    return [
+        [
+            DPGaussianMixture(
+                1, covariance_type="spherical", epsilon=8.0, bounds=1.0, random_state=seed
+            )
+            .fit(rows)
+            .means_[0, 0]
+            > 3.5e-4
+            for seed in range(first, first + runs)
+        ]
+        for rows, first in ((np.concatenate([near, FAR]), start), (near, start + runs))
+    ]
 
 
 @pytest.mark.slow

@@ -10,8 +10,15 @@ from sklearn_dp.audit import _charges
 from sklearn_dp.audit._charges import charge_problems
 
 CHANGES = {
-    "epsilon": 0.5, "delta": 0.5, "rho": 0.5, "delta_failure": 1e-9, "gaussian": False,
-    "label": "other", "relation": "replace", "unit": "group", "time": "2001-01-01T00:00:00+00:00",
+    "epsilon": 0.5,
+    "delta": 0.5,
+    "rho": 0.5,
+    "delta_failure": 1e-9,
+    "gaussian": False,
+    "label": "other",
+    "relation": "replace",
+    "unit": "group",
+    "time": "2001-01-01T00:00:00+00:00",
 }
 
 
@@ -30,16 +37,18 @@ def test_a_field_that_is_not_true_is_found(toy, points, monkeypatch, name, group
     groups = np.arange(len(points)) // 3 if grouped else None
     value = "row" if name == "unit" and grouped else CHANGES[name]
     entries = PrivacyLedger.entries.fget
-    monkeypatch.setattr(PrivacyLedger, "entries", property(
-        lambda self: tuple(replace(charge, **{name: value}) for charge in entries(self))))
+    monkeypatch.setattr(
+        PrivacyLedger,
+        "entries",
+        property(lambda self: tuple(replace(charge, **{name: value}) for charge in entries(self))),
+    )
     assert charge_problems(toy, points, groups=groups)
 
 
 @pytest.mark.parametrize("times", [0, 2])
 def test_no_charge_and_two_are_found(toy, points, monkeypatch, times):
     entries = PrivacyLedger.entries.fget
-    monkeypatch.setattr(PrivacyLedger, "entries",
-                        property(lambda self: times * entries(self)))
+    monkeypatch.setattr(PrivacyLedger, "entries", property(lambda self: times * entries(self)))
     assert charge_problems(toy, points) == [f"a fit is charged {times} times"]
 
 

@@ -34,10 +34,13 @@ def failures(estimator):
     return messages
 
 
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("bounds", 1.0, "changes parameters"),
-    ("status_", "", "must be words"),
-])
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("bounds", 1.0, "changes parameters"),
+        ("status_", "", "must be words"),
+    ],
+)
 def test_what_breaks_the_contract_is_told(make_toy, after_fit, name, value, message):
     after_fit(lambda self, X, session: setattr(self, name, value))
     messages = failures(make_toy())

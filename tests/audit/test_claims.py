@@ -16,10 +16,20 @@ def fit():
     """Events, plan and report of a session with a release of every kind."""
     from sklearn_dp._privacy._budget import PrivacyBudget
 
-    names = ["gaussian", "sparse", "stability", "laplace", "choice", "threshold", "filter",
-             "bernoulli"]
-    plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), tuple(
-        PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names))
+    names = [
+        "gaussian",
+        "sparse",
+        "stability",
+        "laplace",
+        "choice",
+        "threshold",
+        "filter",
+        "bernoulli",
+    ]
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=100.0, delta=0.1),
+        tuple(PlanEntry(name, "friendly core", 1.0, delta=1e-3) for name in names),
+    )
     with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
         release_all(session)
@@ -31,14 +41,16 @@ def release_all(session):
 
     counts = np.array([5, 3]), np.array([40, 2])
     session.gaussian("gaussian", [1, 2, 3], sensitivity=2.0, rho=0.3)
-    session.sparse_histogram("sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0,
-                             rho=0.3)
+    session.sparse_histogram(
+        "sparse", *counts, n_candidates=9, threshold=3, sensitivity=1.0, rho=0.3
+    )
     session.stability_histogram("stability", *counts, rho=0.3, delta=1e-3)
     session.laplace("laplace", 7, sensitivity=3.0, epsilon=0.5)
     session.exponential("choice", [3, 9, 4], sensitivity=2.0, epsilon=0.5)
     session.above_threshold("threshold", [3, 9, 4], 5, sensitivity=2.0, epsilon=0.5)
-    session.unit_filter("filter", [3, 9], sigma=4.0, threshold=5, bad=1, sensitivity=1.0, rho=0.3,
-                        delta=1e-3)
+    session.unit_filter(
+        "filter", [3, 9], sigma=4.0, threshold=5, bad=1, sensitivity=1.0, rho=0.3, delta=1e-3
+    )
     session.unit_bernoulli("bernoulli", [3, 9], 9, sensitivity=1.0, rho=0.3, delta=1e-3)
     session.unit_draws(5)
 
@@ -62,8 +74,11 @@ def test_too_little_noise_for_the_sensitivity_is_found(fit, kind):
 def test_a_report_that_tells_less_is_found(fit):
     events, plan, report = fit
     cheaper = [dict(row, rho=row["rho"] / 2) for row in report.releases]
-    for wrong in (replace(report, releases=report.releases[1:]),
-                  replace(report, releases=tuple(cheaper)), replace(report, spent_rho=0.1)):
+    for wrong in (
+        replace(report, releases=report.releases[1:]),
+        replace(report, releases=tuple(cheaper)),
+        replace(report, spent_rho=0.1),
+    ):
         assert check_claims(events, plan, wrong)
 
 

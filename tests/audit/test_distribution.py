@@ -20,8 +20,12 @@ def normal(n, seed=0):
 
 
 def all_tests(numbers):
-    return [*law_tests("a", numbers), *shape_tests("a", numbers),
-            *within_release_tests([numbers]), *lean_test(numbers, normal(len(numbers), 99))]
+    return [
+        *law_tests("a", numbers),
+        *shape_tests("a", numbers),
+        *within_release_tests([numbers]),
+        *lean_test(numbers, normal(len(numbers), 99)),
+    ]
 
 
 @pytest.mark.parametrize("n", [1, 2, 19, 300, 30_000])
@@ -49,9 +53,9 @@ DEFICITS = {
     "too few beyond 3.05 sigma": (10_000, lambda z: np.clip(z, -3, 3)),
     "too few beyond 4.05 sigma": (420_000, lambda z: np.clip(z, -4, 4)),
     "too many beyond 4.05 sigma": (20_000, lambda z: np.where(np.abs(z) > 3, 1.5 * z, z)),
-    "repeats of halves": (80, lambda z: np.tile(z[:len(z) // 2], 2)),
-    "taken back of halves": (80, lambda z: np.append(z[:len(z) // 2], -z[:len(z) // 2])),
-    "repeats of mirror images": (80, lambda z: np.append(z[:len(z) // 2], z[:len(z) // 2][::-1])),
+    "repeats of halves": (80, lambda z: np.tile(z[: len(z) // 2], 2)),
+    "taken back of halves": (80, lambda z: np.append(z[: len(z) // 2], -z[: len(z) // 2])),
+    "repeats of mirror images": (80, lambda z: np.append(z[: len(z) // 2], z[: len(z) // 2][::-1])),
     "repeats of numbers 1 apart": (80, lambda z: np.repeat(z[::2], 2)),
     "halves have other scales": (300, lambda z: np.append(z[::2] / 2, 1.3 * z[1::2])),
     "even and odd places": (300, lambda z: z * np.resize([0.5, 1.3], len(z))),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.PrivacyWa
 def test_each_n_and_each_d_is_met(seed):
     cases = list(drawn_cases(SMALL, seed))
     assert sorted(case.n for case in cases) == list(range(SMALL))
-    assert min(Counter(case.d for case in cases[:2 * MOST_COLUMNS]).values()) == 2
+    assert min(Counter(case.d for case in cases[: 2 * MOST_COLUMNS]).values()) == 2
     more = list(drawn_cases(2 * SMALL, seed))[SMALL:]
     assert sum(case.n >= SMALL for case in more) >= 1
 

@@ -40,7 +40,8 @@ def test_float32_is_found_by_its_neighbours(order):
     X = np.random.default_rng(0).uniform(size=(6, 3))
     assert search(needles(X), X[2].astype(order + "f4").tobytes()) == ["float32 bytes of row 2"]
     assert search(needles(X), X[:, 1].astype(order + "f4").tobytes()) == [
-        "float32 bytes of column 1"]
+        "float32 bytes of column 1"
+    ]
 
 
 def test_other_numbers_are_not_found():
@@ -77,15 +78,19 @@ def refuse(self, X):
         raise ValueError(f"X has the strange value {X[2, 2]}")
 
 
-@pytest.mark.parametrize(("plant", "where"), [
-    (keep("rows_", lambda X: X), "pickle"),
-    (keep("_hidden", lambda X: [float(X[7, 0])]), "pickle"),
-    (keep("first32_", lambda X: X[0].astype(np.float32)), "pickle"),
-    (keep("text_", lambda X: f"{X[4, 2]:.6g}"), "pickle"),
-    (warn, "warnings"),
-    (note, "warnings"),
-    (refuse, "error"),
-], ids=["rows", "one value", "float32", "text", "warning", "status", "error"])
+@pytest.mark.parametrize(
+    ("plant", "where"),
+    [
+        (keep("rows_", lambda X: X), "pickle"),
+        (keep("_hidden", lambda X: [float(X[7, 0])]), "pickle"),
+        (keep("first32_", lambda X: X[0].astype(np.float32)), "pickle"),
+        (keep("text_", lambda X: f"{X[4, 2]:.6g}"), "pickle"),
+        (warn, "warnings"),
+        (note, "warnings"),
+        (refuse, "error"),
+    ],
+    ids=["rows", "one value", "float32", "text", "warning", "status", "error"],
+)
 def test_planted_leaks_are_found(make_toy, points, after_fit, plant, where):
     after_fit(lambda self, X, session: plant(self, X))
     leaks = scan_for_leaks(make_toy(), points)

@@ -11,8 +11,11 @@ from sklearn_dp.audit._checks import CHECKS
 from sklearn_dp.audit._mutation import Mutant
 
 NOT_FOR_THE_TOY = {
-    "selection too sharp", "cells: sensitivity too small by 1.25",
-    "cells published by their true count", "cells without noise", "blocks by position",
+    "selection too sharp",
+    "cells: sensitivity too small by 1.25",
+    "cells published by their true count",
+    "cells without noise",
+    "blocks by position",
     "friendly core without noise",
     "friendly core: sensitivity too small",
 }
@@ -27,15 +30,21 @@ def test_the_registry_is_in_order():
 
 # What an outside review planted, and the audits of that time did not see.
 LISTED = {
-    "noise is a coin flip of sigma", "noise is uniform", "noise clamped at 3 sigma",
-    "halves of noise are antithetic", "halves of noise are equal",
-    "a stream that repeats every 6 calls", "noise from a 16-bit seed, told as the system's",
+    "noise is a coin flip of sigma",
+    "noise is uniform",
+    "noise clamped at 3 sigma",
+    "halves of noise are antithetic",
+    "halves of noise are equal",
+    "a stream that repeats every 6 calls",
+    "noise from a 16-bit seed, told as the system's",
     "ledger told of rows where groups are protected",
     "ledger told that Gaussian is not, and the other way round",
     "ledger told nothing where there are groups",
     "accounting twice as generous in both directions",
-    "a refit mixes in the rows of the last fit", "status tells n where it is 29",
-    "sigma halved above 12 columns", "predictions leak where n is 23",
+    "a refit mixes in the rows of the last fit",
+    "status tells n where it is 29",
+    "sigma halved above 12 columns",
+    "predictions leak where n is 23",
 }
 
 
@@ -75,8 +84,7 @@ def test_without_a_mutant_the_toy_passes(toy):
 
 
 def test_a_harmless_change_survives(toy):
-    same = Mutant("none", ("check_replay",),
-                  ((_mechanisms, "count", lambda original: original),))
+    same = Mutant("none", ("check_replay",), ((_mechanisms, "count", lambda original: original),))
     assert killer(same, toy) is None
 
 

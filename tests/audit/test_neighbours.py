@@ -12,18 +12,29 @@ from sklearn_dp.audit._neighbours import KINDS, unrelated
 def as_units(X, groups):
     """The rows of each unit, in the order of the units."""
     names = list(range(len(X)) if groups is None else groups)
-    return [X[[i for i, other in enumerate(names) if {other} == {name}]]
-            for name in dict.fromkeys(names)]
+    return [
+        X[[i for i, other in enumerate(names) if {other} == {name}]]
+        for name in dict.fromkeys(names)
+    ]
 
 
-@pytest.mark.parametrize("groups", [
-    None, [4, 4, -1, 9, 9, 9, 0, 4], list("bbadddcb"),
-    [2**53, 2**53 + 1, 2**53, -1, -2, "1", 1, 1.0],
-    [frozenset({i % 3, -1}) for i in range(8)], np.array([1, 2, 2, 1, 3, 3, 0, 0], np.uint64),
-    np.array(["a", "b", "bb", "a", "c", "c", "b", "a"]), np.array([True, False] * 4),
-    np.array([5, 5, 1, 1, 2, 2, 2, 9], "datetime64[ns]"),
-    pd.Series(["a", "b", "a", "c"] * 2, dtype="category"), pl.Series([7, 8, 8, 9] * 2),
-], ids=str)
+@pytest.mark.parametrize(
+    "groups",
+    [
+        None,
+        [4, 4, -1, 9, 9, 9, 0, 4],
+        list("bbadddcb"),
+        [2**53, 2**53 + 1, 2**53, -1, -2, "1", 1, 1.0],
+        [frozenset({i % 3, -1}) for i in range(8)],
+        np.array([1, 2, 2, 1, 3, 3, 0, 0], np.uint64),
+        np.array(["a", "b", "bb", "a", "c", "c", "b", "a"]),
+        np.array([True, False] * 4),
+        np.array([5, 5, 1, 1, 2, 2, 2, 9], "datetime64[ns]"),
+        pd.Series(["a", "b", "a", "c"] * 2, dtype="category"),
+        pl.Series([7, 8, 8, 9] * 2),
+    ],
+    ids=str,
+)
 def test_the_units_of_both_data_sets_are_matched(groups):
     X = np.random.default_rng(0).uniform(-1, 1, size=(8, 2))
     before = as_units(X, groups)

@@ -16,23 +16,28 @@ RELEASES = {
     "gaussian": lambda s, scale: s.gaussian("a", np.arange(100), sensitivity=scale, rho=0.5),
     "laplace": lambda s, scale: s.laplace("a", np.arange(100), sensitivity=scale, epsilon=1.0),
     "sparse": lambda s, scale: s.sparse_histogram(
-        "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5),
+        "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
+    ),
     "sparse, simulated": lambda s, scale: s.sparse_histogram(
-        "a", *COUNTS, n_candidates=2**40, threshold=6.9 * scale, sensitivity=scale, rho=0.5),
+        "a", *COUNTS, n_candidates=2**40, threshold=6.9 * scale, sensitivity=scale, rho=0.5
+    ),
     "stability": lambda s, scale: s.stability_histogram(
-        "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1),
+        "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
+    ),
     "choice": lambda s, scale: s.exponential("a", [0, 1, 3], sensitivity=2.0, epsilon=1.0),
     "filter": lambda s, scale: s.unit_filter(
-        "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5,
-        delta=0.1),
+        "a", np.arange(40), sigma=9.0, threshold=18.3, bad=1, sensitivity=1.0, rho=0.5, delta=0.1
+    ),
     "bernoulli": lambda s, scale: s.unit_bernoulli(
-        "a", np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1),
+        "a", np.arange(40), 40, sensitivity=1.0, rho=0.5, delta=0.1
+    ),
 }
 
 
 def events_of(release, scale, fits):
-    plan = PrivacyPlan(PrivacyBudget(rho=10.0, delta=0.5),
-                       (PlanEntry("a", "friendly core", 5.0, 0.2),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=10.0, delta=0.5), (PlanEntry("a", "friendly core", 5.0, 0.2),)
+    )
     traces = []
     for seed in range(fits):
         with trace(Trace()) as recorder:
@@ -49,8 +54,9 @@ def test_correct_noise_becomes_standard_normal(name, scale):
     numbers they see a scale that is off by 7 %."""
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)
-    numbers = np.concatenate([_standardized(event, rng) for events in traces for event in events
-                              if event.entry])
+    numbers = np.concatenate(
+        [_standardized(event, rng) for events in traces for event in events if event.entry]
+    )
     assert kstest(numbers, "norm").pvalue > 1e-7
     assert len(numbers) >= 100
     assert noise_problems(traces) == []

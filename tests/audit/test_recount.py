@@ -22,8 +22,9 @@ def test_own_conversions_agree_with_the_kernel(rho, delta):
     """Two programs without a common line; the kernel rounds up."""
     ours = accounting.gaussian_epsilon(accounting.mu_from_rho(rho), delta)
     assert epsilon_of_gaussian(rho, delta) == pytest.approx(ours, rel=1e-8, abs=1e-12)
-    assert epsilon_of_zcdp(rho, delta) == pytest.approx(accounting.zcdp_epsilon(rho, delta),
-                                                        rel=1e-8, abs=1e-12)
+    assert epsilon_of_zcdp(rho, delta) == pytest.approx(
+        accounting.zcdp_epsilon(rho, delta), rel=1e-8, abs=1e-12
+    )
 
 
 def told(estimator, points):
@@ -37,8 +38,10 @@ def test_a_true_total_is_not_blamed(make_toy, points, budget):
     assert library_problems(*told(make_toy(**budget), points)) == []
 
 
-@pytest.mark.parametrize(("name", "factor", "what"), [
-    ("epsilon", 0.999, "are worth epsilon"), ("spent_rho", 0.999, "the releases cost rho")])
+@pytest.mark.parametrize(
+    ("name", "factor", "what"),
+    [("epsilon", 0.999, "are worth epsilon"), ("spent_rho", 0.999, "the releases cost rho")],
+)
 def test_a_report_that_tells_less_is_found(toy, points, name, factor, what):
     events, plan, report = told(toy, points)
     less = replace(report, **{name: factor * getattr(report, name)})

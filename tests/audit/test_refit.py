@@ -11,10 +11,16 @@ def test_an_estimator_that_forgets_is_not_blamed(toy, points):
     assert refit_problems(toy, points, groups=np.arange(len(points)) // 3) == []
 
 
-@pytest.mark.parametrize("change", [
-    lambda self, X, session: setattr(self, "_n_fits", getattr(self, "_n_fits", 0) + 1),
-    lambda self, X, session: setattr(self, "_old", X.copy()) if not hasattr(self, "_old") else None,
-], ids=["a count", "the first rows in memory"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda self, X, session: setattr(self, "_n_fits", getattr(self, "_n_fits", 0) + 1),
+        lambda self, X, session: (
+            setattr(self, "_old", X.copy()) if not hasattr(self, "_old") else None
+        ),
+    ],
+    ids=["a count", "the first rows in memory"],
+)
 def test_what_stays_is_found(toy, points, after_fit, change):
     after_fit(change)
     assert any("memory differs" in text for text in refit_problems(toy, points))

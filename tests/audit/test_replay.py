@@ -29,8 +29,10 @@ def test_groups_are_units(toy, points):
     result = replay_audit(toy, points, groups=groups, html=True)
     assert result.passed and max(result.ratios.values()) > 0.99
     # The same neighbours, but audited as if each row were a unit: more than one unit moves.
-    pairs = [type(pair)(pair.kind, pair.X, None, np.full(len(pair.X), -1))
-             for pair in neighbouring_pairs(points, 0, kinds=["remove"], groups=groups)]
+    pairs = [
+        type(pair)(pair.kind, pair.X, None, np.full(len(pair.X), -1))
+        for pair in neighbouring_pairs(points, 0, kinds=["remove"], groups=groups)
+    ]
     assert not replay_audit(toy, points, pairs).passed
 
 
@@ -45,8 +47,17 @@ def test_a_ledger_of_the_user_is_not_charged(make_toy, points):
 
 def test_results_add_up_and_print(toy, points):
     one = replay_audit(toy, points)
-    both = one + ReplayResult("ToyMean", 5, 1, ["far: count: distance 2"], {"count": 2.0},
-                              {"count": 9.0}, {"count": 3.0}, 9.0, 3.0)
+    both = one + ReplayResult(
+        "ToyMean",
+        5,
+        1,
+        ["far: count: distance 2"],
+        {"count": 2.0},
+        {"count": 9.0},
+        {"count": 3.0},
+        9.0,
+        3.0,
+    )
     assert (both.n_pairs, both.n_voided, both.ratios["count"]) == (17, 1, 2.0)
     assert one.passed and not both.passed
     assert "17 pairs, 1 voided, 1 violations" in repr(both) and "far: count" in repr(both)
@@ -62,12 +73,15 @@ def test_a_fit_that_fails_is_a_violation(toy, points, after_fit):
     assert "ZeroDivisionError" in replay_audit(toy, points).violations[0]
 
 
-@pytest.mark.parametrize(("name", "change"), [
-    ("pickle", lambda self: setattr(self, "extra_", 1)),
-    ("warnings", lambda self: setattr(self, "status_", "odd")),
-    ("error", lambda self: self.no_such_attribute),
-    ("repr", lambda self: setattr(self, "delta", 0.5)),
-])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("pickle", lambda self: setattr(self, "extra_", 1)),
+        ("warnings", lambda self: setattr(self, "status_", "odd")),
+        ("error", lambda self: self.no_such_attribute),
+        ("repr", lambda self: setattr(self, "delta", 0.5)),
+    ],
+)
 def test_what_only_a_neighbour_shows_is_a_violation(toy, points, after_fit, name, change):
     pairs = list(neighbouring_pairs(points, 0, kinds=["random"]))
     assert replay_audit(toy, points, pairs).passed
@@ -76,11 +90,15 @@ def test_what_only_a_neighbour_shows_is_a_violation(toy, points, after_fit, name
     assert any(f"{name} differs" in text for text in violations)
 
 
-def test_a_release_that_is_not_always_made_is_a_violation(toy, make_toy, points, after_fit,
-                                                          monkeypatch):
+def test_a_release_that_is_not_always_made_is_a_violation(
+    toy, make_toy, points, after_fit, monkeypatch
+):
     monkeypatch.setitem(make_toy._SHARES, "extra", 1e-3)
-    after_fit(lambda self, X, session: session.gaussian("extra", 0, sensitivity=1.0)
-              if len(X) >= 30 else None)
+    after_fit(
+        lambda self, X, session: (
+            session.gaussian("extra", 0, sensitivity=1.0) if len(X) >= 30 else None
+        )
+    )
     found = replay_audit(toy, points).violations
     assert any("extra: not released" in text for text in found)
     found = replay_audit(toy, points[:29]).violations

@@ -35,8 +35,10 @@ def test_an_unknown_storage_is_named():
 
 def test_recordings_take_turns(toy, points, monkeypatch):
     seen = []
-    monkeypatch.setattr("sklearn_dp.audit._replay.stored",
-                        lambda X, storage: seen.append(storage) or stored(X, storage))
+    monkeypatch.setattr(
+        "sklearn_dp.audit._replay.stored",
+        lambda X, storage: seen.append(storage) or stored(X, storage),
+    )
     result = replay_audit(toy, points, recordings=len(STORAGES), storages=STORAGES)
     assert result.passed and result.n_pairs == 12 * len(STORAGES)
     assert set(seen) == set(STORAGES)
@@ -44,6 +46,7 @@ def test_recordings_take_turns(toy, points, monkeypatch):
 
 def test_what_depends_on_the_storage_of_one_neighbour_is_found(toy, points, after_fit):
     """Fits that write to their input raise on read-only rows, on both neighbours or on one."""
+
     def write(self, X, session):
         if len(X) == 31:
             X[0] = 0

@@ -16,7 +16,8 @@ from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
 
@@ -92,9 +93,18 @@ def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():
     assert DPKTupleKMeans(3, random_state=0).fit(X).n_tuples_ == 0
 
 
-@pytest.mark.parametrize("parameters", [
-    {}, {"rho": 0.1}, {"epsilon": 8.0, "rho": None}, {"bounds": None}, {"n_tuples": 2},
-    {"fallback": "public"}, {"n_clusters": 1}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"rho": 0.1},
+        {"epsilon": 8.0, "rho": None},
+        {"bounds": None},
+        {"n_tuples": 2},
+        {"fallback": "public"},
+        {"n_clusters": 1},
+    ],
+)
 def test_no_path_spends_more_than_the_plan(parameters):
     for n in (1, 2, 30, 6000):
         X, _ = blobs(n)
@@ -109,8 +119,9 @@ def test_no_path_spends_more_than_the_plan(parameters):
 # -- the inner clusterer --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inner", [
-    KMeans(3, n_init=2), MiniBatchKMeans(3, n_init=3), BisectingKMeans(3, n_init=2)])
+@pytest.mark.parametrize(
+    "inner", [KMeans(3, n_init=2), MiniBatchKMeans(3, n_init=3), BisectingKMeans(3, n_init=2)]
+)
 def test_any_clusterer_with_centers(inner):
     X, _ = blobs(9000)
     fitted = model(inner=inner).fit(X)
@@ -166,8 +177,9 @@ def test_a_parity_oracle_learns_nothing():
     for n in (100 * 31 - 1, 100 * 31):
         X = np.zeros((n, 2))
         found = [model(inner=Parity(), random_state=seed).fit(X) for seed in range(40)]
-        outcomes.append([sum(f.path_ == "tuples" for f in found),
-                         sum(f.path_ != "tuples" for f in found)])
+        outcomes.append(
+            [sum(f.path_ == "tuples" for f in found), sum(f.path_ != "tuples" for f in found)]
+        )
     assert stats.fisher_exact(np.array(outcomes)).pvalue > 1e-6
 
 
@@ -213,11 +225,13 @@ def test_replay_of_the_fallback():
     assert violations == [] and paths == {"tuples, then coreset"}
 
 
-@pytest.mark.parametrize("mutant", ["block size from n", "number of blocks from n",
-                                    "un-noised count", "tuples left out"])
+@pytest.mark.parametrize(
+    "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
+)
 def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
     session, estimator = module.fit_blocks, DPKTupleKMeans
     if mutant == "block size from n":
+
         def contiguous(self, n_units, n_blocks):
             return np.minimum(np.arange(n_units) // (n_units // n_blocks), n_blocks - 1)
 
@@ -232,13 +246,16 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
         monkeypatch.setattr(estimator, "_inner_fits", fits)
     if mutant == "un-noised count":
         # The steps heed the count where rows are few: make all neighbours differ in that.
-        monkeypatch.setattr(module, "count",
-                            lambda session, entry, units: 5000.0 * (units.size % 2) + 10.0)
+        monkeypatch.setattr(
+            module, "count", lambda session, entry, units: 5000.0 * (units.size % 2) + 10.0
+        )
     if mutant == "tuples left out":
+
         def dropping(*arguments, **options):
             results = session(*arguments, **options)
-            return results[np.isfinite(results).all(axis=(1, 2))][: len(results) - len(
-                arguments[1]) % 2]
+            return results[np.isfinite(results).all(axis=(1, 2))][
+                : len(results) - len(arguments[1]) % 2
+            ]
 
         monkeypatch.setattr(module, "fit_blocks", dropping)
     violations, _ = audit(6)

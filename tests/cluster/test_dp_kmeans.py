@@ -18,7 +18,8 @@ from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarni
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,10 @@ def test_pipeline_search_and_frames(blobs):
     X, labels = blobs
     X = pd.DataFrame(X, columns=["east", "north"])
     ledger = PrivacyLedger(PrivacyBudget(epsilon=40.0, delta=1e-4))
-    pipeline = make_pipeline(FunctionTransformer(lambda frame: frame / 2,
-                                                 feature_names_out="one-to-one"),
-                             DPKMeans(4, bounds=1.0, ledger=ledger))
+    pipeline = make_pipeline(
+        FunctionTransformer(lambda frame: frame / 2, feature_names_out="one-to-one"),
+        DPKMeans(4, bounds=1.0, ledger=ledger),
+    )
     search = GridSearchCV(pipeline, {"dpkmeans__epsilon": [0.5, 2.0]}, cv=2).fit(X)
     assert search.best_params_["dpkmeans__epsilon"] in (0.5, 2.0)
     assert len(ledger.entries) == 5  # two folds of two budgets, and the refit
@@ -117,9 +119,16 @@ def test_the_warning_about_poor_answers_tells_releases_only():
     assert "5" not in fitted.status_
 
 
-@pytest.mark.parametrize("X", [
-    np.zeros((500, 2)), np.full((500, 3), 1e9), np.repeat([[0.0, 1.0], [1.0, 0.0]], 300, axis=0),
-    np.arange(1200).reshape(600, 2), np.random.default_rng(0).normal(size=(400, 5)).astype("f4")])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((500, 2)),
+        np.full((500, 3), 1e9),
+        np.repeat([[0.0, 1.0], [1.0, 0.0]], 300, axis=0),
+        np.arange(1200).reshape(600, 2),
+        np.random.default_rng(0).normal(size=(400, 5)).astype("f4"),
+    ],
+)
 def test_unusual_data(X):
     fitted = DPKMeans(3, random_state=0).fit(X)
     assert fitted.cluster_centers_.shape == (3, X.shape[1])
@@ -163,7 +172,8 @@ def test_integers_and_single_precision_are_clustered_like_doubles():
     steps = np.rint(X * 1000)
     doubles, integers, singles = (
         DPKMeans(4, bounds=1000.0, random_state=0).fit(steps.astype(dtype))
-        for dtype in (np.float64, np.int32, np.float32))
+        for dtype in (np.float64, np.int32, np.float32)
+    )
     assert np.array_equal(doubles.cluster_centers_, integers.cluster_centers_)
     assert np.array_equal(doubles.cluster_centers_, singles.cluster_centers_)
 
@@ -239,9 +249,11 @@ def test_private_score_is_exact_but_for_noise():
     X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
     fitted = DPKMeans(5, bounds=1.5, random_state=0).fit(X)
     assert fitted.private_score(X, epsilon=1e6, max_distance=3.0) == pytest.approx(
-        fitted.score(X), rel=1e-4)
+        fitted.score(X), rel=1e-4
+    )
     far = np.vstack([X, [[1e9, 0.0]]])
     assert fitted.private_score(far, epsilon=1e6, max_distance=3.0) == pytest.approx(
-        fitted.score(X) - 9.0, rel=1e-4)
+        fitted.score(X) - 9.0, rel=1e-4
+    )
     with pytest.raises(ValueError, match="max_distance"):
         fitted.private_score(X, max_distance=0.0)

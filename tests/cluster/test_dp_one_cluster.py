@@ -30,7 +30,8 @@ from sklearn_dp.cluster import _dp_one_cluster, _dp_one_cluster_kmeans
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def planted(n=5000, t=1500, d=2, seed=0, places=1):
@@ -69,9 +70,15 @@ def test_a_planted_ball_in_the_plane():
     assert min(shares) >= 0.75
 
 
-@pytest.mark.parametrize("options", [
-    {"center_method": "clip"}, {"radius_method": "binary_search"},
-    {"radius_method": "above_threshold"}, {"radius_grid": "linear", "min_radius": 0.002}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"center_method": "clip"},
+        {"radius_method": "binary_search"},
+        {"radius_method": "above_threshold"},
+        {"radius_grid": "linear", "min_radius": 0.002},
+    ],
+)
 def test_other_methods_find_it_as_well(options):
     X, centers, radius = planted(2500, 1000)
     model, miss, ratio = found(X, centers, radius, n_points=900, random_state=0, **options)
@@ -81,8 +88,9 @@ def test_other_methods_find_it_as_well(options):
 def test_published_methods_answer_with_a_large_budget():
     X, centers, radius = planted(1500, 1000)
     for options in ({"radius_method": "rec_concave"}, {"center_method": "paper"}):
-        model, miss, ratio = found(X, centers, radius, n_points=800, epsilon=500.0,
-                                   random_state=0, **options)
+        model, miss, ratio = found(
+            X, centers, radius, n_points=800, epsilon=500.0, random_state=0, **options
+        )
         assert miss < 1 and ratio < 2
 
 
@@ -98,7 +106,8 @@ def neighbouring_balls(seed, n=4000, d=20, places=3, apart=8.0):
     rng = np.random.default_rng(seed)
     radius, directions = 0.01 * np.sqrt(d), rng.normal(size=(places, d))
     centers = 0.5 + apart / np.sqrt(2) * radius * directions / np.linalg.norm(
-        directions, axis=1, keepdims=True)
+        directions, axis=1, keepdims=True
+    )
     ball = rng.normal(size=(n, d))
     ball *= (radius * rng.random(n) ** (1 / d) / np.linalg.norm(ball, axis=1))[:, None]
     return centers[np.arange(n) % places] + ball, centers, radius
@@ -109,29 +118,43 @@ def test_several_starts_are_rarely_all_bad():
     failures = {1: 0, 4: 0}
     for seed in range(6):
         for n_init in failures:
-            _, miss, ratio = found(*neighbouring_balls(seed), n_points=1200, epsilon=8.0,
-                                   center_method="grid", random_state=seed, n_init=n_init,
-                                   sample_size=1500)
+            _, miss, ratio = found(
+                *neighbouring_balls(seed),
+                n_points=1200,
+                epsilon=8.0,
+                center_method="grid",
+                random_state=seed,
+                n_init=n_init,
+                sample_size=1500,
+            )
             failures[n_init] += miss > 0.5 or ratio > 1.5
     assert failures[4] <= 1 and failures[1] >= 2
 
 
 def test_principal_axes_tell_neighbouring_balls_apart():
     for seed in range(4):
-        _, miss, ratio = found(*neighbouring_balls(seed, 15_000), n_points=4500, epsilon=4.0,
-                               random_state=seed, sample_size=1500)
+        _, miss, ratio = found(
+            *neighbouring_balls(seed, 15_000),
+            n_points=4500,
+            epsilon=4.0,
+            random_state=seed,
+            sample_size=1500,
+        )
         assert miss < 0.2 and ratio < 1.1
 
 
 def test_what_auto_means_is_public():
-    routes = {d: {entry.name for entry in DPOneCluster(bounds=1.0).privacy_plan(d).entries}
-              for d in (1, 8, 9, 500, 501)}
+    routes = {
+        d: {entry.name for entry in DPOneCluster(bounds=1.0).privacy_plan(d).entries}
+        for d in (1, 8, 9, 500, 501)
+    }
     assert [d for d, names in routes.items() if "axes" in names] == [9, 500]
     assert all("box" in names for names in routes.values())
 
 
 def test_a_majority_is_found_by_the_mean():
     """A fraction of at least one half of many features; no number of points, and no smaller one."""
+
     def boxed(n_points, d):
         plan = DPOneCluster(n_points, bounds=1.0).privacy_plan(d)
         return "box" in {entry.name for entry in plan.entries}
@@ -139,8 +162,10 @@ def test_a_majority_is_found_by_the_mean():
     assert not any(boxed(share, d) for share in (0.5, 0.99) for d in (9, 500, 501))
     assert all(boxed(*pair) for pair in ((0.5, 8), (0.49, 9), (10**6, 9), (1, 501)))
     assert DPOneCluster(0.5, center_method="pca")._search(9).center_method == "pca"
-    assert "box" in {entry.name.split("/")[-1] for entry in
-                     DPOneClusterKMeans(2, bounds=1.0).privacy_plan(9).entries}
+    assert "box" in {
+        entry.name.split("/")[-1]
+        for entry in DPOneClusterKMeans(2, bounds=1.0).privacy_plan(9).entries
+    }
 
 
 def beside_a_wide_cluster(n, d, share, wide, seed):
@@ -171,8 +196,15 @@ def test_a_sample_is_as_good_as_all_points():
     """With the budget that sampling saves: one point in six, and the same answer."""
     for method in ("exponential", "above_threshold"):
         X, centers, radius = planted(12000, 6000)
-        model, miss, ratio = found(X, centers, radius, n_points=5500, sample_size=2000,
-                                   radius_method=method, random_state=0)
+        model, miss, ratio = found(
+            X,
+            centers,
+            radius,
+            n_points=5500,
+            sample_size=2000,
+            radius_method=method,
+            random_state=0,
+        )
         assert model.status_ == "ok" and miss < 0.3 and ratio < 1.2
         names = [(row["release"], row["mechanism"]) for row in model.privacy_report_.releases]
         assert ("radius", "approximate DP") in names
@@ -194,8 +226,9 @@ def test_minorities_are_found_in_nine_runs_of_ten(epsilon):
     good = 0
     for seed in range(40):
         X, centers, radius = planted(5000, 2000, places=2, seed=100 + seed)
-        model, miss, _ = found(X, centers, radius, n_points=0.15, epsilon=epsilon,
-                               random_state=seed, sample_size=2500)
+        model, miss, _ = found(
+            X, centers, radius, n_points=0.15, epsilon=epsilon, random_state=seed, sample_size=2500
+        )
         good += miss < 3 and model.predict(X).sum() >= 500
     assert good >= 36
 
@@ -214,8 +247,12 @@ def test_copies_of_a_point_are_a_ball_of_radius_zero():
 def test_more_budget_and_more_points_help():
     misses = []
     for n, epsilon in ((1500, 0.5), (1500, 4.0), (6000, 4.0)):
-        runs = [found(*planted(n, n // 3, seed=seed), n_points=n // 3, epsilon=epsilon,
-                      random_state=seed)[1] for seed in range(5)]
+        runs = [
+            found(
+                *planted(n, n // 3, seed=seed), n_points=n // 3, epsilon=epsilon, random_state=seed
+            )[1]
+            for seed in range(5)
+        ]
         misses.append(np.median(runs))
     assert misses[0] > misses[1] > misses[2]
 
@@ -233,8 +270,9 @@ def test_ten_features():
     ratios = []
     for seed in range(5):
         X, centers, radius = planted(5000, 2000, d=10, seed=seed)
-        model, miss, ratio = found(X, centers, radius, n_points=2000, epsilon=2.0,
-                                   random_state=seed, sample_size=2500)
+        model, miss, ratio = found(
+            X, centers, radius, n_points=2000, epsilon=2.0, random_state=seed, sample_size=2500
+        )
         ratios.append(ratio)
         assert model.predict(X).sum() >= 1500
     assert np.median(ratios) <= 1.1
@@ -242,15 +280,15 @@ def test_ten_features():
 
 def test_a_sample_of_the_points_is_enough():
     X, centers, radius = planted(20000, 8000)
-    model, miss, ratio = found(X, centers, radius, n_points=0.35, sample_size=2000,
-                               random_state=0)
+    model, miss, ratio = found(X, centers, radius, n_points=0.35, sample_size=2000, random_state=0)
     assert model.status_ == "ok" and miss < 0.3 and ratio < 1.3
 
 
 def test_without_bounds():
     X, centers, radius = planted()
-    model, miss, ratio = found(1e6 * X, 1e6 * centers, 1e6 * radius, n_points=1500, bounds=None,
-                               random_state=0)
+    model, miss, ratio = found(
+        1e6 * X, 1e6 * centers, 1e6 * radius, n_points=1500, bounds=None, random_state=0
+    )
     assert model.status_ == "ok" and miss < 1 and ratio < 1.5
 
 
@@ -284,16 +322,29 @@ def test_too_little_data_is_no_error(n):
     assert np.isfinite(model.center_).all() and np.isfinite(model.radius_)
 
 
-@pytest.mark.parametrize("options, error", [
-    ({"n_points": 0}, ValueError), ({"n_points": -3}, ValueError), ({"n_points": 1.5}, ValueError),
-    ({"n_points": 0.0}, ValueError), ({"n_points": float("nan")}, ValueError),
-    ({"n_points": 2**40}, ValueError), ({"n_points": True}, TypeError),
-    ({"n_points": "all"}, TypeError), ({"n_points": None}, TypeError),
-    ({"radius_method": "best"}, ValueError), ({"center_method": 3}, ValueError),
-    ({"radius_grid": "reversed"}, ValueError), ({"min_radius": -1.0}, ValueError),
-    ({"min_radius": 9.0}, ValueError), ({"min_radius": 1e-9, "radius_grid": "linear"}, ValueError),
-    ({"sample_size": 0}, ValueError), ({"n_init": 0}, ValueError),
-    ({"bounds": (1.0, 0.0)}, ValueError)])
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"n_points": 0}, ValueError),
+        ({"n_points": -3}, ValueError),
+        ({"n_points": 1.5}, ValueError),
+        ({"n_points": 0.0}, ValueError),
+        ({"n_points": float("nan")}, ValueError),
+        ({"n_points": 2**40}, ValueError),
+        ({"n_points": True}, TypeError),
+        ({"n_points": "all"}, TypeError),
+        ({"n_points": None}, TypeError),
+        ({"radius_method": "best"}, ValueError),
+        ({"center_method": 3}, ValueError),
+        ({"radius_grid": "reversed"}, ValueError),
+        ({"min_radius": -1.0}, ValueError),
+        ({"min_radius": 9.0}, ValueError),
+        ({"min_radius": 1e-9, "radius_grid": "linear"}, ValueError),
+        ({"sample_size": 0}, ValueError),
+        ({"n_init": 0}, ValueError),
+        ({"bounds": (1.0, 0.0)}, ValueError),
+    ],
+)
 def test_bad_parameters_are_named(options, error):
     estimator = DPOneCluster(**{"bounds": (0.0, 1.0), **options})
     with pytest.raises(error, match=next(iter(options))):
@@ -326,8 +377,9 @@ def test_nothing_of_the_size_of_the_data_is_kept():
     X, _, _ = planted(700, 300)
     model = DPOneCluster(250, bounds=(0.0, 1.0), random_state=0).fit(X)
     assert not hasattr(model, "labels_")
-    assert all(np.size(value) <= 2 for name, value in vars(model).items()
-               if isinstance(value, np.ndarray))
+    assert all(
+        np.size(value) <= 2 for name, value in vars(model).items() if isinstance(value, np.ndarray)
+    )
     assert len(pickle.dumps(model)) < 6000
     assert clone(model).get_params() == model.get_params()
 
@@ -350,14 +402,17 @@ def data_sets():
 
 
 SETTINGS = [
-    {}, {"epsilon": 100.0, "n_points": 3, "bounds": 2.0},
+    {},
+    {"epsilon": 100.0, "n_points": 3, "bounds": 2.0},
     {"epsilon": 1000.0, "n_points": 5, "sample_size": 8},
     *({"epsilon": 100.0, "radius_method": method} for method in _good_radius.RADIUS_METHODS[:3]),
     {"epsilon": 1e4, "radius_method": "rec_concave"},
     {"epsilon": 1e4, "radius_method": "rec_concave", "radius_grid": "linear", "bounds": 4.0},
     {"epsilon": 100.0, "radius_grid": "linear", "bounds": 4.0, "min_radius": 0.05},
-    {"epsilon": 100.0, "center_method": "clip"}, {"epsilon": 100.0, "center_method": "pca"},
-    {"epsilon": 100.0, "n_init": 2}, {"epsilon": 200.0, "center_method": "clip", "n_init": 3},
+    {"epsilon": 100.0, "center_method": "clip"},
+    {"epsilon": 100.0, "center_method": "pca"},
+    {"epsilon": 100.0, "n_init": 2},
+    {"epsilon": 200.0, "center_method": "clip", "n_init": 3},
     {"epsilon": 1.0, "n_points": 5, "sample_size": 8},
     {"epsilon": 1.0, "n_points": 5, "sample_size": 8, "radius_method": "above_threshold"},
     {"epsilon": 1e4, "center_method": "paper", "delta": 0.01},
@@ -404,7 +459,7 @@ def far_in_the_box():
 
 def without_cap(counts, t):
     top = min(t, len(counts))
-    return np.sort(counts, axis=0)[len(counts) - top:].sum(axis=0, dtype=np.int64)
+    return np.sort(counts, axis=0)[len(counts) - top :].sum(axis=0, dtype=np.int64)
 
 
 def of_the_true_size(original):
@@ -417,7 +472,8 @@ def of_the_true_size(original):
 
 def aligned_with_the_points(original):
     return lambda points, shift, side: original(
-        points, shift - points.min(axis=0, initial=0.0), side)
+        points, shift - points.min(axis=0, initial=0.0), side
+    )
 
 
 def the_best_shift(original):
@@ -457,8 +513,17 @@ def of_all_rows(original):
 
 
 def the_best_start(session, entry, rows, found, active):
-    return max(((np.count_nonzero(active & (_balls.squared_distances(rows, center) <= 25e12)),
-                 center, status) for center, _, status in found), key=lambda x: x[0])[1:]
+    return max(
+        (
+            (
+                np.count_nonzero(active & (_balls.squared_distances(rows, center) <= 25e12)),
+                center,
+                status,
+            )
+            for center, _, status in found
+        ),
+        key=lambda x: x[0],
+    )[1:]
 
 
 def scaled_by_the_data(original):
@@ -485,42 +550,134 @@ HUB = {"epsilon": 100.0, "n_points": 3, "bounds": 2.0}
 SPREAD = {"epsilon": 100.0, "n_points": 0.3, "bounds": 4.0}
 MUTANTS = [
     ("score without the cap", _good_radius, "radius_scores", lambda o: without_cap, HUB, hub(6)),
-    ("score of half the sensitivity", _good_radius, "_sensitivity", lambda o: lambda t: t, HUB,
-     hub(6)),
-    ("distances of scaled points", _pair_counts, "_squared", scaled_by_the_data,
-     {**HUB, "n_points": 8, "bounds": 50.0}, np.random.default_rng(1).normal(size=(30, 2))),
-    ("fraction of the true n", _one_cluster, "fit_one_cluster", of_the_true_size, SPREAD,
-     np.random.default_rng(2).normal(size=(30, 2))),
-    ("grid drawn after looking", _good_center, "_boxes", aligned_with_the_points, SPREAD,
-     np.random.default_rng(3).normal(size=(30, 2))),
-    ("best shift taken for free", PrivacySession, "exponential", the_best_shift, SPREAD,
-     np.random.default_rng(3).normal(size=(12, 2))),
-    ("cell shown without the threshold", histograms, "stability_threshold",
-     lambda o: lambda sigma, delta: 1, SPREAD, np.random.default_rng(4).normal(size=(30, 2))),
-    ("fullest cell taken for free", _good_center, "_heaviest", of_all_points, SPREAD,
-     np.random.default_rng(4).normal(size=(6, 2))),
-    ("sum of half the sensitivity", _balls, "_mean_sensitivity",
-     lambda o: lambda radius, d, replace: o(radius / 2, d, replace), SPREAD,
-     np.random.default_rng(5).normal(size=(30, 2))),
-    ("mean without noise", _one_cluster, "ball_mean", lambda o: without_noise, SPREAD,
-     np.random.default_rng(5).normal(size=(30, 2))),
-    ("radius of half the sensitivity", _balls, "counts_within", twice, SPREAD,
-     np.random.default_rng(6).normal(size=(30, 2))),
-    ("axes of the data", _good_center, "_principal", lambda o: of_the_data,
-     {**SPREAD, "center_method": "pca"}, np.random.default_rng(8).normal(size=(30, 3))),
-    ("second moment within the data's reach", _good_center, "_principal", of_all_rows,
-     {**SPREAD, "center_method": "pca"}, np.random.default_rng(8).normal(size=(30, 3))),
-    ("best start taken for free", _one_cluster, "_best", lambda o: the_best_start,
-     {**SPREAD, "n_init": 3}, np.random.default_rng(11).normal(size=(8, 2))),
-    ("sample by fresh coins", _one_cluster, "_sample", lambda o: fresh_coins,
-     {**SPREAD, "sample_size": 20, "n_points": 29},
-     1e-3 * np.random.default_rng(7).normal(size=(30, 2))),
+    (
+        "score of half the sensitivity",
+        _good_radius,
+        "_sensitivity",
+        lambda o: lambda t: t,
+        HUB,
+        hub(6),
+    ),
+    (
+        "distances of scaled points",
+        _pair_counts,
+        "_squared",
+        scaled_by_the_data,
+        {**HUB, "n_points": 8, "bounds": 50.0},
+        np.random.default_rng(1).normal(size=(30, 2)),
+    ),
+    (
+        "fraction of the true n",
+        _one_cluster,
+        "fit_one_cluster",
+        of_the_true_size,
+        SPREAD,
+        np.random.default_rng(2).normal(size=(30, 2)),
+    ),
+    (
+        "grid drawn after looking",
+        _good_center,
+        "_boxes",
+        aligned_with_the_points,
+        SPREAD,
+        np.random.default_rng(3).normal(size=(30, 2)),
+    ),
+    (
+        "best shift taken for free",
+        PrivacySession,
+        "exponential",
+        the_best_shift,
+        SPREAD,
+        np.random.default_rng(3).normal(size=(12, 2)),
+    ),
+    (
+        "cell shown without the threshold",
+        histograms,
+        "stability_threshold",
+        lambda o: lambda sigma, delta: 1,
+        SPREAD,
+        np.random.default_rng(4).normal(size=(30, 2)),
+    ),
+    (
+        "fullest cell taken for free",
+        _good_center,
+        "_heaviest",
+        of_all_points,
+        SPREAD,
+        np.random.default_rng(4).normal(size=(6, 2)),
+    ),
+    (
+        "sum of half the sensitivity",
+        _balls,
+        "_mean_sensitivity",
+        lambda o: lambda radius, d, replace: o(radius / 2, d, replace),
+        SPREAD,
+        np.random.default_rng(5).normal(size=(30, 2)),
+    ),
+    (
+        "mean without noise",
+        _one_cluster,
+        "ball_mean",
+        lambda o: without_noise,
+        SPREAD,
+        np.random.default_rng(5).normal(size=(30, 2)),
+    ),
+    (
+        "radius of half the sensitivity",
+        _balls,
+        "counts_within",
+        twice,
+        SPREAD,
+        np.random.default_rng(6).normal(size=(30, 2)),
+    ),
+    (
+        "axes of the data",
+        _good_center,
+        "_principal",
+        lambda o: of_the_data,
+        {**SPREAD, "center_method": "pca"},
+        np.random.default_rng(8).normal(size=(30, 3)),
+    ),
+    (
+        "second moment within the data's reach",
+        _good_center,
+        "_principal",
+        of_all_rows,
+        {**SPREAD, "center_method": "pca"},
+        np.random.default_rng(8).normal(size=(30, 3)),
+    ),
+    (
+        "best start taken for free",
+        _one_cluster,
+        "_best",
+        lambda o: the_best_start,
+        {**SPREAD, "n_init": 3},
+        np.random.default_rng(11).normal(size=(8, 2)),
+    ),
+    (
+        "sample by fresh coins",
+        _one_cluster,
+        "_sample",
+        lambda o: fresh_coins,
+        {**SPREAD, "sample_size": 20, "n_points": 29},
+        1e-3 * np.random.default_rng(7).normal(size=(30, 2)),
+    ),
 ]
 
 
 def is_killed(monkeypatch, estimator, owner, attribute, change, options, X):
-    pairs = [Neighbour("hub", np.vstack([X, np.zeros((1, X.shape[1]))]), None,
-                       np.append(np.arange(len(X)), -1))] if options is HUB else None
+    pairs = (
+        [
+            Neighbour(
+                "hub",
+                np.vstack([X, np.zeros((1, X.shape[1]))]),
+                None,
+                np.append(np.arange(len(X)), -1),
+            )
+        ]
+        if options is HUB
+        else None
+    )
     assert replay_audit(estimator, X, pairs, recordings=2).violations == []
     broken = change(getattr(owner, attribute))
     monkeypatch.setattr(owner, attribute, broken)
@@ -531,8 +688,9 @@ def is_killed(monkeypatch, estimator, owner, attribute, change, options, X):
     return any(not text.startswith("unrelated data") for text in found)  # neighbours show it
 
 
-each_mutant = pytest.mark.parametrize("name, owner, attribute, change, options, X", MUTANTS,
-                                      ids=[mutant[0] for mutant in MUTANTS])
+each_mutant = pytest.mark.parametrize(
+    "name, owner, attribute, change, options, X", MUTANTS, ids=[mutant[0] for mutant in MUTANTS]
+)
 
 
 @each_mutant
@@ -542,16 +700,20 @@ def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, options
 
 @pytest.mark.slow
 @each_mutant
-@pytest.mark.parametrize("cls, extra", [(DPOneClusterKMeans, {"n_clusters": 2}),
-                                        (DPOutlierScreen, {"center_method": "auto"})])
-def test_mutants_of_relatives_are_killed(monkeypatch, cls, extra, name, owner, attribute, change,
-                                         options, X):
+@pytest.mark.parametrize(
+    "cls, extra",
+    [(DPOneClusterKMeans, {"n_clusters": 2}), (DPOutlierScreen, {"center_method": "auto"})],
+)
+def test_mutants_of_relatives_are_killed(
+    monkeypatch, cls, extra, name, owner, attribute, change, options, X
+):
     estimator = cls(**{**extra, **options})
     assert is_killed(monkeypatch, estimator, owner, attribute, change, options, X)
 
 
 def nearer_than_most(original):
     """Deactivate what is nearer than the mean: whether a point is, others decide."""
+
     def squared(rows, center):
         found = original(rows, center)
         return np.where(found <= found.mean(), 0.0, np.inf) if len(found) else found
@@ -563,14 +725,17 @@ def every_round_at_full_price(original):
     return lambda rho, delta, search, prefix: original(2 * rho, 2 * delta, search, prefix)
 
 
-@pytest.mark.parametrize("attribute, change", [
-    ("squared_distances", nearer_than_most), ("one_cluster_entries", every_round_at_full_price)])
+@pytest.mark.parametrize(
+    "attribute, change",
+    [("squared_distances", nearer_than_most), ("one_cluster_entries", every_round_at_full_price)],
+)
 def test_mutants_of_the_rounds_are_killed(monkeypatch, attribute, change):
     X = np.random.default_rng(2).normal(size=(30, 2))
     estimator = DPOneClusterKMeans(2, n_points=9, epsilon=100.0, bounds=4.0)
     assert replay_audit(estimator, X).violations == []
-    monkeypatch.setattr(_dp_one_cluster_kmeans, attribute,
-                        change(getattr(_dp_one_cluster_kmeans, attribute)))
+    monkeypatch.setattr(
+        _dp_one_cluster_kmeans, attribute, change(getattr(_dp_one_cluster_kmeans, attribute))
+    )
     try:
         found = replay_audit(estimator, X).violations
     except PlanError as error:  # no plan, no fit
@@ -578,8 +743,14 @@ def test_mutants_of_the_rounds_are_killed(monkeypatch, attribute, change):
     assert found != []
 
 
-ZEROS = {"epsilon": 1e5, "n_points": 30, "bounds": 1.0, "center_method": "paper",
-         "min_radius": 1e-6, "delta": 0.01}
+ZEROS = {
+    "epsilon": 1e5,
+    "n_points": 30,
+    "bounds": 1.0,
+    "center_method": "paper",
+    "min_radius": 1e-6,
+    "delta": 0.01,
+}
 
 
 def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
@@ -589,6 +760,7 @@ def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
     pair = [Neighbour("far", X[:-1], None, np.arange(len(X) - 1))]
     audit = replay_audit(DPOneCluster(**ZEROS), X, pair)
     assert audit.violations == [] and "average" in audit.ratios
-    monkeypatch.setattr(_good_center, "squared_distances",
-                        lambda rows, center: np.zeros(rows.n_rows))
+    monkeypatch.setattr(
+        _good_center, "squared_distances", lambda rows, center: np.zeros(rows.n_rows)
+    )
     assert replay_audit(DPOneCluster(**ZEROS), X, pair).violations != []

@@ -10,7 +10,8 @@ from sklearn_dp.audit import replay_audit
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def with_outliers(seed, n=3000, d=3):
@@ -55,8 +56,9 @@ def test_a_screen_makes_the_next_step_more_accurate():
         model.fit(X)
         screened = screen.inverse_transform(model[-1].cluster_centers_)[0]
         plain = DPKMeans(1, epsilon=1.0, bounds=1000.0, random_state=seed).fit(X)
-        misses.append([np.linalg.norm(found - 5)
-                       for found in (screened, plain.cluster_centers_[0])])
+        misses.append(
+            [np.linalg.norm(found - 5) for found in (screened, plain.cluster_centers_[0])]
+        )
         wins += misses[-1][0] < misses[-1][1]
     assert wins == 32
     ours, without = np.median(misses, axis=0)

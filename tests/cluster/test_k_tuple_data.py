@@ -56,9 +56,13 @@ def test_numbers_of_other_types(dtype):
     assert np.array_equal(fitted.predict((scale * X).astype(dtype)), fitted.labels_)
 
 
-@pytest.mark.parametrize("rows", [
-    np.repeat(CORNERS, 1_500, axis=0),  # as many values as clusters
-    np.repeat(blobs(CORNERS, 600, 0.02)[0], 10, axis=0)])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.repeat(CORNERS, 1_500, axis=0),  # as many values as clusters
+        np.repeat(blobs(CORNERS, 600, 0.02)[0], 10, axis=0),
+    ],
+)
 def test_duplicates(rows):
     fitted = model(4).fit(rows)
     assert fitted.path_ == "tuples" and farthest(CORNERS, fitted.cluster_centers_) < 0.012
@@ -98,8 +102,9 @@ def test_a_triangle_of_360_000_rows(aggregator):
     good = 0
     for seed in range(5):
         X, labels = blobs(centers, 360_000, 1.0, seed=seed)
-        fitted = DPKTupleKMeans(3, epsilon=1.0, delta=1e-6, bounds=4000.0, aggregator=aggregator,
-                                random_state=seed).fit(X)
+        fitted = DPKTupleKMeans(
+            3, epsilon=1.0, delta=1e-6, bounds=4000.0, aggregator=aggregator, random_state=seed
+        ).fit(X)
         cost = -fitted.score(X) / np.square(X - centers[labels]).sum()
         good += adjusted_rand_score(labels, fitted.labels_) == 1 and cost < 1.5
     assert good >= 4

@@ -23,19 +23,22 @@ from sklearn_dp.exceptions import BudgetExceededError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
 ONE_COPY = np.uint64(int(0.75 * 2**64))  # between 0.607 and 0.910 of the range: one copy
 
 MODES = {
     "core": dict(aggregator="friendly_core", n_tuples=30, rho=12.0),
-    "core, copies": dict(aggregator="friendly_core", sampling="with_replacement", rho=6.0,
-                         n_tuples=60, delta=0.2),
+    "core, copies": dict(
+        aggregator="friendly_core", sampling="with_replacement", rho=6.0, n_tuples=60, delta=0.2
+    ),
     "averages": dict(aggregator="k_averages", separation=7.0, rho=40.0, n_tuples=100),
     "centers": dict(aggregator="noisy_centers", separation=7.0, rho=40.0),
-    "centers, copies": dict(aggregator="noisy_centers", sampling="with_replacement",
-                            separation=7.0, rho=40.0, delta=0.2),
+    "centers, copies": dict(
+        aggregator="noisy_centers", sampling="with_replacement", separation=7.0, rho=40.0, delta=0.2
+    ),
 }
 
 
@@ -145,20 +148,29 @@ def _number_of_rows_in_the_seed(patch):
     known = module.fit_blocks
 
     def fit_blocks(estimator, X, *others, prepare, **options):
-        return known(estimator, X, *others, prepare=lambda rows: prepare(rows) + 0.3 * (
-            len(X) % 2), **options)
+        return known(
+            estimator,
+            X,
+            *others,
+            prepare=lambda rows: prepare(rows) + 0.3 * (len(X) % 2),
+            **options,
+        )
 
     patch.setattr(module, "fit_blocks", fit_blocks)
 
 
 def _blocks_by_value(patch):
     patch.setattr(PrivacySession, "blocks", lambda self, n, blocks: np.arange(n) % blocks)
-    patch.setattr(PrivacySession, "unit_draws", lambda self, n: np.arange(n, dtype=np.uint64)
-                  * np.uint64(2**64 // max(n, 1)))
+    patch.setattr(
+        PrivacySession,
+        "unit_draws",
+        lambda self, n: np.arange(n, dtype=np.uint64) * np.uint64(2**64 // max(n, 1)),
+    )
 
 
-@pytest.mark.parametrize(("mode", "plant"), [
-    ("core", _number_of_rows_in_the_seed), ("centers", _blocks_by_value)])
+@pytest.mark.parametrize(
+    ("mode", "plant"), [("core", _number_of_rows_in_the_seed), ("centers", _blocks_by_value)]
+)
 def test_broken_blocks_are_seen(mode, plant, monkeypatch):
     plant(monkeypatch)
     try:
@@ -171,10 +183,14 @@ def test_broken_blocks_are_seen(mode, plant, monkeypatch):
 # -- inner clusterers -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inner", [
-    GaussianMixture(3, n_init=3, covariance_type="spherical"),
-    make_pipeline(PCA(1), KMeans(3, n_init=3)),
-    make_pipeline(StandardScaler(), "passthrough", KMeans(3, n_init=3))])
+@pytest.mark.parametrize(
+    "inner",
+    [
+        GaussianMixture(3, n_init=3, covariance_type="spherical"),
+        make_pipeline(PCA(1), KMeans(3, n_init=3)),
+        make_pipeline(StandardScaler(), "passthrough", KMeans(3, n_init=3)),
+    ],
+)
 def test_centers_of_mixtures_and_pipelines_are_mapped_back(inner):
     X = blobs(4000)
     if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
@@ -234,8 +250,9 @@ def test_a_memory_map_gives_the_same_bits(tmp_path):
     X, estimator = blobs(1500), model(**MODES["core"])
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    assert np.array_equal(clone(estimator).fit(mapped).cluster_centers_,
-                          clone(estimator).fit(X).cluster_centers_)
+    assert np.array_equal(
+        clone(estimator).fit(mapped).cluster_centers_, clone(estimator).fit(X).cluster_centers_
+    )
 
 
 def test_threads_and_processes_give_the_same_bits():
@@ -249,8 +266,12 @@ def test_dask_gives_the_same_bits():
     distributed = pytest.importorskip("distributed")
     X, estimator = blobs(1500), model(**MODES["core"]).set_params(inner=KMeans(3, n_init=1))
     alone = clone(estimator).fit(X).cluster_centers_
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2,
-                            dashboard_address=None), parallel_backend("dask"):
+    with (
+        distributed.Client(
+            processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+        ),
+        parallel_backend("dask"),
+    ):
         assert np.array_equal(clone(estimator).fit(X).cluster_centers_, alone)
 
 
@@ -269,10 +290,16 @@ def test_ray_gives_the_same_bits():
         ray.shutdown()
 
 
-@pytest.mark.parametrize(("change", "match"), [
-    ({"aggregator": "mean"}, "aggregator"), ({"sampling": "bootstrap"}, "sampling"),
-    ({"separation": 6.0}, "separation"), ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
-    ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters")])
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"aggregator": "mean"}, "aggregator"),
+        ({"sampling": "bootstrap"}, "sampling"),
+        ({"separation": 6.0}, "separation"),
+        ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
+        ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters"),
+    ],
+)
 def test_bad_parameters_are_named(change, match):
     with pytest.raises(ValueError, match=match):
         model(**change).privacy_plan(2)

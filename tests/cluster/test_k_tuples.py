@@ -22,12 +22,23 @@ def error(found):
     return max(np.linalg.norm(found - c, axis=1).min() for c in CENTERS)
 
 
-@pytest.mark.parametrize(("aggregator", "neighbours", "t", "spread", "limit"), [
-    ("auto", "replace", 300, 0.01, 0.01), ("friendly_core", "add_remove", 300, 0.01, 0.01),
-    ("noisy_centers", "replace", 400, 1e-4, 0.4)])
+@pytest.mark.parametrize(
+    ("aggregator", "neighbours", "t", "spread", "limit"),
+    [
+        ("auto", "replace", 300, 0.01, 0.01),
+        ("friendly_core", "add_remove", 300, 0.01, 0.01),
+        ("noisy_centers", "replace", 400, 1e-4, 0.4),
+    ],
+)
 def test_aggregators_on_tuples(aggregator, neighbours, t, spread, limit):
-    found = aggregate_k_tuples(database(t, spread), bounds=1.0, epsilon=6.0, aggregator=aggregator,
-                               neighbours=neighbours, random_state=1)
+    found = aggregate_k_tuples(
+        database(t, spread),
+        bounds=1.0,
+        epsilon=6.0,
+        aggregator=aggregator,
+        neighbours=neighbours,
+        random_state=1,
+    )
     assert found.status == "ok" and error(found.centers) < limit
     report = found.privacy_report
     assert report.epsilon <= 6.0 and report.spent_rho <= report.rho * (1 + 1e-12)
@@ -36,8 +47,9 @@ def test_aggregators_on_tuples(aggregator, neighbours, t, spread, limit):
 
 
 def test_a_single_step_gets_all_of_epsilon():
-    found = aggregate_k_tuples(database(400, 1e-4), bounds=1.0, epsilon=6.0, random_state=1,
-                               aggregator="noisy_centers")
+    found = aggregate_k_tuples(
+        database(400, 1e-4), bounds=1.0, epsilon=6.0, random_state=1, aggregator="noisy_centers"
+    )
     assert found.privacy_report.epsilon == 6.0
     assert found.privacy_report.accounting == "one (epsilon, delta)-DP step"
     with pytest.raises(ValueError, match="n_tuples"):  # as zCDP it is less
@@ -47,8 +59,9 @@ def test_a_single_step_gets_all_of_epsilon():
 def test_disagreement_is_an_answer():
     rng = np.random.default_rng(2)
     with pytest.warns(UtilityWarning, match="do not agree"):
-        found = aggregate_k_tuples(rng.uniform(-1, 1, size=(400, 3, 2)), bounds=1.0, epsilon=6.0,
-                                   random_state=1)
+        found = aggregate_k_tuples(
+            rng.uniform(-1, 1, size=(400, 3, 2)), bounds=1.0, epsilon=6.0, random_state=1
+        )
     assert found.centers is None and found.status == "the tuples do not agree"
 
 
@@ -66,8 +79,7 @@ def test_null_tuples_and_boxes():
 
 
 def test_the_ledger_is_asked_first():
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group",
-                           relation="replace")
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=7.0, delta=1e-5), unit="group", relation="replace")
     aggregate_k_tuples(database(300, 0.01), bounds=1.0, epsilon=6.0, ledger=ledger)
     assert len(ledger.entries) == 1
     with pytest.raises(BudgetExceededError):
@@ -75,21 +87,31 @@ def test_the_ledger_is_asked_first():
     assert len(ledger.entries) == 1
 
 
-@pytest.mark.parametrize(("change", "match"), [
-    ({"aggregator": "mean"}, "aggregator"), ({"neighbours": "swap"}, "neighbours"),
-    ({"gamma": 0.25}, "gamma"), ({"bounds": None}, "bounds"), ({"bounds": -1.0}, "bounds"),
-    ({"neighbours": "add_remove", "aggregator": "k_averages"}, "friendly_core"),
-    ({"tuples": np.zeros((4, 3))}, "tuples"), ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
-    ({"aggregator": "noisy_centers", "separation": 5.0, "epsilon": 6.0}, "separation"),
-    ({"tuples": [["a"]]}, "tuples"), ({"aggregator": "k_averages"}, "n_tuples")])
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"aggregator": "mean"}, "aggregator"),
+        ({"neighbours": "swap"}, "neighbours"),
+        ({"gamma": 0.25}, "gamma"),
+        ({"bounds": None}, "bounds"),
+        ({"bounds": -1.0}, "bounds"),
+        ({"neighbours": "add_remove", "aggregator": "k_averages"}, "friendly_core"),
+        ({"tuples": np.zeros((4, 3))}, "tuples"),
+        ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
+        ({"aggregator": "noisy_centers", "separation": 5.0, "epsilon": 6.0}, "separation"),
+        ({"tuples": [["a"]]}, "tuples"),
+        ({"aggregator": "k_averages"}, "n_tuples"),
+    ],
+)
 def test_bad_parameters_are_named(change, match):
     options = {"tuples": database(300, 0.01), "bounds": 1.0, **change}
     with pytest.raises(ValueError, match=match):
         aggregate_k_tuples(options.pop("tuples"), **options)
 
 
-@pytest.mark.parametrize("neighbours, relation",
-                         [("replace", "replace"), ("add_remove", "add or remove")])
+@pytest.mark.parametrize(
+    "neighbours, relation", [("replace", "replace"), ("add_remove", "add or remove")]
+)
 def test_the_ledger_is_told_the_relation(neighbours, relation):
     tuples = np.zeros((400, 2, 1)) + [[0.5], [-0.5]]
     options = {"bounds": 1.0, "epsilon": 4.0, "neighbours": neighbours}
@@ -99,5 +121,6 @@ def test_the_ledger_is_told_the_relation(neighbours, relation):
     assert [charge.relation for charge in ledger.entries] == [relation]
     other = "replace" if relation == "add or remove" else "add or remove"
     with pytest.raises(LedgerError, match=f"relation='{relation}'"):
-        aggregate_k_tuples(tuples, ledger=PrivacyLedger(budget, unit="group", relation=other),
-                           **options)
+        aggregate_k_tuples(
+            tuples, ledger=PrivacyLedger(budget, unit="group", relation=other), **options
+        )

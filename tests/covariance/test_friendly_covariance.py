@@ -92,8 +92,12 @@ def test_methods_of_scikit_learns_covariances():
 
 def test_centered_data_and_the_classical_route():
     X, truth = normal(20000, 4, 4.0)
-    for options in ({"assume_centered": True}, {"method": "gram", "bounds": 5.0},
-                    {"bounds": 100.0}, {"assume_centered": True, "bounds": (-4.0, 9.0)}):
+    for options in (
+        {"assume_centered": True},
+        {"method": "gram", "bounds": 5.0},
+        {"bounds": 100.0},
+        {"assume_centered": True, "bounds": (-4.0, 9.0)},
+    ):
         model = FriendlyCovariance(epsilon=2.0, random_state=0, **options).fit(X)
         assert error(truth, model.covariance_) < 0.15, options
         assert np.linalg.norm(model.location_) < 0.1
@@ -111,10 +115,17 @@ def test_groups_share_a_weight():
     assert model.privacy_report_.unit == "group"
 
 
-@pytest.mark.parametrize("X", [
-    np.zeros((500, 3)), np.ones((1, 2)), np.outer(np.arange(2000.0), [1.0, 2.0, -1.0]),
-    np.random.default_rng(0).standard_t(1.0, size=(3000, 3)),
-    np.full((50, 2), 1e300) * np.array([1, -1])], ids=["zero", "one", "line", "cauchy", "huge"])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((500, 3)),
+        np.ones((1, 2)),
+        np.outer(np.arange(2000.0), [1.0, 2.0, -1.0]),
+        np.random.default_rng(0).standard_t(1.0, size=(3000, 3)),
+        np.full((50, 2), 1e300) * np.array([1, -1]),
+    ],
+    ids=["zero", "one", "line", "cauchy", "huge"],
+)
 def test_an_answer_for_everything(X):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -128,9 +139,15 @@ def test_a_few_rows_are_told_to_be_too_few():
         FriendlyCovariance(epsilon=0.5, random_state=0).fit(normal(200, 10, 1.0)[0])
 
 
-@pytest.mark.parametrize("options, error, match", [
-    ({"method": "gram"}, ValueError, "bounds"), ({"method": "best"}, ValueError, "method"),
-    ({"assume_centered": 1}, TypeError, "assume_centered"), ({"bounds": -1}, ValueError, "bounds")])
+@pytest.mark.parametrize(
+    "options, error, match",
+    [
+        ({"method": "gram"}, ValueError, "bounds"),
+        ({"method": "best"}, ValueError, "method"),
+        ({"assume_centered": 1}, TypeError, "assume_centered"),
+        ({"bounds": -1}, ValueError, "bounds"),
+    ],
+)
 def test_bad_parameters(options, error, match):
     with pytest.raises(error, match=match):
         FriendlyCovariance(**options).fit(np.zeros((5, 2)))
@@ -161,8 +178,10 @@ def test_weights_are_responsibilities_and_sum_to_at_most_one():
     total = weights.astype(np.int64).sum(axis=1)
     assert total.max() <= WEIGHT_STEPS and total.min() > 0.99 * WEIGHT_STEPS
     ((_, x),) = rows.chunks(4)
-    density = np.stack([p.weight * multivariate_normal(p.center, p.factor @ p.factor.T).pdf(x)
-                        for p in parts], axis=1)[:2000]
+    density = np.stack(
+        [p.weight * multivariate_normal(p.center, p.factor @ p.factor.T).pdf(x) for p in parts],
+        axis=1,
+    )[:2000]
     seen = density.sum(axis=1) > 0
     expected = density[seen] / density[seen].sum(axis=1, keepdims=True)
     assert np.abs(weights[:2000][seen] / WEIGHT_STEPS - expected).max() < 0.01
@@ -182,7 +201,7 @@ def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
         weights = component_weights(rows, parts)
         return exact_moments(rows, Units(len(X)), parts, weights, 2.0, form)
 
-    whole, single = moments(X), [moments(X[i:i + 1]) for i in range(60)]
+    whole, single = moments(X), [moments(X[i : i + 1]) for i in range(60)]
     for i in range(3):
         assert np.array_equal(whole[i], np.sum([one[i] for one in single], axis=0))
 
@@ -203,14 +222,20 @@ def test_sensitivities_hold_and_are_tight(form, groups):
             weights = component_weights(rows, parts, soft=soft)
             counts, sums, moments = exact_moments(rows, units, parts, weights, 2.0, form)
             claim = moment_releases._moment_sensitivity(3, form, 2.0**30)
-            worst = np.maximum(worst, [
-                counts.sum() / WEIGHT_STEPS, np.linalg.norm(sums) / 2.0**15,
-                np.sqrt(np.sum(np.square(moments / claim)))])
+            worst = np.maximum(
+                worst,
+                [
+                    counts.sum() / WEIGHT_STEPS,
+                    np.linalg.norm(sums) / 2.0**15,
+                    np.sqrt(np.sum(np.square(moments / claim))),
+                ],
+            )
     assert worst.max() <= 1 and worst.min() > 0.95
 
 
 def test_clipping_is_undone():
     """separated_gaussians:C8: the share of the variance that survives."""
+
     def kept(share, d):
         return rounds._kept(normal_quantile(share, d), d)
 
@@ -224,8 +249,11 @@ def test_clipping_is_undone():
         square = normal_quantile(0.9, 4)
         factor = np.minimum(1, np.sqrt(square / np.sum(Z**2, axis=1)))
         clipped = (Z * factor[:, None]).T @ (Z * factor[:, None]) / len(Z)
-        assert np.allclose(np.diag(rounds._unclip(clipped, square, 4)),
-                           t * np.array([1.1, 1.0, 1.0, 0.9]), atol=0.015)
+        assert np.allclose(
+            np.diag(rounds._unclip(clipped, square, 4)),
+            t * np.array([1.1, 1.0, 1.0, 0.9]),
+            atol=0.015,
+        )
 
 
 def test_the_errors_are_those_of_theory():
@@ -246,8 +274,10 @@ def test_the_errors_are_those_of_theory():
 # -- audits and mutants -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"assume_centered": True}, {"bounds": 5.0}, {"method": "gram", "bounds": (-2.0, 4.0)}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"assume_centered": True}, {"bounds": 5.0}, {"method": "gram", "bounds": (-2.0, 4.0)}],
+)
 @pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
 def test_replay_audit(options, groups):
     X = normal(90, 3, 100.0, shift=1.0)[0]
@@ -271,10 +301,16 @@ def test_replay_audit_of_the_friendly_core(centered, groups):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [
-    {"epsilon": 20.0}, {"epsilon": 20.0, "assume_centered": True},
-    {"epsilon": 20.0, "method": "gram", "bounds": (-2.0, 4.0)}, CORE],
-    ids=["whiten", "centered", "gram", "core"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 20.0},
+        {"epsilon": 20.0, "assume_centered": True},
+        {"epsilon": 20.0, "method": "gram", "bounds": (-2.0, 4.0)},
+        CORE,
+    ],
+    ids=["whiten", "centered", "gram", "core"],
+)
 def test_five_hundred_neighbours(options):
     X = normal(1800, 2, 100.0)[0] if options is CORE else normal(90, 3, 100.0, shift=1.0)[0]
     pairs = 0
@@ -300,10 +336,12 @@ class _Unclipped:
 
 def _clipped_before_whitening(original):
     """The clip at the wrong norm: whitened rows may then have any length."""
+
     def moments(rows, units, parts, weights, radius, form):
         white = [Ellipsoid(p.center, p.axes, p.scales / 3, p.square, p.weight) for p in parts]
         counts, sums, moments = original(rows, units, white, weights, 3 * radius, form)
         return counts, 3 * sums, 9 * moments
+
     return moments
 
 
@@ -316,6 +354,7 @@ def _order_of_rows(original):
         out = original(rows, parts, **options)
         out[0] *= 2
         return out
+
     return weights
 
 
@@ -323,6 +362,7 @@ def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
         rounds.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
+
     return moments
 
 
@@ -347,22 +387,36 @@ def test_mutants_are_killed(name, monkeypatch):
 CORE_MUTATIONS = {
     "half the noise": ("least_eta", lambda original: lambda *given: original(*given) / 2),
     "size of the core without noise": (
-        "core_size", lambda original: lambda session, entry, size, **shares: float(size)),
+        "core_size",
+        lambda original: lambda session, entry, size, **shares: float(size),
+    ),
     "neighbours as if a block came or went": (
-        "core_fixed_size", lambda original: lambda session, entry, counts, t, *, rho, delta:
-            original(session, entry, 2 * counts, t, rho=rho, delta=delta)),
+        "core_fixed_size",
+        lambda original: (
+            lambda session, entry, counts, t, *, rho, delta: original(
+                session, entry, 2 * counts, t, rho=rho, delta=delta
+            )
+        ),
+    ),
     "blocks that depend on the number of rows": (
-        "block_matrices", lambda original: lambda rows, units, blocks, t, **options:
-            original(rows, units, (blocks + (np.arange(len(blocks)) < rows.n_rows % 50)) % t, t,
-                     **options)),
+        "block_matrices",
+        lambda original: (
+            lambda rows, units, blocks, t, **options: original(
+                rows,
+                units,
+                (blocks + (np.arange(len(blocks)) < rows.n_rows % 50)) % t,
+                t,
+                **options,
+            )
+        ),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CORE_MUTATIONS)
 def test_mutants_of_the_core_are_killed(name, monkeypatch):
     attribute, change = CORE_MUTATIONS[name]
-    monkeypatch.setattr(_covariance_core, attribute,
-                        change(getattr(_covariance_core, attribute)))
+    monkeypatch.setattr(_covariance_core, attribute, change(getattr(_covariance_core, attribute)))
     X = normal(1800, 2, 100.0, shift=1.0)[0]
     result = replay_audit(FriendlyCovariance(**CORE), X, repeats=2)
     assert result.violations
@@ -373,8 +427,9 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
 
     def fit(self, X, units, session, progress):
         numbers = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
-        monkeypatch.setattr(rounds.refine, "__kwdefaults__",
-                            {**rounds.refine.__kwdefaults__, **numbers})
+        monkeypatch.setattr(
+            rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}
+        )
         original(self, X, units, session, progress)
 
     monkeypatch.setattr(FriendlyCovariance, "_fit", fit)

@@ -81,8 +81,9 @@ def exact_moment(rows, limit):
     plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
     recorder = Trace()
     with trace(recorder):
-        second_moment(PrivacySession(plan), "moment", Rows.of(rows, 2.0**24), limit,
-                      Units(len(rows)), 1.0)
+        second_moment(
+            PrivacySession(plan), "moment", Rows.of(rows, 2.0**24), limit, Units(len(rows)), 1.0
+        )
     event = recorder.events[-1]
     return event.value.astype(np.float64), event.sensitivity
 
@@ -101,8 +102,7 @@ def test_second_moments_move_as_far_as_is_claimed():
             x, y = limit * np.eye(4)[rng.permutation(4)[:2], None]
         before, claim = exact_moment(rest, limit)
         with_x, with_y = (exact_moment(np.vstack([rest, row]), limit)[0] for row in (x, y))
-        moved = [np.linalg.norm((a - b) / claim)
-                 for a, b in ((before, with_x), (with_x, with_y))]
+        moved = [np.linalg.norm((a - b) / claim) for a, b in ((before, with_x), (with_x, with_y))]
         worst = np.maximum(worst, moved)
     assert worst[0] <= 1 and worst[1] <= np.sqrt(2)
     assert worst == pytest.approx([1, np.sqrt(2)], rel=3e-4)  # but for rounding toward zero
@@ -130,6 +130,7 @@ def test_replay_audit(bounds, groups):
 def _sizes_from_rows(original):
     def mutant(session, X, *rest, **options):
         return replace(original(session, X, *rest, **options), size=float(len(X)))
+
     return mutant
 
 
@@ -137,18 +138,22 @@ def _mean_from_rows(original):
     def mutant(session, X, *rest, **options):
         place = original(session, X, *rest, **options)
         return replace(place, domain=replace(place.domain, center=X.mean(axis=0)))
+
     return mutant
 
 
 def _status_from_rows(original):
     def mutant(session, X, *rest, **options):
         return replace(original(session, X, *rest, **options), status=f"{len(X) % 2}")
+
     return mutant
 
 
-MUTATIONS = {"size from rows": ("locate", _sizes_from_rows),
-             "mean from rows": ("locate", _mean_from_rows),
-             "status from rows": ("locate", _status_from_rows)}
+MUTATIONS = {
+    "size from rows": ("locate", _sizes_from_rows),
+    "mean from rows": ("locate", _mean_from_rows),
+    "status from rows": ("locate", _status_from_rows),
+}
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
@@ -162,8 +167,11 @@ def test_mutants_are_killed(name, monkeypatch):
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(_mechanisms, "clip_integer_rows", lambda rows, *_: rows)
     halved = _dp_pca.second_moment
-    monkeypatch.setattr(_dp_pca, "second_moment",
-                        lambda s, e, rows, limit, *rest: halved(s, e, rows, limit / 1.5, *rest))
+    monkeypatch.setattr(
+        _dp_pca,
+        "second_moment",
+        lambda s, e, rows, limit, *rest: halved(s, e, rows, limit / 1.5, *rest),
+    )
     X = np.random.default_rng(3).normal(size=(120, 4))
     result = replay_audit(DPPCA(epsilon=5.0), X)
     assert any("second moment: distance" in text for text in result.violations)
@@ -179,8 +187,9 @@ def test_errors_are_those_of_noise_and_drawing():
         low, high = model.confidence_interval()
         values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
         hits.append(low <= values[:3].sum() / values.sum() <= high)
-        ratios.append((model.explained_variance_ - values[:3])
-                      / model.explained_variance_std_error_)
+        ratios.append(
+            (model.explained_variance_ - values[:3]) / model.explained_variance_std_error_
+        )
     assert np.mean(hits) >= 0.8
     assert (np.abs(np.mean(ratios, axis=0)) < 1.5).all() and (np.std(ratios, axis=0) < 1.3).all()
     assert model.summary().to_frame().loc["explained_", "value"] == model.explained_

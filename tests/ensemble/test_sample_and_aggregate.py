@@ -21,8 +21,7 @@ from sklearn_dp.ensemble import _sample_and_aggregate as module
 from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.exceptions import UtilityWarning
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 LINEAR = {"output": ("coef_", "intercept_"), "output_bounds": 20.0, "random_state": 0}
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
@@ -40,8 +39,9 @@ def linear_data(n=6000, seed=0):
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
 def test_coefficients_of_a_regression(aggregator):
     X, y = linear_data()
-    model = SampleAndAggregate(Ridge(1e-3), aggregator=aggregator, n_blocks=150, epsilon=8.0,
-                               **LINEAR).fit(X, y)
+    model = SampleAndAggregate(
+        Ridge(1e-3), aggregator=aggregator, n_blocks=150, epsilon=8.0, **LINEAR
+    ).fit(X, y)
     assert model.status_ == "ok" and model.n_blocks_ == 150
     assert model.n_working_ == pytest.approx(150, abs=20)
     assert np.abs(model.estimator_.coef_ - [1, -2]).max() < 0.5
@@ -55,8 +55,13 @@ def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
     X, y = linear_data(20000)
     misses = {}
     for aggregator in ("one_cluster", "mean"):
-        model = SampleAndAggregate(Ridge(), aggregator=aggregator, epsilon=1.0, n_blocks=600,
-                                   **{**LINEAR, "output_bounds": 100.0}).fit(X, y)
+        model = SampleAndAggregate(
+            Ridge(),
+            aggregator=aggregator,
+            epsilon=1.0,
+            n_blocks=600,
+            **{**LINEAR, "output_bounds": 100.0},
+        ).fit(X, y)
         misses[aggregator] = np.linalg.norm(model.output_ - [1, -2, 0.5])
     assert misses["one_cluster"] < 0.1 * misses["mean"]
 
@@ -64,8 +69,9 @@ def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
 def test_classifier():
     X, y = linear_data()
     labels = np.where(y > 0.5, "yes", "no")
-    model = SampleAndAggregate(LogisticRegression(), classes=["no", "yes"], epsilon=4.0,
-                               n_blocks=150, **LINEAR).fit(X, labels)
+    model = SampleAndAggregate(
+        LogisticRegression(), classes=["no", "yes"], epsilon=4.0, n_blocks=150, **LINEAR
+    ).fit(X, labels)
     assert model.status_ == "ok" and model.score(X, labels) > 0.95
     assert model.predict_proba(X[:3]).shape == (3, 2)
     with pytest.raises(ValueError, match="classes"):
@@ -75,9 +81,15 @@ def test_classifier():
 def test_components_with_fixed_signs():
     X, _ = linear_data()
     X = X * [3.0, 1.0]
-    model = SampleAndAggregate(PCA(1), output=("components_", "mean_"), output_bounds=3.0,
-                               fix_signs=("components_",), epsilon=4.0, n_blocks=150,
-                               random_state=0).fit(X)
+    model = SampleAndAggregate(
+        PCA(1),
+        output=("components_", "mean_"),
+        output_bounds=3.0,
+        fix_signs=("components_",),
+        epsilon=4.0,
+        n_blocks=150,
+        random_state=0,
+    ).fit(X)
     assert model.status_ == "ok"
     assert abs(model.estimator_.components_[0, 0]) > 0.98
     assert model.transform(X).shape == (len(X), 1)
@@ -93,8 +105,14 @@ def test_median_by_default_without_bounds():
 @pytest.mark.parametrize("aggregator, most", [("one_cluster", 0.3), ("mean", 4.0)])
 def test_blocks_drawn_with_replacement(aggregator, most):
     X, y = linear_data(30000)
-    model = SampleAndAggregate(Ridge(1e-3), aggregator=aggregator, n_blocks=200, epsilon=8.0,
-                               sampling="with_replacement", **LINEAR).fit(X, y)
+    model = SampleAndAggregate(
+        Ridge(1e-3),
+        aggregator=aggregator,
+        n_blocks=200,
+        epsilon=8.0,
+        sampling="with_replacement",
+        **LINEAR,
+    ).fit(X, y)
     assert model.status_ == "ok"
     assert np.abs(model.output_ - [1, -2, 0.5]).max() < most
     assert [entry.name for entry in model.privacy_plan(2).entries] == ["blocks"]
@@ -132,28 +150,50 @@ class Wild(Failing):
 @pytest.mark.parametrize("bounds", [2.0, (-1.0, 3.0), None])
 def test_blocks_that_all_fail_are_no_error(aggregator, bounds):
     X, y = linear_data(500)
-    model = SampleAndAggregate(Failing(), output=("coef_",), aggregator=aggregator,
-                               output_bounds=bounds, epsilon=20.0, n_blocks=40, random_state=0)
+    model = SampleAndAggregate(
+        Failing(),
+        output=("coef_",),
+        aggregator=aggregator,
+        output_bounds=bounds,
+        epsilon=20.0,
+        n_blocks=40,
+        random_state=0,
+    )
     with pytest.warns(UtilityWarning, match="most blocks failed"):
         model.fit(3 + X, y)
     assert np.isfinite(model.output_).all()
     if bounds is not None:
         assert (np.abs(model.output_) <= 3).all()
-    wild = SampleAndAggregate(Wild(), output=("coef_",), aggregator=aggregator,
-                              output_bounds=bounds, n_blocks=40, random_state=0)
+    wild = SampleAndAggregate(
+        Wild(),
+        output=("coef_",),
+        aggregator=aggregator,
+        output_bounds=bounds,
+        n_blocks=40,
+        random_state=0,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UtilityWarning)
         assert np.isfinite(wild.fit(3 + X, y).output_).all()
 
 
-@pytest.mark.parametrize("options, error, word", [
-    ({"output": ("weights_",)}, ValueError, "output"), ({"output": ()}, ValueError, "output"),
-    ({"output": "coef_"}, TypeError, "output"), ({"aggregator": "median"}, ValueError, "aggreg"),
-    ({"n_blocks": 1}, ValueError, "n_blocks"), ({"n_blocks": "many"}, ValueError, "n_blocks"),
-    ({"agreement": 0.0}, ValueError, "agreement"), ({"agreement": 1.5}, ValueError, "agreement"),
-    ({"output_bounds": -1.0}, ValueError, "output_bounds"), ({"estimator": 3}, TypeError, "estim"),
-    ({"sampling": "bootstrap"}, ValueError, "sampling"),
-    ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds")])
+@pytest.mark.parametrize(
+    "options, error, word",
+    [
+        ({"output": ("weights_",)}, ValueError, "output"),
+        ({"output": ()}, ValueError, "output"),
+        ({"output": "coef_"}, TypeError, "output"),
+        ({"aggregator": "median"}, ValueError, "aggreg"),
+        ({"n_blocks": 1}, ValueError, "n_blocks"),
+        ({"n_blocks": "many"}, ValueError, "n_blocks"),
+        ({"agreement": 0.0}, ValueError, "agreement"),
+        ({"agreement": 1.5}, ValueError, "agreement"),
+        ({"output_bounds": -1.0}, ValueError, "output_bounds"),
+        ({"estimator": 3}, TypeError, "estim"),
+        ({"sampling": "bootstrap"}, ValueError, "sampling"),
+        ({"output_bounds": (2.0, 1.0)}, ValueError, "output_bounds"),
+    ],
+)
 def test_bad_parameters_are_named(options, error, word):
     model = SampleAndAggregate(**{"estimator": Ridge(), **LINEAR, **options})
     with pytest.raises(error, match=word):
@@ -192,11 +232,15 @@ def test_adding_a_row_changes_at_most_one_output(monkeypatch):
 def test_a_row_has_few_copies(monkeypatch):
     """About n / 9 draws in all, of which a row that comes along adds its own and moves none."""
     seen, original = [], module.fit_blocks
-    monkeypatch.setattr(module, "fit_blocks",
-                        lambda *args, **options: seen.append(args[2]) or original(*args, **options))
+    monkeypatch.setattr(
+        module,
+        "fit_blocks",
+        lambda *args, **options: seen.append(args[2]) or original(*args, **options),
+    )
     X, _ = linear_data(9000)
-    model = SampleAndAggregate(sampling="with_replacement", n_blocks=20, output_bounds=1.0,
-                               random_state=0)
+    model = SampleAndAggregate(
+        sampling="with_replacement", n_blocks=20, output_bounds=1.0, random_state=0
+    )
     model.fit(X)
     model.fit(np.vstack([X, [[3.0, 3.0]]]))
     first, second = seen
@@ -207,8 +251,9 @@ def test_a_row_has_few_copies(monkeypatch):
         assert np.array_equal(old, new[new < len(X)])
 
 
-@pytest.mark.parametrize("target", [{"epsilon": 0.01}, {"epsilon": 1.0}, {"epsilon": 100.0},
-                                    {"rho": 1e-3}, {"rho": 2.0}])
+@pytest.mark.parametrize(
+    "target", [{"epsilon": 0.01}, {"epsilon": 1.0}, {"epsilon": 100.0}, {"rho": 1e-3}, {"rho": 2.0}]
+)
 def test_copies_cost_no_more_than_the_target(target):
     model = SampleAndAggregate(sampling="with_replacement", **target)
     goal = model._target()
@@ -247,11 +292,23 @@ class LastColumn(BaseEstimator):
         return self
 
 
-SETTINGS = [{"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": epsilon}
-            for name in AGGREGATORS for bounds, epsilon in ((3.0, 200.0), (None, 5.0))]
+SETTINGS = [
+    {"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": epsilon}
+    for name in AGGREGATORS
+    for bounds, epsilon in ((3.0, 200.0), (None, 5.0))
+]
 SETTINGS.append({"agreement": 0.3, "output_bounds": 3.0, "n_blocks": 12, "epsilon": 300.0})
-COPIES = [{"aggregator": name, "output_bounds": bounds, "n_blocks": 6, "epsilon": 8.0,
-           "sampling": "with_replacement"} for name in AGGREGATORS for bounds in (3.0, None)]
+COPIES = [
+    {
+        "aggregator": name,
+        "output_bounds": bounds,
+        "n_blocks": 6,
+        "epsilon": 8.0,
+        "sampling": "with_replacement",
+    }
+    for name in AGGREGATORS
+    for bounds in (3.0, None)
+]
 
 
 @pytest.fixture
@@ -260,8 +317,11 @@ def one_copy(monkeypatch):
     aggregation. What more copies cost is a formula, tested above."""
     monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
     original = _blocks.copied_rows
-    monkeypatch.setattr(_blocks, "copied_rows", lambda draws, n_blocks, rate, spread:
-                        original(draws, n_blocks, 60.0, spread))
+    monkeypatch.setattr(
+        _blocks,
+        "copied_rows",
+        lambda draws, n_blocks, rate, spread: original(draws, n_blocks, 60.0, spread),
+    )
 
 
 @pytest.mark.parametrize("options", COPIES, ids=str)
@@ -282,8 +342,13 @@ def test_pairs_of_several_copies_are_left_out(monkeypatch):
     assert audit.violations == [] and audit.n_voided < 6
     for name in ("copied_rows", "unit_copies"):
         function = getattr(_blocks, name)
-        monkeypatch.setattr(_blocks, name, lambda *args, function=function: function(
-            *(3.0 if arg is module.COPY_RATE else arg for arg in args)))
+        monkeypatch.setattr(
+            _blocks,
+            name,
+            lambda *args, function=function: function(
+                *(3.0 if arg is module.COPY_RATE else arg for arg in args)
+            ),
+        )
     crowded = replay_audit(model, X, repeats=3)
     assert crowded.violations == [] and crowded.n_voided > crowded.n_pairs / 2
 
@@ -297,8 +362,9 @@ def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
 
 
 @pytest.mark.parametrize("options", SETTINGS, ids=str)
-@pytest.mark.parametrize("inner", [{}, {"estimator": LastColumn(), "output": ("coef_",)}],
-                         ids=["median", "regression"])
+@pytest.mark.parametrize(
+    "inner", [{}, {"estimator": LastColumn(), "output": ("coef_",)}], ids=["median", "regression"]
+)
 def test_replay(options, inner):
     X = np.random.default_rng(0).normal(size=(30, 3))
     model = SampleAndAggregate(**options, **inner)
@@ -333,7 +399,8 @@ def with_shared_scaler(original):
 
 def bounds_of_the_data(original):
     return lambda self, session, results, working: Domain.from_bounds(
-        float(np.abs(results).max()) + 1e-3, results.shape[1])
+        float(np.abs(results).max()) + 1e-3, results.shape[1]
+    )
 
 
 def mean_of_outputs(original):
@@ -366,8 +433,9 @@ def refused(original):
 
 
 def fewer_blocks(original):
-    return lambda estimator, X, *args, **options: original(
-        estimator, X, *args, **options)[:2 + 6 * (len(X) % 2)]
+    return lambda estimator, X, *args, **options: original(estimator, X, *args, **options)[
+        : 2 + 6 * (len(X) % 2)
+    ]
 
 
 CLASS = SampleAndAggregate
@@ -378,32 +446,36 @@ MUTANTS = [
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
     ("blocks by position", PrivacySession, "blocks", blocks_by_position, "one_cluster"),
     ("blocks see a shared scaler", module, "fit_blocks", with_shared_scaler, "mean"),
-    ("bounds of the outputs from the data", Aggregation, "_output_domain", bounds_of_the_data,
-     "mean"),
+    (
+        "bounds of the outputs from the data",
+        Aggregation,
+        "_output_domain",
+        bounds_of_the_data,
+        "mean",
+    ),
     ("mean of outputs without noise", Aggregation, "_by_mean", mean_of_outputs, "mean"),
     ("number of blocks from n", CLASS, "_inner_fits", number_from_n, "one_cluster"),
     ("status from the data", CLASS, "_fit", true_number_of_failures, "one_cluster"),
 ]
 
 
-@pytest.mark.parametrize("name, owner, attribute, change, aggregator", MUTANTS,
-                         ids=[mutant[0] for mutant in MUTANTS])
+@pytest.mark.parametrize(
+    "name, owner, attribute, change, aggregator", MUTANTS, ids=[mutant[0] for mutant in MUTANTS]
+)
 def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, aggregator):
     X = np.random.default_rng(0).normal(size=(24, 2))
-    model = SampleAndAggregate(aggregator=aggregator, output_bounds=1.0, n_blocks=12,
-                               epsilon=100.0)
+    model = SampleAndAggregate(aggregator=aggregator, output_bounds=1.0, n_blocks=12, epsilon=100.0)
     assert replay_audit(model, X, recordings=2).violations == []
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     assert replay_audit(model, X, recordings=2).violations != []
 
 
 def copies_by_position(original):
-    return lambda draws, n_blocks, rate, spread: original(
-        np.sort(draws), n_blocks, rate, spread)
+    return lambda draws, n_blocks, rate, spread: original(np.sort(draws), n_blocks, rate, spread)
 
 
 def as_many_blocks_as_draws(original):
-    return lambda session, units, *args: original(session, units, *args)[:max(2, units.size // 4)]
+    return lambda session, units, *args: original(session, units, *args)[: max(2, units.size // 4)]
 
 
 def stale(original):
@@ -418,12 +490,14 @@ COPY_MUTANTS = [
 ]
 
 
-@pytest.mark.parametrize("name, owner, attribute, change", COPY_MUTANTS,
-                         ids=[mutant[0] for mutant in COPY_MUTANTS])
+@pytest.mark.parametrize(
+    "name, owner, attribute, change", COPY_MUTANTS, ids=[mutant[0] for mutant in COPY_MUTANTS]
+)
 def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attribute, change):
     X = np.random.default_rng(0).normal(size=(24, 2))
-    model = SampleAndAggregate(output_bounds=1.0, n_blocks=12, epsilon=8.0,
-                               sampling="with_replacement")
+    model = SampleAndAggregate(
+        output_bounds=1.0, n_blocks=12, epsilon=8.0, sampling="with_replacement"
+    )
     assert replay_audit(model, X, recordings=2).violations == []
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     assert replay_audit(model, X, recordings=2).violations != []

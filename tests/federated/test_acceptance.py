@@ -32,7 +32,8 @@ from sklearn_dp.federated._state import Setup
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 K, D = 10, 100
 
@@ -107,8 +108,10 @@ def measured_mu(states, budget, entries, name, kind, far):
     """Nothing against one far row: how far the release moves, in units of its measured noise."""
     state, message = states[kind], states[kind].message
     names = list(_answers.ANSWERS[kind])
-    moved = (client_update(kind, message, far[None])[name]
-             - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]).astype(float)
+    moved = (
+        client_update(kind, message, far[None])[name]
+        - client_update(kind, message, far[:0, None].reshape(0, len(far)))[name]
+    ).astype(float)
     step = list(_claims.claims_of(state).values())[names.index(name)][2]
     noise = releases_of(state, entries, budget, 60 if name == "lift counts" else 12)[name]
     pattern = np.broadcast_to(_claims._pattern(name, len(far)), moved.shape)
@@ -117,8 +120,7 @@ def measured_mu(states, budget, entries, name, kind, far):
 
 @pytest.mark.parametrize("name", NOISE)
 def test_an_audit_measures_the_mu_that_is_accounted_for(rounds, name):
-    """feddp_kmeans:15: Within 5 %: 1200 draws at least, whose standard deviation is known to 2 %.
-    """
+    """feddp_kmeans:15: within 5 %: at least 1200 draws, their deviation is known to 2 %."""
     states, budget, entries = rounds
     accounted = math.sqrt(2 * share_of(entries, name))
     far = 1e9 * np.eye(40)[0]
@@ -132,8 +134,11 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
     """
     states, budget, entries = rounds
     exact = _client.row_bounds
-    monkeypatch.setattr(_claims, "row_bounds", lambda kind, message: {
-        name: bound / 4 for name, bound in exact(kind, message).items()})
+    monkeypatch.setattr(
+        _claims,
+        "row_bounds",
+        lambda kind, message: {name: bound / 4 for name, bound in exact(kind, message).items()},
+    )
     mu = measured_mu(states, budget, entries, "second moment", "moment", 1e9 * np.eye(40)[0])
     assert mu == pytest.approx(4 * math.sqrt(2 * share_of(entries, "second moment")), rel=0.05)
 
@@ -165,7 +170,8 @@ def test_the_guard_of_small_counts_is_worth_its_while(monkeypatch):
         found = []
         for seed in range(12):
             fitted = FederatedDPKMeans(6, epsilon=0.1, method="paper", random_state=seed).fit(
-                X, X_server=server)
+                X, X_server=server
+            )
             assert np.isfinite(fitted.cluster_centers_).all()
             found.append(-fitted.score(X) / len(X))
         return np.mean(found)
@@ -197,13 +203,18 @@ def benchmark(seed, missing=0):
 
 
 def cost_of(X, centers):
-    return float(np.mean(np.square(X).sum(axis=1) + np.min(
-        np.square(centers).sum(axis=1) - 2 * X @ centers.T, axis=1)))
+    return float(
+        np.mean(
+            np.square(X).sum(axis=1)
+            + np.min(np.square(centers).sum(axis=1) - 2 * X @ centers.T, axis=1)
+        )
+    )
 
 
 def fit(X, server, epsilon, seed=0, **options):
     return FederatedDPKMeans(K, epsilon=epsilon, random_state=seed, **options).fit(
-        X, X_server=server)
+        X, X_server=server
+    )
 
 
 @pytest.mark.slow
@@ -216,8 +227,9 @@ def test_without_noise_three_rounds_reach_the_optimum():
         X, labels, means, server = benchmark(seed)
         fitted = fit(X, server, 1e6)
         assert fitted.n_rounds_ == 3
-        excess = cost_of(X, fitted.cluster_centers_) - cost_of(X, optimal_centers(
-            X, K, start=means))
+        excess = cost_of(X, fitted.cluster_centers_) - cost_of(
+            X, optimal_centers(X, K, start=means)
+        )
         found = fitted.predict(X)
         majority = [np.bincount(labels[found == j], minlength=K).max() for j in range(K)]
         good.append(excess < 0.01 and sum(majority) / len(X) > 0.98)
@@ -237,8 +249,10 @@ def test_the_error_is_what_the_model_says():
         fitted, exact = fit(X, server, epsilon, **options), fit(X, server, 1e6, **options)
         scale = {row["release"]: row["sigma"] for row in fitted.privacy_report_.releases}
         away = fitted.cluster_centers_ - server.mean(axis=0)
-        model = (K / len(X)) ** 2 * (D * scale["lift sums"] ** 2 + scale["lift counts"] ** 2
-                                     * np.mean(np.square(away).sum(axis=1)))
+        model = (K / len(X)) ** 2 * (
+            D * scale["lift sums"] ** 2
+            + scale["lift counts"] ** 2 * np.mean(np.square(away).sum(axis=1))
+        )
         extra = cost_of(X, fitted.cluster_centers_) - cost_of(X, exact.cluster_centers_)
         assert extra == pytest.approx(model, rel=0.25, abs=1e-3)
 
@@ -252,8 +266,12 @@ def test_more_budget_is_better_and_the_targets_are_met():
     for seed in range(6):
         X, _, means, server = benchmark(seed)
         best = cost_of(X, optimal_centers(X, K, start=means))
-        excess.append([cost_of(X, fit(X, server, epsilon, seed).cluster_centers_) - best
-                       for epsilon in (0.1, 0.2, 0.4, 1.0)])
+        excess.append(
+            [
+                cost_of(X, fit(X, server, epsilon, seed).cluster_centers_) - best
+                for epsilon in (0.1, 0.2, 0.4, 1.0)
+            ]
+        )
     assert np.all(np.diff(np.mean(excess, axis=0)) < 0)
     assert np.all(np.median(excess, axis=0) <= [0.31, 0.09, 0.03, 0.0075])
 
@@ -275,7 +293,9 @@ def test_missing_components_cost_more_and_less_than_a_start_without_rounds():
             X, _, means, server = benchmark(seed, missing)
             best = cost_of(X, means)
             ours[seed, place] = cost_of(X, fit(X, server, 1.0).cluster_centers_) - best
-            start[seed, place] = cost_of(X, fit(X, server, 1.0, method="kmeans++",
-                                                n_lloyd=1).cluster_centers_) - best
+            start[seed, place] = (
+                cost_of(X, fit(X, server, 1.0, method="kmeans++", n_lloyd=1).cluster_centers_)
+                - best
+            )
     assert np.all(np.diff(ours.mean(axis=0)) > 0)
     assert np.all(ours.mean(axis=0) < start.mean(axis=0))

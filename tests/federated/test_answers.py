@@ -21,7 +21,7 @@ def wrong_answers(good, bounded):
     yield "integers", {**good, name: np.full(good[name].shape, 2**70)}  # of objects
     yield "integers", {**good, name: good[name] > 0}
     if bounded:
-        for number in (2**62, 2**63 - 1, 2**64 - 1, -2**63):
+        for number in (2**62, 2**63 - 1, 2**64 - 1, -(2**63)):
             yield "range", {**good, name: np.full(good[name].shape, number)}
 
 
@@ -32,9 +32,17 @@ def test_wrong_answers_are_refused_with_words(state):
     for word, answer in wrong:
         with pytest.raises(ValueError, match=word):
             check_answer(state.kind, state.message, answer)
-    total, failed = total_of(state.kind, state.message, [
-        (good, None), *((answer, None) for _, answer in wrong),
-        (None, RuntimeError("secret 17")), (None, ValueError("row 17 is secret")), (good, None)])
+    total, failed = total_of(
+        state.kind,
+        state.message,
+        [
+            (good, None),
+            *((answer, None) for _, answer in wrong),
+            (None, RuntimeError("secret 17")),
+            (None, ValueError("row 17 is secret")),
+            (good, None),
+        ],
+    )
     assert [number for number, _ in failed] == list(range(1, len(wrong) + 3))
     assert not any("17" in reason for _, reason in failed)
     assert all(np.array_equal(total[name], 2 * good[name]) for name in good)
@@ -44,12 +52,13 @@ def test_wrong_answers_are_refused_with_words(state):
 def test_what_has_no_bound_saturates_and_never_wraps(state):
     """However large the answers are, the total moves by no more than the one that changes."""
     good = client_update(state.kind, state.message, data(2, 10))
-    for number in (2**61 - 1, 2**62, 2**63 - 1, 2**64 - 1, -2**61, -2**63):
+    for number in (2**61 - 1, 2**62, 2**63 - 1, 2**64 - 1, -(2**61), -(2**63)):
         flood = {name: np.full(value.shape, number) for name, value in good.items()}
         for answers in ([good] + 9 * [flood], 9 * [flood] + [good], 5 * [flood] + [good, flood]):
             with_it, _ = total_of(state.kind, state.message, [(a, None) for a in answers])
-            without, _ = total_of(state.kind, state.message,
-                                  [(a, None) for a in answers if a is not good])
+            without, _ = total_of(
+                state.kind, state.message, [(a, None) for a in answers if a is not good]
+            )
             for name, value in good.items():
                 moved = [int(a) - int(b) for a, b in zip(with_it[name], without[name], strict=True)]
                 assert all(abs(m) <= abs(int(v)) for m, v in zip(moved, value, strict=True))
@@ -60,8 +69,10 @@ def test_what_has_no_bound_saturates_and_never_wraps(state):
 def test_who_holds_a_row_does_not_show_in_a_sum_that_saturates(state):
     """The total is that of the exact sum: the same numbers in other hands, or in another order."""
     good = client_update(state.kind, state.message, data(2, 10))
-    answers = [{name: np.full(value.shape, number) for name, value in good.items()}
-               for number in (2**60, 2**61, 2**61, 7, -2**61, -2**60, -2**60)]
+    answers = [
+        {name: np.full(value.shape, number) for name, value in good.items()}
+        for number in (2**60, 2**61, 2**61, 7, -(2**61), -(2**60), -(2**60))
+    ]
     for order in (answers, answers[::-1], answers[::2] + answers[1::2]):
         total, _ = total_of(state.kind, state.message, [(answer, None) for answer in order])
         assert all((value == 2**60 + 7).all() for value in total.values())
@@ -69,6 +80,7 @@ def test_who_holds_a_row_does_not_show_in_a_sum_that_saturates(state):
 
 def test_rows_of_one_client_are_added_exactly(monkeypatch):
     """Where their sum would leave 63 bits, it is clamped and does not wrap."""
+
     def large(message, X):
         return {"center sum": np.full(D, 2**62), "center count": np.array([len(X)])}
 
@@ -85,6 +97,13 @@ def test_a_client_that_exceeds_its_norm_is_refused():
         good = client_update(state.kind, state.message, data(2, 10))
         name = next(iter(good))
         with pytest.raises(ValueError, match="range"):
-            check_answer(state.kind, state.message,
-                         {**good, name: np.full(good[name].shape, CLIENT_STEPS)
-                          if len(good[name]) > 1 else np.array([CLIENT_STEPS + 1])})
+            check_answer(
+                state.kind,
+                state.message,
+                {
+                    **good,
+                    name: np.full(good[name].shape, CLIENT_STEPS)
+                    if len(good[name]) > 1
+                    else np.array([CLIENT_STEPS + 1]),
+                },
+            )

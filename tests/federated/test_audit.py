@@ -32,12 +32,12 @@ from sklearn_dp.federated import (
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
-MODULES = (_answers, _claims, _client, _client_bounds, _engines, _learn, _messages, _server,
-           _state)
+MODULES = (_answers, _claims, _client, _client_bounds, _engines, _learn, _messages, _server, _state)
 
 
 def rows(n, seed=0):
@@ -76,8 +76,13 @@ def audited(estimator, told, least):
     while total.n_pairs < least:
         n = (40, 3)[number % 2]
         groups = np.random.default_rng(number).integers(0, max(n // 4, 1), n)
-        total += replay_audit(estimator, rows(n, number), groups=groups if told else None,
-                              random_state=number, repeats=2)
+        total += replay_audit(
+            estimator,
+            rows(n, number),
+            groups=groups if told else None,
+            random_state=number,
+            repeats=2,
+        )
         number += 1
     return total
 
@@ -98,8 +103,9 @@ def test_five_hundred_neighbours_differ_by_noise_that_is_paid_for(told, number):
 @pytest.mark.parametrize("number", [0, 3])
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_some_neighbours(number, told):
-    result = replay_audit(list(setups())[number], rows(12), groups=np.arange(12) // 3
-                          if told else None)
+    result = replay_audit(
+        list(setups())[number], rows(12), groups=np.arange(12) // 3 if told else None
+    )
     assert result.passed, result
 
 
@@ -118,7 +124,8 @@ def test_rows_of_clients_may_come_and_go():
             replay = Replay(recorder.events, pair.units)
             with trace(replay):
                 other = WithServer(3, privacy_unit="row", n_lloyd=1, random_state=seed).fit(
-                    pair.X, groups=new)
+                    pair.X, groups=new
+                )
             assert replay.finish() == []
             assert np.array_equal(other.cluster_centers_, fitted.cluster_centers_)
             compared += 1
@@ -139,9 +146,11 @@ def test_noise_has_the_law_that_is_claimed(options):
 
 def patched(module, name):
     """Register a change of a function of a module as a bug; all bindings are replaced."""
+
     def register(change):
         BUGS[change.__name__.replace("_", " ").strip()] = (module, name, change)
         return change
+
     return register
 
 
@@ -156,6 +165,7 @@ def radius_instead_of_its_square_in_step_1(original):
             limit = float(message["limit"][0])
             found["second moment"] = limit / _client.coarse_step(limit)
         return found
+
     return row_bounds
 
 
@@ -168,6 +178,7 @@ def ties_counted_twice(original):
         points = np.vstack([message["points"][:-1], message["points"][:1]])
         square = np.square(x[:, None] - points).sum(axis=2)
         return {"weights": (square == square.min(axis=1, keepdims=True)).sum(axis=0)}
+
     return weights
 
 
@@ -175,6 +186,7 @@ def ties_counted_twice(original):
 def clip_missing_when_the_start_is_server_side(original):
     def clipped_sums(rows, centers, labels, squared, limits, units):
         return original(rows, centers, labels, squared, 1e3 * limits, units)
+
     return clipped_sums
 
 
@@ -182,8 +194,10 @@ def clip_missing_when_the_start_is_server_side(original):
 def threshold_before_noise(original):
     def learn(state, session, released, noise):
         hidden = _LAST[-1]["weights"] > 2
-        return original(state, session, {"weights": np.where(hidden, released["weights"], 0.0)},
-                        noise)
+        return original(
+            state, session, {"weights": np.where(hidden, released["weights"], 0.0)}, noise
+        )
+
     return learn
 
 
@@ -192,6 +206,7 @@ def centers_over_true_counts(original):
     def learn(state, session, released, noise):
         counts = state.kind + " counts"
         return original(state, session, released | {counts: 1.0 * _LAST[-1][counts]}, noise)
+
     return learn
 
 
@@ -204,6 +219,7 @@ def client_means_at_row_level(original):
             sums = found["lift sums"].reshape(len(counts), -1)
             found["lift sums"] = (sums // counts[:, None] * 20).ravel()
         return found
+
     return update
 
 
@@ -218,8 +234,10 @@ def parts_clipped_one_by_one(original):
         if not name.endswith("sums"):
             return original(name, value, n_rows, bound, share, message)
         parts = np.split(value, len(message["anchors"]))
-        return np.concatenate([original(name, part, n_rows, bound, share, message)
-                               for part in parts])
+        return np.concatenate(
+            [original(name, part, n_rows, bound, share, message) for part in parts]
+        )
+
     return clip
 
 
@@ -227,6 +245,7 @@ def parts_clipped_one_by_one(original):
 def client_clip_missing(original):
     def clip(name, value, n_rows, bound, share, message):
         return np.trunc(value * (_answers.CLIENT_STEPS / (bound * share))).astype(np.int64)
+
     return clip
 
 
@@ -238,6 +257,7 @@ def radius_from_the_clients(original):
             some = next(iter(_LAST[-1].values()))
             found["limit"] = found["limit"] * (1 - 1e-3 * (int(np.abs(some).sum()) % 7))
         return found
+
     return message
 
 
@@ -245,6 +265,7 @@ def radius_from_the_clients(original):
 def eigenvectors_without_noise(original):
     def learn(state, session, released, noise):
         return original(state, session, {"second moment": 1.0 * _LAST[-1]["second moment"]}, noise)
+
     return learn
 
 
@@ -254,8 +275,13 @@ def one_triangle_noised_and_the_other_read(original):
         exact = 1.0 * _LAST[-1]["second moment"]
         d = state.setup.n_features
         upper = np.equal(*np.triu_indices(d))
-        return original(state, session, {"second moment": np.where(
-            upper, released["second moment"], exact)}, noise)
+        return original(
+            state,
+            session,
+            {"second moment": np.where(upper, released["second moment"], exact)},
+            noise,
+        )
+
     return learn
 
 
@@ -312,15 +338,21 @@ def test_mutants_are_killed(bug, monkeypatch):
     plant(monkeypatch, bug)
     if "client" in bug and "row level" in bug or "skipped" in bug:
         monkeypatch.setattr("sklearn_dp.federated._engines._BLOCK", 6)
-    assert violations(bug in FOR_CLIENTS, "kmeans++" if bug.startswith("clip missing") else None,
-                      repeats=3 if bug.startswith("ties") else 1)
+    assert violations(
+        bug in FOR_CLIENTS,
+        "kmeans++" if bug.startswith("clip missing") else None,
+        repeats=3 if bug.startswith("ties") else 1,
+    )
 
 
 def test_the_mutant_of_the_seed_is_killed(monkeypatch):
     """Sums and counts of a round from the same stream: the noise audit sees it."""
     draw = NoiseSource.rounded_gaussian
-    monkeypatch.setattr(NoiseSource, "rounded_gaussian", lambda self, sigma, size=None: draw(
-        NoiseSource(7, "noise"), sigma, size))
+    monkeypatch.setattr(
+        NoiseSource,
+        "rounded_gaussian",
+        lambda self, sigma, size=None: draw(NoiseSource(7, "noise"), sigma, size),
+    )
     assert noise_audit(WithServer(3, epsilon=1.0), rows(30), fits=3)
 
 
@@ -332,8 +364,9 @@ def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
     """
     domain = FederatedDPKMeans(bounds=4.0)._domain(2)
     setup = _state.Setup(1, 2, domain, np.eye(2))
-    plan = PrivacyPlan(PrivacyBudget(rho=0.5, delta=1e-6),
-                       (PlanEntry("second moment", "gaussian", 0.5),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=0.5, delta=1e-6), (PlanEntry("second moment", "gaussian", 0.5),)
+    )
     shown = []
     for X in (np.empty((0, 2)), np.array([[1e6, 0.0]])):
         values = []

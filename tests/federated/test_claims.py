@@ -30,8 +30,9 @@ def test_a_row_in_the_place_of_another_moves_an_answer_by_its_bound_at_most(stat
     rows = np.vstack([rows, -rows])
     answers = [client_update(state.kind, state.message, row[None]) for row in rows]
     for name, claim in swap_claims(state).items():
-        worst = max(distance(name, a[name], b[name], claim, False)
-                    for a in answers for b in answers)
+        worst = max(
+            distance(name, a[name], b[name], claim, False) for a in answers for b in answers
+        )
         assert worst <= 1
         # A single count does not move at all, and a sum only if opposite rows are in a cluster.
         assert worst > 0.69 or name == "center count", name
@@ -39,12 +40,18 @@ def test_a_row_in_the_place_of_another_moves_an_answer_by_its_bound_at_most(stat
 
 @all_kinds(CLIENT_STATES)
 def test_a_client_in_the_place_of_another_moves_an_answer_by_its_bound_at_most(state):
-    kinds = [*clients(), *(-rows for rows in clients()), *(9.0 * np.eye(D)[i:i + 1]
-                                                          for i in range(D))]
+    kinds = [
+        *clients(),
+        *(-rows for rows in clients()),
+        *(9.0 * np.eye(D)[i : i + 1] for i in range(D)),
+    ]
     answers = [client_update(state.kind, state.message, rows) for rows in kinds]
     for name, claim in swap_claims(state).items():
-        worst = max(distance(name, a[name], b[name], claim, state.setup.laplace)
-                    for a in answers for b in answers)
+        worst = max(
+            distance(name, a[name], b[name], claim, state.setup.laplace)
+            for a in answers
+            for b in answers
+        )
         assert worst <= 1
         assert worst > 0.4 or name == "center count", name
 

@@ -38,8 +38,12 @@ def test_a_row_moves_an_answer_by_its_bound_at_most(state):
 def test_ties_count_once():
     """A row at equal distance of two points, and next to a point that is there twice."""
     (state,) = [state for state in states() if state.kind == "weights"]
-    message = dict(state.message, points=np.array([[64.0, 0], [-64, 0], [64, 0]]),
-                   basis=np.empty((0, 0)), center=np.zeros(2))
+    message = dict(
+        state.message,
+        points=np.array([[64.0, 0], [-64, 0], [64, 0]]),
+        basis=np.empty((0, 0)),
+        center=np.zeros(2),
+    )
     message["radius"] = np.array([1.0])
     answer = client_update("weights", message, np.zeros((7, 2)))
     assert answer["weights"].tolist() == [7, 0, 0]
@@ -49,8 +53,9 @@ def test_ties_count_once():
 def test_a_client_sends_a_vector_of_bounded_norm(state):
     largest = dict.fromkeys(ANSWERS[state.kind], 0.0)
     for rows in clients():
-        answer = check_answer(state.kind, state.message,
-                              client_update(state.kind, state.message, rows))
+        answer = check_answer(
+            state.kind, state.message, client_update(state.kind, state.message, rows)
+        )
         for name, value in answer.items():
             largest[name] = max(largest[name], norm_of(name, value, state.message))
     assert all(0.5 * CLIENT_STEPS < norm <= CLIENT_STEPS for norm in largest.values()), largest
@@ -67,8 +72,9 @@ def test_a_client_without_usable_rows_sends_zeros(state):
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 99))
 def test_it_does_not_matter_which_client_holds_a_row(state, cuts, seed):
     X = data(4, 60, scale=2.0)[np.random.default_rng(seed).permutation(60)]
-    answers = [(client_update(state.kind, state.message, part), None)
-               for part in np.split(X, sorted(cuts))]
+    answers = [
+        (client_update(state.kind, state.message, part), None) for part in np.split(X, sorted(cuts))
+    ]
     total, failed = total_of(state.kind, state.message, answers)
     pooled = client_update(state.kind, state.message, data(4, 60, scale=2.0))
     assert not failed

@@ -8,7 +8,8 @@ from sklearn_dp.federated import elbow
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def test_the_elbow_is_at_the_number_of_clusters():

@@ -26,7 +26,8 @@ from sklearn_dp.federated._engines import LocalEngine, check_distinct
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 D, K, SECRET = 4, 3, "row 17"
 PLACES = 2 * np.random.default_rng(9).uniform(-1, 1, size=(K, D))
@@ -72,9 +73,12 @@ def rewrite(message, rng):
     for value in list(message.values()):
         for array in (value, value.base):
             if isinstance(array, np.ndarray):
-                for attack in (lambda a: a.setflags(write=True), lambda a: a.fill(1e-9),
-                               lambda a: setattr(a, "shape", (a.size,)),
-                               lambda a: setattr(a, "dtype", np.int64)):
+                for attack in (
+                    lambda a: a.setflags(write=True),
+                    lambda a: a.fill(1e-9),
+                    lambda a: setattr(a, "shape", (a.size,)),
+                    lambda a: setattr(a, "dtype", np.int64),
+                ):
                     with contextlib.suppress(ValueError, TypeError, AttributeError):
                         attack(array)
     for name in message:
@@ -87,11 +91,11 @@ def rewrite(message, rng):
 def answers_of(good, rng):
     """Answers of every wrong kind, and right ones of any size."""
     shapes = {name: value.shape for name, value in good.items()}
-    sizes = [0, 1, -1, 2**20, 2**31, 2**61, 2**62, 2**63 - 1, -2**63, 2**64 - 1]
+    sizes = [0, 1, -1, 2**20, 2**31, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64 - 1]
     flood = sizes[rng.integers(len(sizes))]
     return [
         {name: np.full(shape, flood) for name, shape in shapes.items()},
-        {name: rng.integers(-2**63, 2**63 - 1, size=shape) for name, shape in shapes.items()},
+        {name: rng.integers(-(2**63), 2**63 - 1, size=shape) for name, shape in shapes.items()},
         {name: np.full(shape, -100, dtype=np.int8) for name, shape in shapes.items()},
         {name: np.ones(shape, dtype=">i4") for name, shape in shapes.items()},
         {name: np.full(shape, 2**70) for name, shape in shapes.items()},
@@ -102,11 +106,26 @@ def answers_of(good, rng):
         {name: np.broadcast_to(np.int64(1), (10**6, *shape)) for name, shape in shapes.items()},
         {name: np.ma.array(np.ones(shape, dtype=int), mask=True) for name, shape in shapes.items()},
         {name: [1] * shape[0] for name, shape in shapes.items()},
-        dict.fromkeys(shapes, Trap()), TrapDict(good), Trap(), None, [], SECRET, {1: 2}]
+        dict.fromkeys(shapes, Trap()),
+        TrapDict(good),
+        Trap(),
+        None,
+        [],
+        SECRET,
+        {1: 2},
+    ]
 
 
-DEATHS = [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit, Death, MemoryError,
-          type(SECRET, (Exception,), {}), _answers.AnswerError]
+DEATHS = [
+    ValueError,
+    SystemExit,
+    KeyboardInterrupt,
+    GeneratorExit,
+    Death,
+    MemoryError,
+    type(SECRET, (Exception,), {}),
+    _answers.AnswerError,
+]
 
 
 class Malicious:
@@ -133,8 +152,9 @@ class Malicious:
 
 def federated(parts, seed, unit, told=None):
     """A fit of honest clients between two malicious ones, which do the same at every call."""
-    model = FederatedDPKMeans(K, epsilon=5.0, bounds=4.0, n_lloyd=2, privacy_unit=unit,
-                              random_state=seed)
+    model = FederatedDPKMeans(
+        K, epsilon=5.0, bounds=4.0, n_lloyd=2, privacy_unit=unit, random_state=seed
+    )
     clients = [Malicious(seed), *(Honest(X, told) for X in parts), Malicious(seed + 1000)]
     return model.fit_clients(clients, X_server=SERVER)
 
@@ -147,11 +167,13 @@ def audit(seed, unit):
     wrong = [] if np.isfinite(fitted.cluster_centers_).all() else ["centers"]
     # All honest clients are told the same, and clip to no more than what is claimed.
     for one, other in zip(told[::3], told[1::3], strict=True):
-        if one[0] != other[0] or any(not np.array_equal(one[1][name], other[1][name])
-                                     for name in one[1]):
+        if one[0] != other[0] or any(
+            not np.array_equal(one[1][name], other[1][name]) for name in one[1]
+        ):
             wrong.append("clients are told different things")
-    bounds = [bound for kind, message in told[::3]
-              for bound in _client.row_bounds(kind, message).values()]
+    bounds = [
+        bound for kind, message in told[::3] for bound in _client.row_bounds(kind, message).values()
+    ]
     events = [event for event in recorder.events if event.kind == "gaussian"]
     for event, bound in zip(events, bounds, strict=True):
         if np.max(event.sensitivity) < (bound if unit == "row" else _answers.CLIENT_STEPS):
@@ -176,6 +198,7 @@ def test_no_malice_changes_a_claim_or_what_others_are_told(unit, fits):
 
 def claims_after_the_answers(patch):
     """From the very message that clients had in their hands."""
+
     def read(state):
         return state.sealed and state.sealed.open()
 
@@ -183,13 +206,15 @@ def claims_after_the_answers(patch):
     patch.setattr(_state.State, "message", message)
     update = _server.server_update
     shared_message(patch)
-    patch.setattr("sklearn_dp.federated._federated_dp_kmeans.server_update",
-                  lambda state, *rest: update(
-                      replace(state, claims=_claims.claims_of(state)), *rest))
+    patch.setattr(
+        "sklearn_dp.federated._federated_dp_kmeans.server_update",
+        lambda state, *rest: update(replace(state, claims=_claims.claims_of(state)), *rest),
+    )
 
 
 def shared_message(patch):
     """The same dict and arrays for everybody."""
+
     def init(self, message):
         self.message = {name: np.array(value) for name, value in message.items()}
 
@@ -214,8 +239,11 @@ def deaths_pass(patch):
     patch.setattr("sklearn_dp._aggregate.shared.blocks.attempt", attempt)
 
 
-@pytest.mark.parametrize("bug", [claims_after_the_answers, shared_message, shared_arrays,
-                                 deaths_pass], ids=lambda bug: bug.__name__)
+@pytest.mark.parametrize(
+    "bug",
+    [claims_after_the_answers, shared_message, shared_arrays, deaths_pass],
+    ids=lambda bug: bug.__name__,
+)
 def test_mutants_are_killed(bug, monkeypatch):
     bug(monkeypatch)
     try:
@@ -291,8 +319,15 @@ def test_operators_are_told_no_words_of_clients():
     state, deaths = next(_states()), [kind(SECRET) for kind in DEATHS]
     _, failed = _engines.total_of(state.kind, state.message, [(None, error) for error in deaths])
     assert [reason for _, reason in failed] == [
-        "ValueError", "SystemExit", "KeyboardInterrupt", "GeneratorExit", "an exception of its own",
-        "MemoryError", "an exception of its own", "an exception of its own"]
+        "ValueError",
+        "SystemExit",
+        "KeyboardInterrupt",
+        "GeneratorExit",
+        "an exception of its own",
+        "MemoryError",
+        "an exception of its own",
+        "an exception of its own",
+    ]
 
 
 # -- who is there twice ----------------------------------------------------------------------------
@@ -310,10 +345,24 @@ X = rows(30)
 SITE = Site()
 
 
-@pytest.mark.parametrize("clients", [
-    [X, X], [X, X[:]], [X, X[:1]], [X[:10], X[9:20]], [X[::2], X[::3]], [X, X.T], [X[::-1], X[4:5]],
-    [X.tolist()] * 2, [SITE, Honest(X), SITE], [SITE.read, SITE.read], [X, X.view(np.int64)],
-    [X[j::400] for j in range(25)] + [X[24:25]], {"a": X, "b": X}])
+@pytest.mark.parametrize(
+    "clients",
+    [
+        [X, X],
+        [X, X[:]],
+        [X, X[:1]],
+        [X[:10], X[9:20]],
+        [X[::2], X[::3]],
+        [X, X.T],
+        [X[::-1], X[4:5]],
+        [X.tolist()] * 2,
+        [SITE, Honest(X), SITE],
+        [SITE.read, SITE.read],
+        [X, X.view(np.int64)],
+        [X[j::400] for j in range(25)] + [X[24:25]],
+        {"a": X, "b": X},
+    ],
+)
 def test_the_same_rows_are_not_two_clients(clients):
     ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), unit="group")
     with pytest.raises(ValueError, match="clients: "):
@@ -321,9 +370,19 @@ def test_the_same_rows_are_not_two_clients(clients):
     assert ledger.entries == ()
 
 
-@pytest.mark.parametrize("clients", [
-    [X[:10], X[10:]], [X[j::5] for j in range(5)], [X, X.copy()], [X, X[:0], X[:0]],
-    [X[:, :2], X[:, 2:]], [Site().read, Site().read], [], np.array_split(X, 30)])
+@pytest.mark.parametrize(
+    "clients",
+    [
+        [X[:10], X[10:]],
+        [X[j::5] for j in range(5)],
+        [X, X.copy()],
+        [X, X[:0], X[:0]],
+        [X[:, :2], X[:, 2:]],
+        [Site().read, Site().read],
+        [],
+        np.array_split(X, 30),
+    ],
+)
 def test_rows_that_lie_apart_are(clients):
     check_distinct(clients)
 

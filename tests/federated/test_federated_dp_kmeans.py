@@ -16,7 +16,8 @@ from sklearn_dp.federated import FederatedOptions, client_update
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 LAPLACE = FederatedOptions(count_noise="laplace")
 
@@ -41,7 +42,8 @@ def test_it_finds_the_clusters():
     X, means, server, clients = mixture()
     for groups, epsilon in ((None, 1.0), (clients, 200.0)):
         fitted = FederatedDPKMeans(4, epsilon=epsilon, random_state=0).fit(
-            X, groups=groups, X_server=server)
+            X, groups=groups, X_server=server
+        )
         assert gap(fitted, means) < 0.2
         assert fitted.status_ == "ok"
         assert fitted.n_rounds_ == 3 == len(fitted.communication_)
@@ -51,15 +53,23 @@ def test_it_finds_the_clusters():
     assert fitted.cluster_weights_.sum() == pytest.approx(60, rel=0.3)
 
 
-@pytest.mark.parametrize("options", [
-    {"n_lloyd": 2}, {"method": "paper"}, {"method": "paper", "options": LAPLACE},
-    {"method": "kmeans++", "n_lloyd": 3}, {"method": "lloyd"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_lloyd": 2},
+        {"method": "paper"},
+        {"method": "paper", "options": LAPLACE},
+        {"method": "kmeans++", "n_lloyd": 3},
+        {"method": "lloyd"},
+    ],
+)
 def test_variants_find_clusters(options):
     X, means, server, clients = mixture()
     fitted = FederatedDPKMeans(4, epsilon=5.0, random_state=0, **options).fit(X, X_server=server)
     assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.3)
     fitted = FederatedDPKMeans(4, epsilon=400.0, random_state=0, **options).fit(
-        X, groups=clients, X_server=server)
+        X, groups=clients, X_server=server
+    )
     # Clipping local means about the public center pulls the paper's centers towards it.
     assert gap(fitted, means) < (3.0 if options.get("method") == "kmeans++" else 0.8)
 
@@ -77,26 +87,35 @@ def test_who_holds_a_row_has_no_effect_at_row_level():
     one = model.fit(X, X_server=server).cluster_centers_
     order = np.random.default_rng(0).permutation(len(X))
     for groups in (clients, np.arange(len(X)) // 300, np.zeros(len(X))):
-        assert np.array_equal(clone(model).fit(X, groups=groups, X_server=server).cluster_centers_,
-                              one)
+        assert np.array_equal(
+            clone(model).fit(X, groups=groups, X_server=server).cluster_centers_, one
+        )
     assert np.array_equal(clone(model).fit(X[order], X_server=server).cluster_centers_, one)
     parts = [X[clients == j] for j in range(60)]
     assert np.array_equal(clone(model).fit_clients(parts, X_server=server).cluster_centers_, one)
 
 
-@pytest.mark.parametrize("X", [
-    np.zeros((1, 5)), np.tile([[1.0, 2, 3, 4, 5]], (50, 1)), np.full((3, 5), 1e300),
-    np.random.default_rng(0).normal(size=(2, 5))])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((1, 5)),
+        np.tile([[1.0, 2, 3, 4, 5]], (50, 1)),
+        np.full((3, 5), 1e300),
+        np.random.default_rng(0).normal(size=(2, 5)),
+    ],
+)
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("told", [False, True])
 def test_centers_are_finite_and_in_the_ball(X, epsilon, told):
     """Also with noisy counts below zero; one client, and one client for each row."""
     server = 10 + np.random.default_rng(1).normal(size=(20, 5))
     radius = np.linalg.norm(server - server.mean(axis=0), axis=1).max()
-    for k, groups in itertools.product((3, 8), ((np.zeros(len(X)), np.arange(len(X)))
-                                                if told else (None,))):
+    for k, groups in itertools.product(
+        (3, 8), ((np.zeros(len(X)), np.arange(len(X))) if told else (None,))
+    ):
         fitted = FederatedDPKMeans(k, epsilon=epsilon, random_state=0).fit(
-            X, groups=groups, X_server=server)
+            X, groups=groups, X_server=server
+        )
         away = np.linalg.norm(fitted.cluster_centers_ - server.mean(axis=0), axis=1)
         assert fitted.cluster_centers_.shape == (k, 5) and away.max() <= radius * (1 + 1e-9)
 
@@ -111,8 +130,12 @@ def test_input_arrays_are_untouched():
 
 def test_communication_is_told_from_public_shapes():
     X, _, server, clients = mixture(n=100)
-    lines = [FederatedDPKMeans(4, random_state=0).fit(X[:n], groups=clients[:n], X_server=server
-                                                       ).communication_ for n in (100, 7)]
+    lines = [
+        FederatedDPKMeans(4, random_state=0)
+        .fit(X[:n], groups=clients[:n], X_server=server)
+        .communication_
+        for n in (100, 7)
+    ]
     assert lines[0] == lines[1]
     assert [line["numbers_up"] for line in lines[0]] == [78, 42, 4 * 12 + 4]
     assert [line["kind"] for line in lines[0]] == ["moment", "weights", "lift"]
@@ -151,8 +174,11 @@ class Answering:
         return self.answer
 
 
-@pytest.mark.parametrize("broken", ["no rows", np.full((5, 12), np.nan), np.empty((0, 12))],
-                         ids=["no rows", "nan", "empty"])
+@pytest.mark.parametrize(
+    "broken",
+    ["no rows", np.full((5, 12), np.nan), np.empty((0, 12))],
+    ids=["no rows", "nan", "empty"],
+)
 def test_a_broken_client_counts_as_an_empty_one(broken):
     X, _, server, clients = mixture(n=600)
     good = [X[clients == j] for j in range(4)]
@@ -238,11 +264,14 @@ class Told:
 
 
 MISFITS = {
-    "fails": (Silent(), "OSError"), "hangs": (Hanging(), "TimeoutError"),
+    "fails": (Silent(), "OSError"),
+    "hangs": (Hanging(), "TimeoutError"),
     "answers with NaN": (Answering({"second moment": np.full(78, np.nan)}), "integers"),
-    "wrong shape": (Told(wrong), "wrong shape"), "out of range": (Told(beyond), "public range"),
+    "wrong shape": (Told(wrong), "wrong shape"),
+    "out of range": (Told(beyond), "public range"),
     "other vectors": (Answering({"sums": np.zeros(3, dtype=int)}), "exactly"),
-    "other columns": (np.zeros((4, 3)), "columns"), "no answer": (Answering(None), "exactly"),
+    "other columns": (np.zeros((4, 3)), "columns"),
+    "no answer": (Answering(None), "exactly"),
 }
 
 
@@ -269,9 +298,10 @@ def test_a_misfit_is_dropped_with_words_and_the_noise_stays(name, unit):
 @pytest.mark.parametrize("unit", ["row", "client"])
 def test_one_client_empty_clients_and_more_clusters_than_columns(unit):
     X, _, server, _ = mixture(d=3, k=6, n=900)
-    for parts in ([X], [X, X[:0], X[:0]], [X[:0]], [X[i:i + 1] for i in range(30)]):
+    for parts in ([X], [X, X[:0], X[:0]], [X[:0]], [X[i : i + 1] for i in range(30)]):
         fitted = FederatedDPKMeans(6, epsilon=50.0, privacy_unit=unit, random_state=0).fit_clients(
-            parts, X_server=server)
+            parts, X_server=server
+        )
         assert fitted.cluster_centers_.shape == (6, 3)
         assert np.isfinite(fitted.cluster_centers_).all()
         assert fitted.subspace_ is None  # no more dimensions than clusters: no first round

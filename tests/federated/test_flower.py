@@ -14,8 +14,10 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.federated._flower import FlowerEngine, is_grid
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "federated_flower.py"
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-                                        "ignore::sklearn_dp.exceptions.UtilityWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 @pytest.mark.slow
@@ -52,14 +54,15 @@ class Grid:
 
 def reply(node, value, failed=False):
     array = types.SimpleNamespace(numpy=lambda: np.array([value]))
-    return types.SimpleNamespace(metadata=types.SimpleNamespace(src_node_id=node),
-                                 has_error=lambda: failed,
-                                 content={"answer": {"weights": array}})
+    return types.SimpleNamespace(
+        metadata=types.SimpleNamespace(src_node_id=node),
+        has_error=lambda: failed,
+        content={"answer": {"weights": array}},
+    )
 
 
 def test_answers_that_come_twice_late_or_not_at_all(monkeypatch):
-    monkeypatch.setattr("sklearn_dp.federated._flower._query",
-                        lambda kind, message, node: node)
+    monkeypatch.setattr("sklearn_dp.federated._flower._query", lambda kind, message, node: node)
     first, second, third, *others = FlowerEngine(Grid(), seconds=5.0).ask("weights", {})
     assert first[0]["weights"].tolist() == [10] and first[1] is None
     assert isinstance(second[1], TimeoutError) and isinstance(third[1], RuntimeError)

@@ -13,7 +13,8 @@ from sklearn_dp.federated._starts import server_lloyds
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def test_public_proxies_stay_where_the_nearest_one_is_found_exactly():
@@ -76,7 +77,8 @@ def test_a_fit_is_not_worse_than_the_servers_own(epsilon):
         X, _, server, clients = mixture(seed)
         server = server[:32]
         model = FederatedDPKMeans(4, epsilon=epsilon, random_state=seed).fit(
-            X, groups=clients, X_server=server)
+            X, groups=clients, X_server=server
+        )
         free = server_lloyds(server, 4, np.random.default_rng(seed))
         alone = np.square(pairwise_distances_argmin_min(X, free)[1]).sum()
         ratios.append(-model.score(X) / alone)

@@ -70,6 +70,7 @@ def test_spikes_are_what_noise_has_added_to():
 
 def by_integration(weight, sd, mean):
     """The posterior of the prior that the docstring states, by quadrature."""
+
     def seen(x):
         return norm.pdf((weight - x) / sd) / sd
 
@@ -113,8 +114,13 @@ def test_lifted_points_as_computed_by_hand():
     Effective number 2, spread along the axis 1: variance 1 / (1 * 1) = 1. Across: mean 2, spread 4,
     variance 4 / 1 = 4, excess 4 - 4 = 0: nothing shows beyond sampling, and the mean stays out.
     """
-    lifted = lift_points(np.array([[0.0, 0], [2, 4]]), np.array([[0.0], [2]]), np.ones(2),
-                         np.array([[1.0]]), np.array([[1.0, 0]]))
+    lifted = lift_points(
+        np.array([[0.0, 0], [2, 4]]),
+        np.array([[0.0], [2]]),
+        np.ones(2),
+        np.array([[1.0]]),
+        np.array([[1.0, 0]]),
+    )
     assert lifted.inside == pytest.approx([1]) and lifted.weights == pytest.approx([2])
     assert lifted.centers == pytest.approx(np.array([[1, 0]]))
     assert lifted.outside == pytest.approx([0])

@@ -15,7 +15,8 @@ from sklearn_dp.federated import FederatedOptions, _claims
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 D = 5
 LAPLACE = FederatedOptions(count_noise="laplace")
@@ -29,8 +30,9 @@ SERVER = np.vstack([data(5, 15), np.zeros((1, D))])
 
 
 def model(**options):
-    return FederatedDPKMeans(3, **{"epsilon": 8.0, "n_lloyd": 1, "neighbours": "replace",
-                                   "random_state": 0, **options})
+    return FederatedDPKMeans(
+        3, **{"epsilon": 8.0, "n_lloyd": 1, "neighbours": "replace", "random_state": 0, **options}
+    )
 
 
 def setups():
@@ -46,15 +48,22 @@ def swapped(X, groups, rng):
     if groups is None:
         other = X.copy()
         i = rng.integers(len(X))
-        other[i] = [-X[i], scale * rng.normal(size=D), np.full(D, 1e300), SERVER[0],
-                    -1e9 * X[i]][rng.integers(5)]
+        other[i] = [-X[i], scale * rng.normal(size=D), np.full(D, 1e300), SERVER[0], -1e9 * X[i]][
+            rng.integers(5)
+        ]
         return other, None
     inside = groups == rng.integers(groups.max() + 1)
     size = int(rng.integers(1, 30))
-    new = [-np.repeat(X[inside], 9, axis=0), scale * rng.normal(size=(size, D)),
-           np.full((size, D), 1e300), np.repeat(SERVER[:1], 40, axis=0)][rng.integers(4)]
-    return (np.vstack([X[~inside], new]),
-            np.concatenate([groups[~inside], np.full(len(new), groups[inside][0])]))
+    new = [
+        -np.repeat(X[inside], 9, axis=0),
+        scale * rng.normal(size=(size, D)),
+        np.full((size, D), 1e300),
+        np.repeat(SERVER[:1], 40, axis=0),
+    ][rng.integers(4)]
+    return (
+        np.vstack([X[~inside], new]),
+        np.concatenate([groups[~inside], np.full(len(new), groups[inside][0])]),
+    )
 
 
 def audit(estimator, told, pairs):
@@ -67,8 +76,11 @@ def audit(estimator, told, pairs):
         with trace(Trace()) as recorder:
             fitted = estimator.set_params(random_state=pair).fit(X, groups=groups, X_server=SERVER)
         centers = fitted.cluster_centers_
-        violations += check_claims(recorder.events, fitted.privacy_plan(
-            D, unit="group" if told else "row", X_server=SERVER), fitted.privacy_report_)
+        violations += check_claims(
+            recorder.events,
+            fitted.privacy_plan(D, unit="group" if told else "row", X_server=SERVER),
+            fitted.privacy_report_,
+        )
         replay = Replay(recorder.events, np.arange(6 if told else 24))
         with trace(replay):
             again = estimator.fit(other, groups=other_groups, X_server=SERVER)
@@ -110,8 +122,10 @@ def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
 
 def test_the_report_tells_the_relation_and_the_scales():
     X, far = data(0, 24), {"X_server": SERVER}
-    ours, usual = (model(neighbours=relation, bounds=3.0, method="paper").fit(X, **far)
-                   for relation in ("replace", "add_remove"))
+    ours, usual = (
+        model(neighbours=relation, bounds=3.0, method="paper").fit(X, **far)
+        for relation in ("replace", "add_remove")
+    )
     assert ours.privacy_report_.neighbours == "replace one row"
     assert usual.privacy_report_.neighbours == "add or remove one row"
     # The same budget and the same shares of it, for sums that move farther.
@@ -126,8 +140,7 @@ def test_the_report_tells_the_relation_and_the_scales():
 
 
 @pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("options", [{}, {"n_honest": 2},
-                                     {"neighbours": "add_remove"}])
+@pytest.mark.parametrize("options", [{}, {"n_honest": 2}, {"neighbours": "add_remove"}])
 def test_the_ledger_is_told_the_relation_of_the_plan(told, options):
     """Also by `private_score`, which holds for all relations alike; other ledgers refuse."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))

@@ -27,7 +27,8 @@ from sklearn_dp.federated import (
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 D, M, HONEST = 4, 6, 4  # columns, clients, and those that are counted on
 
@@ -41,8 +42,7 @@ SERVER = np.vstack([rows(15, 5), np.zeros((1, D))])
 
 
 def model(**options):
-    options = {"epsilon": 5.0, "n_lloyd": 1, "n_honest": HONEST,
-               "random_state": 0, **options}
+    options = {"epsilon": 5.0, "n_lloyd": 1, "n_honest": HONEST, "random_state": 0, **options}
     return FederatedDPKMeans(3, **options)
 
 
@@ -96,9 +96,18 @@ def test_an_answer_is_the_exact_one_and_noise(state):
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
-@pytest.mark.parametrize("bad", [np.zeros((3, D + 1)), None, "no rows", np.full((3, D), np.nan),
-                                 [[10**400] * D], [[1.0] * D, [2.0]]],
-                         ids=["wide", "none", "words", "nan", "beyond floats", "ragged"])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        np.zeros((3, D + 1)),
+        None,
+        "no rows",
+        np.full((3, D), np.nan),
+        [[10**400] * D],
+        [[1.0] * D, [2.0]],
+    ],
+    ids=["wide", "none", "words", "nan", "beyond floats", "ragged"],
+)
 def test_a_client_whose_rows_are_no_use_adds_its_noise_all_the_same(state, bad):
     """Others count on it: whether it comes may not depend on anybody's rows."""
     found = client_update(state.kind, state.message, bad, _shares.NoiseShares(3, "a"))
@@ -111,7 +120,8 @@ def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
     for state in STATES:
         claims = _claims.claims_of(state)
         for (name, (bound, pattern, _)), (sigma, off, bits) in zip(
-                claims.items(), state.message["noise"], strict=True):
+            claims.items(), state.message["noise"], strict=True
+        ):
             rho = _claims._rho_of(PLANS[state.setup.per_client][name])
             need = bound / np.sqrt(2 * rho) * 2.0**bits
             assert sigma * np.sqrt(HONEST) == pytest.approx(need, rel=1e-9)
@@ -119,8 +129,19 @@ def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
             assert off == pytest.approx(sigma * np.min(pattern), rel=1e-12)
 
 
-@pytest.mark.parametrize("least", [256.0, np.nextafter(256, 0), np.nextafter(256, 300), 1.0, 1e-9,
-                                   np.nextafter(2.0**-7, 0), np.nextafter(2.0**-7, 1), 3.7])
+@pytest.mark.parametrize(
+    "least",
+    [
+        256.0,
+        np.nextafter(256, 0),
+        np.nextafter(256, 300),
+        1.0,
+        1e-9,
+        np.nextafter(2.0**-7, 0),
+        np.nextafter(2.0**-7, 1),
+        3.7,
+    ],
+)
 def test_shares_are_drawn_in_the_coarsest_steps_that_are_fine_enough(least):
     """To the last bit: clients refuse a share below 256 steps, and that would end every fit."""
     scale = _shares.share_scale(least * np.array([1.0, 2.0]), 0.5, 1)
@@ -128,8 +149,10 @@ def test_shares_are_drawn_in_the_coarsest_steps_that_are_fine_enough(least):
     assert scale.bits == 0 or np.min(scale.sigma) / 2 < _shares.LEAST_SHARE
 
 
-PLANS = {per_client: model().privacy_plan(D, unit="group" if per_client else "row",
-                                          X_server=SERVER) for per_client in (False, True)}
+PLANS = {
+    per_client: model().privacy_plan(D, unit="group" if per_client else "row", X_server=SERVER)
+    for per_client in (False, True)
+}
 
 
 # -- who is counted on -----------------------------------------------------------------------------
@@ -147,8 +170,10 @@ class Gone:
 
 @pytest.mark.parametrize("unit", ["row", "client"])
 def test_a_client_that_cannot_read_its_rows_is_an_empty_one(unit):
-    fits = [model(privacy_unit=unit).fit_clients([*parties()[:-1], last], X_server=SERVER)
-            for last in (rows(0), Failing(), np.zeros((4, D + 2)), np.full((9, D), np.nan))]
+    fits = [
+        model(privacy_unit=unit).fit_clients([*parties()[:-1], last], X_server=SERVER)
+        for last in (rows(0), Failing(), np.zeros((4, D + 2)), np.full((9, D), np.nan))
+    ]
     for other in fits[1:]:
         assert np.array_equal(other.cluster_centers_, fits[0].cluster_centers_)
 
@@ -164,11 +189,16 @@ def test_a_round_with_too_few_answers_ends_the_fit():
         model().fit_clients([], X_server=SERVER)
 
 
-@pytest.mark.parametrize(("options", "match"), [
-    ({"n_honest": 0}, "n_honest"),
-    ({"n_honest": 2.5}, "n_honest"), ({"n_honest": 2**40}, "n_honest"),
-    ({"options": FederatedOptions(count_noise="laplace")}, "laplace"),
-    ({"epsilon": 800.0}, "too large")])
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_honest": 0}, "n_honest"),
+        ({"n_honest": 2.5}, "n_honest"),
+        ({"n_honest": 2**40}, "n_honest"),
+        ({"options": FederatedOptions(count_noise="laplace")}, "laplace"),
+        ({"epsilon": 800.0}, "too large"),
+    ],
+)
 def test_bad_parameters(options, match):
     with pytest.raises((ValueError, TypeError), match=match):
         model(**options).fit(rows(9))
@@ -185,10 +215,14 @@ def test_the_report_tells_the_relation_and_the_trust():
 
 def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
     """In a simulation the same accuracy as the server's noise: the same law of every release."""
-    sigma = [{row["release"]: row["sigma"] for row in found.privacy_report_.releases} for found in (
-        model(n_honest=None).fit(rows(60), X_server=SERVER),
-        model(n_honest=1).fit(rows(60), X_server=SERVER),
-        model(n_honest=50).fit(rows(60), X_server=SERVER))]
+    sigma = [
+        {row["release"]: row["sigma"] for row in found.privacy_report_.releases}
+        for found in (
+            model(n_honest=None).fit(rows(60), X_server=SERVER),
+            model(n_honest=1).fit(rows(60), X_server=SERVER),
+            model(n_honest=50).fit(rows(60), X_server=SERVER),
+        )
+    ]
     # Clip lengths come from released weights, so only the first two rounds are alike to the bit.
     for name in ("second moment", "weights"):
         assert sigma[1][name] == pytest.approx(sigma[0][name], rel=1e-9)
@@ -196,7 +230,7 @@ def test_the_noise_costs_nothing_but_that_of_those_who_are_not_counted_on():
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.kind)
-@pytest.mark.parametrize("number", [2**61, 2**62, -2**61, 2**63 - 1, -2**63])
+@pytest.mark.parametrize("number", [2**61, 2**62, -(2**61), 2**63 - 1, -(2**63)])
 def test_no_answer_swallows_the_noise_of_others(state, number):
     """What is left without an answer that is known is the sum of the others, wherever it comes."""
     shares = [_shares.NoiseShares(3, name) for name in "abc"]
@@ -214,8 +248,10 @@ def test_no_answer_swallows_the_noise_of_others(state, number):
 def test_the_same_seed_gives_the_same_shares_and_none_fresh_ones():
     one, two = (model().fit_clients(parties(), X_server=SERVER) for _ in range(2))
     assert np.array_equal(one.cluster_centers_, two.cluster_centers_)
-    fresh = [clone(model()).set_params(random_state=None).fit_clients(parties(), X_server=SERVER)
-             for _ in range(2)]
+    fresh = [
+        clone(model()).set_params(random_state=None).fit_clients(parties(), X_server=SERVER)
+        for _ in range(2)
+    ]
     assert not np.array_equal(fresh[0].cluster_centers_, fresh[1].cluster_centers_)
 
 
@@ -232,8 +268,13 @@ def with_one_changed(X, unit, rng):
         found[victim] = np.vstack([X[victim], extra]) if add else X[victim][1:]
         return found
     size = int(rng.integers(0, 30))
-    found[victim] = [rows(0), scale * rng.normal(size=(size, D)), np.full((3, D), 1e300),
-                     np.repeat(SERVER[:1], 40, axis=0), np.zeros((2, D + 1))][rng.integers(5)]
+    found[victim] = [
+        rows(0),
+        scale * rng.normal(size=(size, D)),
+        np.full((3, D), 1e300),
+        np.repeat(SERVER[:1], 40, axis=0),
+        np.zeros((2, D + 1)),
+    ][rng.integers(5)]
     # One of the two is without rows.
     X[victim] = rows(0)
     return found
@@ -247,8 +288,11 @@ def audit_clients(unit, pairs, **options):
         other = with_one_changed(X, unit, rng)
         with trace(Trace()) as recorder:
             fitted = clone(estimator).fit_clients(X, X_server=SERVER)
-        violations += check_claims(recorder.events, fitted.privacy_plan(
-            D, unit="row" if unit == "row" else "group", X_server=SERVER), fitted.privacy_report_)
+        violations += check_claims(
+            recorder.events,
+            fitted.privacy_plan(D, unit="row" if unit == "row" else "group", X_server=SERVER),
+            fitted.privacy_report_,
+        )
         replay = Replay(recorder.events, np.arange(M))
         with trace(replay):
             again = estimator.fit_clients(other, X_server=SERVER)
@@ -285,8 +329,7 @@ def setups():
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_some_neighbours_in_a_simulation(told):
     """There the number of clients may be private: shares of a public number."""
-    result = replay_audit(next(setups()), rows(12),
-                          groups=np.arange(12) // 3 if told else None)
+    result = replay_audit(next(setups()), rows(12), groups=np.arange(12) // 3 if told else None)
     assert result.passed, result
 
 
@@ -297,8 +340,9 @@ def test_five_hundred_neighbours_in_a_simulation(told):
     while total is None or total.n_pairs < 500:
         for estimator in setups():
             groups = np.random.default_rng(seed).integers(0, 8, 40) if told else None
-            found = replay_audit(estimator, rows(40, seed), groups=groups, random_state=seed,
-                                 repeats=2)
+            found = replay_audit(
+                estimator, rows(40, seed), groups=groups, random_state=seed, repeats=2
+            )
             total = found if total is None else total + found
         seed += 1
     assert total.violations == [] and total.n_voided == 0
@@ -327,32 +371,47 @@ def smaller_shares(patch):
     """Shares of a variance that would do if all the clients were counted on."""
     exact = _shares.share_scale
     for module in (_claims, _shares):
-        patch.setattr(module, "share_scale", lambda sensitivity, rho, n: exact(
-            sensitivity, rho, 2 * n))
+        patch.setattr(
+            module, "share_scale", lambda sensitivity, rho, n: exact(sensitivity, rho, 2 * n)
+        )
 
 
 def clients_draw_less(patch):
     draw = _shares.NoiseShares.draw
-    patch.setattr(_shares.NoiseShares, "draw", lambda self, entry, number, sigma, shape: draw(
-        self, entry, number, np.asarray(sigma), shape) // 2)
+    patch.setattr(
+        _shares.NoiseShares,
+        "draw",
+        lambda self, entry, number, sigma, shape: (
+            draw(self, entry, number, np.asarray(sigma), shape) // 2
+        ),
+    )
 
 
 def all_clients_draw_the_same(patch):
     draw = _shares.NoiseShares.draw
-    patch.setattr(_shares.NoiseShares, "draw", lambda self, *args: draw(
-        _shares.NoiseShares(7, "x"), *args))
+    patch.setattr(
+        _shares.NoiseShares, "draw", lambda self, *args: draw(_shares.NoiseShares(7, "x"), *args)
+    )
 
 
 def rounds_share_their_noise(patch):
     source = _shares.NoiseSource
-    patch.setattr(_shares, "NoiseSource", lambda seed, tag: source(
-        seed, tag.split("|")[1] if seed is not None else tag))
+    patch.setattr(
+        _shares,
+        "NoiseSource",
+        lambda seed, tag: source(seed, tag.split("|")[1] if seed is not None else tag),
+    )
 
 
 def clip_after_the_noise(patch):
     """The client's clip, which is what bounds it, left out because the noise hides it anyway."""
-    patch.setattr(_client, "_clip_whole", lambda name, value, n, bound, share, message: np.trunc(
-        value * (_answers.CLIENT_STEPS / (bound * share))).astype(np.int64))
+    patch.setattr(
+        _client,
+        "_clip_whole",
+        lambda name, value, n, bound, share, message: np.trunc(
+            value * (_answers.CLIENT_STEPS / (bound * share))
+        ).astype(np.int64),
+    )
 
 
 def no_share_without_rows(patch):
@@ -389,9 +448,18 @@ def test_without_a_fault_the_audits_find_nothing():
     assert not found_by_audits()
 
 
-@pytest.mark.parametrize("fault", [smaller_shares, clients_draw_less, all_clients_draw_the_same,
-                                   rounds_share_their_noise, clip_after_the_noise,
-                                   no_share_without_rows], ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        smaller_shares,
+        clients_draw_less,
+        all_clients_draw_the_same,
+        rounds_share_their_noise,
+        clip_after_the_noise,
+        no_share_without_rows,
+    ],
+    ids=lambda fault: fault.__name__,
+)
 def test_faults_are_found(fault, monkeypatch):
     fault(monkeypatch)
     assert found_by_audits()

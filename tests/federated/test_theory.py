@@ -26,14 +26,14 @@ from sklearn_dp.federated._theory import (
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
-
-
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def session_of(rho, uses=1, seed=0):
-    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6),
-                       (PlanEntry("counts", "gaussian", rho, uses=uses),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=1e-6), (PlanEntry("counts", "gaussian", rho, uses=uses),)
+    )
     return PrivacySession(plan, random_state=seed)
 
 
@@ -58,7 +58,8 @@ def test_the_average_is_near_the_mean_and_inside_the_ball():
     X = np.random.default_rng(0).normal(size=(20_000, 5)) + 1.0
     # Noise on each coordinate 8 * 4.6 / 20000 = 0.002; ten of them.
     assert private_average(X, 8.0, epsilon=1.0, random_state=0) == pytest.approx(
-        X.mean(axis=0), abs=0.02)
+        X.mean(axis=0), abs=0.02
+    )
     for n in (0, 1, 5):
         assert np.linalg.norm(private_average(X[:n], 0.5, epsilon=0.1, random_state=0)) <= 0.5
 
@@ -92,9 +93,16 @@ def test_server_points_without_rows_are_thinned_out():
     rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Trace()
     assert rounds == 47  # T = 46 = 10 log(4 log(100) / 0.2), rounded up; and one
     with trace(recorder):
-        kept = simplify_server_data(session_of(1.0, rounds), "counts",
-                                    LocalEngine([X[:99], X[99:]]), domain, points, rounds,
-                                    rho=1.0, threshold=30.0)
+        kept = simplify_server_data(
+            session_of(1.0, rounds),
+            "counts",
+            LocalEngine([X[:99], X[99:]]),
+            domain,
+            points,
+            rounds,
+            rho=1.0,
+            threshold=30.0,
+        )
     places = points[kept] * Grid.for_radius(12.0).unit
     assert all(np.linalg.norm(places - mean, axis=1).min() < 1.0 for mean in means)
     assert not (places > 2.9).all(axis=1).any() and len(kept) <= 40
@@ -109,9 +117,18 @@ def test_far_components_come_together_and_go_back():
     far = np.array([[0.0, 0.0], [5e4, 0.0], [0.0, -7e4]])
     labels = np.linalg.norm(X[:, None] - means, axis=2).argmin(axis=1)
     X, server = X + far[labels], server + np.repeat(far, 10, axis=0)
-    moved = diameter_reduction(session_of(0.5), "counts", LocalEngine([X]),
-                               Domain.from_bounds(1e5, 2), server, rho=0.5, n_rows=4000, w_min=0.3,
-                               sigma_max=0.01, epsilon=1.0)
+    moved = diameter_reduction(
+        session_of(0.5),
+        "counts",
+        LocalEngine([X]),
+        Domain.from_bounds(1e5, 2),
+        server,
+        rho=0.5,
+        n_rows=4000,
+        w_min=0.3,
+        sigma_max=0.01,
+        epsilon=1.0,
+    )
     near = moved.apply(X)
     assert np.ptp(near, axis=0).max() < 0.01 * np.ptp(X, axis=0).max()
     centers = np.array([near[labels == j].mean(axis=0) for j in range(3)])
@@ -164,19 +181,37 @@ def test_neighbours_of_the_whole_algorithm():
     for pair in neighbouring_pairs(X, 0, points=centers, repeats=2):
         replay = Replay(recorder.events, pair.units)
         with trace(replay):
-            again, _ = cluster([pair.X[:50], pair.X[50:]], server, 3, epsilon=8.0, random_state=0,
-                               **facts)
+            again, _ = cluster(
+                [pair.X[:50], pair.X[50:]], server, 3, epsilon=8.0, random_state=0, **facts
+            )
         assert replay.finish() == [] and np.array_equal(again, centers)
         worst = {name: max(worst.get(name, 0), ratio) for name, ratio in replay.ratios.items()}
-    assert worst.keys() == {"diameter", "second moment", "simplify", "weights", "margin sums",
-                            "margin counts", "lloyd sums", "lloyd counts"}
+    assert worst.keys() == {
+        "diameter",
+        "second moment",
+        "simplify",
+        "weights",
+        "margin sums",
+        "margin counts",
+        "lloyd sums",
+        "lloyd counts",
+    }
 
 
 def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
-    message = {"center": np.zeros(1), "radius": np.array([1.0]), "low": np.empty(0),
-               "high": np.empty(0), "origin": np.empty(0), "most_rows": np.empty(0),
-               "shares": np.empty(0), "noise": np.empty(0), "l1": np.empty(0),
-               "basis": np.empty((0, 0)), "limit": np.array([2.0**24])}
+    message = {
+        "center": np.zeros(1),
+        "radius": np.array([1.0]),
+        "low": np.empty(0),
+        "high": np.empty(0),
+        "origin": np.empty(0),
+        "most_rows": np.empty(0),
+        "shares": np.empty(0),
+        "noise": np.empty(0),
+        "l1": np.empty(0),
+        "basis": np.empty((0, 0)),
+        "limit": np.array([2.0**24]),
+    }
     grid = Grid.for_radius(1.0)
     message["points"] = message["anchors"] = np.rint(np.array([[-0.4], [0.4]]) / grid.unit)
     # A third of the way: a row at -0.2 is 0.2 and 0.6 away, exactly at the margin.

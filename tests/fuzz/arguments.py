@@ -40,6 +40,7 @@ class Rude(ClusterMixin, BaseEstimator):
             print(text)
         elif self.how == "warn":
             import warnings
+
             warnings.warn(text, stacklevel=1)
         elif self.how == "exit":
             raise SystemExit(text)
@@ -51,58 +52,161 @@ class Rude(ClusterMixin, BaseEstimator):
 
 
 JUNK = {
-    "None": None, "True": True, "False": False, "zero": 0, "one": 1, "two": 2, "minus one": -1,
-    "a hundred": 100, "ten million": 10**7, "2**31": 2**31, "2**63": 2**63, "2**70": 2**70,
-    "10**400": 10**400, "-2**63": -2**63, "0.0": 0.0, "-0.0": -0.0, "half": 0.5, "1.0": 1.0,
-    "1.5": 1.5, "-1.5": -1.5, "tiny": 1e-320, "1e-155": 1e-155, "1e-9": 1e-9, "1e9": 1e9,
-    "1e155": 1e155, "1e308": 1e308, "nan": np.nan, "inf": np.inf, "-inf": -np.inf,
-    "float32": np.float32(0.25), "float16 max": np.float16(65504), "int64": np.int64(3),
-    "uint8": np.uint8(255), "np.bool": np.bool_(True), "array of one": np.array([2.0]),
-    "0-d array": np.array(2.0), "array": np.array([1.0, 2.0]), "int array": np.arange(3),
-    "empty array": np.array([]), "text array": np.array(["a", "b"]), "a matrix": np.eye(2),
-    "fraction": fractions.Fraction(1, 3), "decimal": decimal.Decimal("0.5"), "complex": 1 + 1j,
-    "empty text": "", "text": "junk", "auto": "auto", "number text": "1", "nul": "a\0b",
-    "surrogate": "\ud800", "bytes": b"auto", "empty tuple": (), "pair": (0.0, 1.0),
-    "reversed pair": (1.0, -1.0), "pair of nan": (np.nan, 1.0), "pair of None": (None, None),
-    "pair of texts": ("a", "b"), "pair of zeros": (0, 0), "pair of huge ints": (-10**400, 10**400),
-    "pair 1e308": (-1e308, 1e308), "pair tiny": (0.0, 1e-310), "pair nested": ((0.0,), [[1.0]]),
-    "triple": (1, 2, 3), "list": [0.0, 1.0], "empty list": [], "nested list": [[1], [2, 3]],
-    "dict": {"a": 1}, "empty dict": {}, "set": {1, 2}, "frozenset": frozenset({"auto"}),
-    "range": range(2), "object": object(), "a class": dict, "KMeans class": KMeans,
-    "a function": len, "a module": np, "NaT": np.datetime64("NaT"),
+    "None": None,
+    "True": True,
+    "False": False,
+    "zero": 0,
+    "one": 1,
+    "two": 2,
+    "minus one": -1,
+    "a hundred": 100,
+    "ten million": 10**7,
+    "2**31": 2**31,
+    "2**63": 2**63,
+    "2**70": 2**70,
+    "10**400": 10**400,
+    "-2**63": -(2**63),
+    "0.0": 0.0,
+    "-0.0": -0.0,
+    "half": 0.5,
+    "1.0": 1.0,
+    "1.5": 1.5,
+    "-1.5": -1.5,
+    "tiny": 1e-320,
+    "1e-155": 1e-155,
+    "1e-9": 1e-9,
+    "1e9": 1e9,
+    "1e155": 1e155,
+    "1e308": 1e308,
+    "nan": np.nan,
+    "inf": np.inf,
+    "-inf": -np.inf,
+    "float32": np.float32(0.25),
+    "float16 max": np.float16(65504),
+    "int64": np.int64(3),
+    "uint8": np.uint8(255),
+    "np.bool": np.bool_(True),
+    "array of one": np.array([2.0]),
+    "0-d array": np.array(2.0),
+    "array": np.array([1.0, 2.0]),
+    "int array": np.arange(3),
+    "empty array": np.array([]),
+    "text array": np.array(["a", "b"]),
+    "a matrix": np.eye(2),
+    "fraction": fractions.Fraction(1, 3),
+    "decimal": decimal.Decimal("0.5"),
+    "complex": 1 + 1j,
+    "empty text": "",
+    "text": "junk",
+    "auto": "auto",
+    "number text": "1",
+    "nul": "a\0b",
+    "surrogate": "\ud800",
+    "bytes": b"auto",
+    "empty tuple": (),
+    "pair": (0.0, 1.0),
+    "reversed pair": (1.0, -1.0),
+    "pair of nan": (np.nan, 1.0),
+    "pair of None": (None, None),
+    "pair of texts": ("a", "b"),
+    "pair of zeros": (0, 0),
+    "pair of huge ints": (-(10**400), 10**400),
+    "pair 1e308": (-1e308, 1e308),
+    "pair tiny": (0.0, 1e-310),
+    "pair nested": ((0.0,), [[1.0]]),
+    "triple": (1, 2, 3),
+    "list": [0.0, 1.0],
+    "empty list": [],
+    "nested list": [[1], [2, 3]],
+    "dict": {"a": 1},
+    "empty dict": {},
+    "set": {1, 2},
+    "frozenset": frozenset({"auto"}),
+    "range": range(2),
+    "object": object(),
+    "a class": dict,
+    "KMeans class": KMeans,
+    "a function": len,
+    "a module": np,
+    "NaT": np.datetime64("NaT"),
     "date": datetime.date(2020, 1, 1),
-    "time span": np.timedelta64(3, "s"), "NA": pd.NA, "masked": np.ma.masked,
+    "time span": np.timedelta64(3, "s"),
+    "NA": pd.NA,
+    "masked": np.ma.masked,
     "ellipsis": ...,
-    "iterator": iter((0, 1)), "an error": ValueError("no"), "series": pd.Series([1.0, 2.0]),
-    "random state": np.random.RandomState(0), "a budget": PrivacyBudget(epsilon=1.0),  # noqa: NPY002
-    "rude": Rude(), "rude text": Rude("print"),
+    "iterator": iter((0, 1)),
+    "an error": ValueError("no"),
+    "series": pd.Series([1.0, 2.0]),
+    "random state": np.random.RandomState(0),
+    "a budget": PrivacyBudget(epsilon=1.0),  # noqa: NPY002
+    "rude": Rude(),
+    "rude text": Rude("print"),
 }
 """Values of every kind, some of which are right for some parameters."""
 
 _KMEANS = KMeans(2, n_init=1, max_iter=2)
 _SPECIAL = {
-    "epsilon": [None, 0.01, 1.0, 30.0, 1000.0], "rho": [None, 0.1, 3.0], "delta": [1e-6, 1e-2],
+    "epsilon": [None, 0.01, 1.0, 30.0, 1000.0],
+    "rho": [None, 0.1, 3.0],
+    "delta": [1e-6, 1e-2],
     "bounds": [None, 1.0, 8000.0, (-8000.0, 8000.0), (0, 1), (-1e100, 1e100), 1e-100],
-    "n_jobs": [None, 1], "random_state": [None, 0, np.random.default_rng(3)], "ledger": [None],
-    "n_clusters": [1, 2, 3], "n_components": [1, 2, None], "n_tuples": ["auto", 2, 4],
-    "n_blocks": ["auto", 4, 12], "n_points": [0.5, 2, 8, 0.9], "sample_size": [4, 64, 2**15],
-    "n_init": [1, 2], "min_radius": [None, 1.0, 1e-3], "gamma": [0.2, 0.1],
-    "separation": [None, 1.5, 7.0, 50.0], "min_weight": [None, 0.1, 0.9],
-    "diameter": [None, 1.0, 1e-3, 1e6], "diameter_range": [(1e-9, 1e9), (1.0, 1.0), [0.1, 10.0]],
-    "agreement": [0.5, 0.2, 0.9], "output_bounds": [None, 3.0, (-8000.0, 8000.0)],
+    "n_jobs": [None, 1],
+    "random_state": [None, 0, np.random.default_rng(3)],
+    "ledger": [None],
+    "n_clusters": [1, 2, 3],
+    "n_components": [1, 2, None],
+    "n_tuples": ["auto", 2, 4],
+    "n_blocks": ["auto", 4, 12],
+    "n_points": [0.5, 2, 8, 0.9],
+    "sample_size": [4, 64, 2**15],
+    "n_init": [1, 2],
+    "min_radius": [None, 1.0, 1e-3],
+    "gamma": [0.2, 0.1],
+    "separation": [None, 1.5, 7.0, 50.0],
+    "min_weight": [None, 0.1, 0.9],
+    "diameter": [None, 1.0, 1e-3, 1e6],
+    "diameter_range": [(1e-9, 1e9), (1.0, 1.0), [0.1, 10.0]],
+    "agreement": [0.5, 0.2, 0.9],
+    "output_bounds": [None, 3.0, (-8000.0, 8000.0)],
     "classes": [None, [0, 1], ("a", "b", "c")],
     "output": [("center_",), ("coef_", "intercept_"), ("components_",), ["mean_"]],
     "fix_signs": [(), ("components_",)],
-    "estimator": [None, _KMEANS, Ridge(), LogisticRegression(), PCA(1), StandardScaler(),
-                  Rude(), Rude("exit"), Rude("warn"), Rude("print")],
-    "inner": [None, _KMEANS, make_pipeline(StandardScaler(), _KMEANS), GaussianMixture(2),
-              Rude(), Rude("exit"), Rude("warn"), Rude("print"), Rude("change")],
-    "n_lloyd": ["auto", 0, 1, 3], "max_rows_per_client": [None, 1, 5], "n_honest": [None, 1, 3],
-    "options": [None, FederatedOptions(), FederatedOptions("laplace"),
-                FederatedOptions(client_bounds={}),
-                FederatedOptions(client_bounds={"second moment": 0.2}),
-                FederatedOptions(client_bounds={"no such thing": 0.5}), KTupleOptions(),
-                PartitionOptions()],
+    "estimator": [
+        None,
+        _KMEANS,
+        Ridge(),
+        LogisticRegression(),
+        PCA(1),
+        StandardScaler(),
+        Rude(),
+        Rude("exit"),
+        Rude("warn"),
+        Rude("print"),
+    ],
+    "inner": [
+        None,
+        _KMEANS,
+        make_pipeline(StandardScaler(), _KMEANS),
+        GaussianMixture(2),
+        Rude(),
+        Rude("exit"),
+        Rude("warn"),
+        Rude("print"),
+        Rude("change"),
+    ],
+    "n_lloyd": ["auto", 0, 1, 3],
+    "max_rows_per_client": [None, 1, 5],
+    "n_honest": [None, 1, 3],
+    "options": [
+        None,
+        FederatedOptions(),
+        FederatedOptions("laplace"),
+        FederatedOptions(client_bounds={}),
+        FederatedOptions(client_bounds={"second moment": 0.2}),
+        FederatedOptions(client_bounds={"no such thing": 0.5}),
+        KTupleOptions(),
+        PartitionOptions(),
+    ],
 }
 """Small and right for the parameter, unless a second one has something against it."""
 
@@ -141,14 +245,19 @@ def options(cls, *, most_good=4, most_junk=2):
     names = st.sampled_from(sorted(good))
 
     def build(chosen, spoilt):
-        built = {name: values[number % len(values)] for name, number in chosen.items()
-                 for values in (good[name],)}
+        built = {
+            name: values[number % len(values)]
+            for name, number in chosen.items()
+            for values in (good[name],)
+        }
         built |= {name: JUNK[kind] for name, kind in spoilt.items()}
         return {name: fresh(value) for name, value in built.items()}
 
     return st.builds(
-        build, st.dictionaries(names, st.integers(0, 11), max_size=most_good),
-        st.one_of(st.just({}), st.just({}), st.dictionaries(names, junk_kinds, max_size=most_junk)))
+        build,
+        st.dictionaries(names, st.integers(0, 11), max_size=most_good),
+        st.one_of(st.just({}), st.just({}), st.dictionaries(names, junk_kinds, max_size=most_junk)),
+    )
 
 
 def junk_or(*values):
@@ -198,8 +307,9 @@ rows = st.sampled_from([*tables.ROWS, *tables.ROWS, *tables.FEW_ROWS])
 widths = st.sampled_from([3, 1, 2, 2, 3, 3, 4, 8, 20])
 _good = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.VALUES)))
 _spoilt = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILT)))
-_bad = _table(st.sampled_from(sorted(tables.BAD)),
-              st.sampled_from(sorted([*tables.VALUES, *tables.SPOILT])))
+_bad = _table(
+    st.sampled_from(sorted(tables.BAD)), st.sampled_from(sorted([*tables.VALUES, *tables.SPOILT]))
+)
 _no_groups = st.none()
 _groups = st.builds(Groups, st.sampled_from(sorted(tables.GOOD_GROUPS)), seeds)
 _bad_groups = st.builds(Groups, st.sampled_from(sorted(tables.BAD_GROUPS)), seeds)

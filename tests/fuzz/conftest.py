@@ -20,9 +20,13 @@ def _lines(found):
     kinds = [kind for kind, _ in sum(found.values(), Counter()).most_common()]
     rows = [("", "calls", *kinds)] + [
         (name, sum(counts.values()), *(counts[kind] for kind in kinds))
-        for name, counts in sorted(found.items())]
-    rows.append(("all", *(sum(column) for column in zip(*(row[1:] for row in rows[1:]),
-                                                        strict=True))))
+        for name, counts in sorted(found.items())
+    ]
+    rows.append(
+        ("all", *(sum(column) for column in zip(*(row[1:] for row in rows[1:]), strict=True)))
+    )
     for row in rows:
-        yield f"{row[0]:<22}" + "".join(f"{cell:>{max(len(str(head)), 6) + 2}}"
-                                         for cell, head in zip(row[1:], rows[0][1:], strict=True))
+        yield f"{row[0]:<22}" + "".join(
+            f"{cell:>{max(len(str(head)), 6) + 2}}"
+            for cell, head in zip(row[1:], rows[0][1:], strict=True)
+        )

@@ -25,8 +25,14 @@ from sklearn_dp.exceptions import (
 
 from .tables import PLANT, ROWS
 
-TYPED = (ValueError, TypeError, NotFittedError, BudgetExceededError, LedgerError,
-         InvalidParameterError)
+TYPED = (
+    ValueError,
+    TypeError,
+    NotFittedError,
+    BudgetExceededError,
+    LedgerError,
+    InvalidParameterError,
+)
 """Documented errors; what merely derives from them, such as LinAlgError, comes from inside."""
 
 EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning, PrivacyWarning)
@@ -41,12 +47,14 @@ _RAW = re.compile(
     r"positional argument|could not be broadcast|truth value|codec|object cannot be|ufunc|"
     r"invalid literal|cannot convert|must be real number|not iterable|int too large|out of bounds|"
     r"unsupported operand|Cannot cast|array must not contain|data type|Integer overflow|"
-    r"Maximum allowed|negative dimensions|division|incompatible dimension|NAType|math domain")
+    r"Maximum allowed|negative dimensions|division|incompatible dimension|NAType|math domain"
+)
 """Words of errors that Python or numpy raised because nobody looked at a value before."""
 
 _DATA = re.compile(
     r"7[.,]?3[.,]?1[.,]?9|person|"
-    rf"(?<![\w.])(?:{'|'.join(map(str, ROWS))})(?![\w.])")
+    rf"(?<![\w.])(?:{'|'.join(map(str, ROWS))})(?![\w.])"
+)
 
 
 class Slow(BaseException):
@@ -103,8 +111,11 @@ def run(function, /, *args, **options):
     printed, log = io.StringIO(), io.StringIO()
     handler = logging.StreamHandler(log)
     logging.getLogger().addHandler(handler)
-    with (warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed),
-          contextlib.redirect_stderr(printed)):
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
         warnings.simplefilter("always")
         try:
             with _bounded():
@@ -112,8 +123,12 @@ def run(function, /, *args, **options):
         except (Exception, Slow, SystemExit) as raised:
             error = raised
     logging.getLogger().removeHandler(handler)
-    return Outcome(value, error, tuple((item.category, str(item.message)) for item in caught),
-                   printed.getvalue() + log.getvalue())
+    return Outcome(
+        value,
+        error,
+        tuple((item.category, str(item.message)) for item in caught),
+        printed.getvalue() + log.getvalue(),
+    )
 
 
 @contextlib.contextmanager
@@ -184,26 +199,37 @@ def _wrong_error(error, names, allowed):
     return [f"names no argument: {type(error).__name__}: {text[:300]}"]
 
 
-_KNOWN = ("Expected 2D array", "Found array with", "Complex data", "Sparse data was passed",
-          "The feature names should match", "Feature names are only supported",
-          "output config must be in")
+_KNOWN = (
+    "Expected 2D array",
+    "Found array with",
+    "Complex data",
+    "Sparse data was passed",
+    "The feature names should match",
+    "Feature names are only supported",
+    "output config must be in",
+)
 """How errors of scikit-learn about the table begin that name no argument."""
 
 
 def _names_one(text, names):
     return text.startswith(_KNOWN) or any(
-        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
+        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names
+    )
 
 
 def _wrong_warnings(caught):
-    return [f"warns {kind.__name__}: {text[:300]}" for kind, text in caught
-            if not issubclass(kind, EXPECTED_WARNINGS) and not _public_warning(text)]
+    return [
+        f"warns {kind.__name__}: {text[:300]}"
+        for kind, text in caught
+        if not issubclass(kind, EXPECTED_WARNINGS) and not _public_warning(text)
+    ]
 
 
 def _public_warning(text):
     """Scikit-learn's warnings about names of columns: a matter of the call, not of rows."""
     return text.startswith("X has feature names, but") or text.startswith(
-        "X does not have valid feature names")
+        "X does not have valid feature names"
+    )
 
 
 def wrong_numbers(value):

@@ -27,19 +27,34 @@ CALLS = 16
 """Calls of a session, after the constructor."""
 
 _FITS = ("fit", "fit_predict", "fit_transform", "fit_blocks", "fit_clients")
-_FOREIGN = ("clone", "pickle", "deepcopy", "repr", "html", "tags", "set_callbacks",
-            "get_feature_names_out")
+_FOREIGN = (
+    "clone",
+    "pickle",
+    "deepcopy",
+    "repr",
+    "html",
+    "tags",
+    "set_callbacks",
+    "get_feature_names_out",
+)
 """What scikit-learn or Python does: errors there name what they like."""
 
-_OF_MODELS = ("predict", "predict_proba", "transform", "score_samples", "decision_function",
-              "mahalanobis")
+_OF_MODELS = (
+    "predict",
+    "predict_proba",
+    "transform",
+    "score_samples",
+    "decision_function",
+    "mahalanobis",
+)
 _WORDS = ("X", "y", "groups", "features", "estimator", "piece", "pieces", "client", "transform")
 
 
 def public_methods(cls):
     """Names of all that a user may call on an instance."""
-    return sorted(name for name in dir(cls)
-                  if not name.startswith("_") and callable(getattr(cls, name, None)))
+    return sorted(
+        name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name, None))
+    )
 
 
 # -- what can be done besides ----------------------------------------------------------------------
@@ -68,12 +83,21 @@ def _report(estimator):
 
 
 def _attributes(estimator):
-    return {name: getattr(estimator, name, None) for name in dir(estimator)
-            if not name.startswith("__")}
+    return {
+        name: getattr(estimator, name, None) for name in dir(estimator) if not name.startswith("__")
+    }
 
 
-EXTRA = {"clone": clone, "pickle": _pickled, "deepcopy": copy.deepcopy, "repr": _shown,
-         "html": _html, "tags": _tags, "report": _report, "attributes": _attributes}
+EXTRA = {
+    "clone": clone,
+    "pickle": _pickled,
+    "deepcopy": copy.deepcopy,
+    "repr": _shown,
+    "html": _html,
+    "tags": _tags,
+    "report": _report,
+    "attributes": _attributes,
+}
 
 
 # -- arguments by name -----------------------------------------------------------------------------
@@ -81,13 +105,19 @@ EXTRA = {"clone": clone, "pickle": _pickled, "deepcopy": copy.deepcopy, "repr": 
 
 _KINDS = ("bound", "center", "moment", "weights", "average", "lloyd")
 _BY_NAME = {
-    "deep": junk_or(True, False), "n_features": junk_or(1, 2, 3, 20),
-    "timeout": junk_or(None, 5.0), "level": junk_or(0.95, 0.5, 0.999),
+    "deep": junk_or(True, False),
+    "n_features": junk_or(1, 2, 3, 20),
+    "timeout": junk_or(None, 5.0),
+    "level": junk_or(0.95, 0.5, 0.999),
     "attribute": junk_or(None, "cluster_centers_", "inertia_", "labels_", "no_such_thing"),
-    "unit": junk_or("row", "group"), "n_samples": junk_or(1, 2, 5),
-    "epsilon": junk_or(None, None, 1.0, 100.0), "rho": junk_or(None, None, 0.5),
-    "delta": junk_or(1e-6, 1e-2), "max_distance": junk_or(None, 1.0, 1e-3, 1e6),
-    "random_state": junk_or(0, 1), "ledger": junk_or(None, None),
+    "unit": junk_or("row", "group"),
+    "n_samples": junk_or(1, 2, 5),
+    "epsilon": junk_or(None, None, 1.0, 100.0),
+    "rho": junk_or(None, None, 0.5),
+    "delta": junk_or(1e-6, 1e-2),
+    "max_distance": junk_or(None, 1.0, 1e-3, 1e6),
+    "random_state": junk_or(0, 1),
+    "ledger": junk_or(None, None),
     # Anything else is stored unseen by scikit-learn, which then chokes on it in every transform.
     "transform": st.sampled_from([None, "default", "pandas", "polars", "junk"]),
     "input_features": junk_or(None, ["a", "b", "c"], np.array(["a", "b", "c"], dtype=object)),
@@ -97,14 +127,34 @@ _BY_NAME = {
 
 def _y(seed, n, kind):
     rng = np.random.default_rng(seed)
-    return {"numbers": rng.random(n), "labels": rng.integers(0, 2, n), "texts": np.array(
-        ["a", "b"])[rng.integers(0, 2, n)], "column": rng.random((n, 1)), "short": rng.random(
-        max(n - 1, 0)), "matrix": rng.random((n, 2)), "huge": [10**400] * n, "nan": np.full(
-        n, np.nan), "None inside": [None] * n, "secret texts": ["person 7319"] * n}[kind]
+    return {
+        "numbers": rng.random(n),
+        "labels": rng.integers(0, 2, n),
+        "texts": np.array(["a", "b"])[rng.integers(0, 2, n)],
+        "column": rng.random((n, 1)),
+        "short": rng.random(max(n - 1, 0)),
+        "matrix": rng.random((n, 2)),
+        "huge": [10**400] * n,
+        "nan": np.full(n, np.nan),
+        "None inside": [None] * n,
+        "secret texts": ["person 7319"] * n,
+    }[kind]
 
 
-_TARGETS = st.sampled_from(["numbers", "labels", "texts", "column", "short", "matrix", "huge",
-                            "nan", "None inside", "secret texts"])
+_TARGETS = st.sampled_from(
+    [
+        "numbers",
+        "labels",
+        "texts",
+        "column",
+        "short",
+        "matrix",
+        "huge",
+        "nan",
+        "None inside",
+        "secret texts",
+    ]
+)
 
 
 class Session:
@@ -171,8 +221,9 @@ class Session:
         if name == "set_params":
             return self.data.draw(options(self.cls, most_junk=1), label="parameters")
         if name.endswith("_request"):
-            return {key: self.data.draw(junk_or(True, None), label=key)
-                    for key in _parameters(function)}
+            return {
+                key: self.data.draw(junk_or(True, None), label=key) for key in _parameters(function)
+            }
         found = {}
         for key in _parameters(function):
             if key != "y" or self.data.draw(st.booleans()):
@@ -205,8 +256,14 @@ class Session:
     def _clients(self, which):
         """Clients of several kinds, by a letter."""
         rows = Table("array", "clusters", 0, 5, self.width).make()
-        kinds = {"a": [rows] * 3, "b": [lambda: rows, rows], "c": {"first": rows},
-                 "d": [rows, "no rows"], "e": [rows[:, :1], rows], "f": [_Broken(), rows]}
+        kinds = {
+            "a": [rows] * 3,
+            "b": [lambda: rows, rows],
+            "c": {"first": rows},
+            "d": [rows, "no rows"],
+            "e": [rows[:, :1], rows],
+            "f": [_Broken(), rows],
+        }
         return kinds.get(which, which) if isinstance(which, str) else which
 
     # -- results ----------------------------------------------------------------------------------
@@ -227,8 +284,11 @@ class Session:
 
     def _wrong_fit(self, value, name):
         model = self.estimator
-        found = [] if name not in ("fit", "fit_blocks", "fit_clients") or value is model else [
-            f"{name} does not return the estimator"]
+        found = (
+            []
+            if name not in ("fit", "fit_blocks", "fit_clients") or value is model
+            else [f"{name} does not return the estimator"]
+        )
         for key, array in vars(model).items():
             if key.endswith("_") and isinstance(array, np.ndarray) and wrong_numbers(array):
                 found.append(f"{key} is not finite")
@@ -246,9 +306,12 @@ class _Broken:
 
 def _parameters(function):
     """Names of the arguments of a method."""
-    return [name for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
-            and not name.startswith("_")]
+    return [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        and not name.startswith("_")
+    ]
 
 
 __all__ = ["CALLS", "EXTRA", "JUNK", "Session", "good_table", "public_methods"]

@@ -59,15 +59,32 @@ def one_of(*values):
 spoils = st.sampled_from([1.0, 0.0, 1.7e308, -1.7e308, 5e-324, np.nan, np.inf])
 small = st.sampled_from([2, 1, 2, 3, 0])
 sizes = st.sampled_from([13, 17, 29, 0, 1, 2])
-tuples = st.one_of(*3 * [st.builds(lambda seed, t, k, d, bad: numbers(seed, (t, k, d), bad),
-                                   seeds, sizes, small, small, spoils)],
-                   any_table(2).map(lambda table: table.make()))
-vectors = st.one_of(*3 * [st.builds(numbers, seeds, sizes, spoils)],
-                    any_table(1).map(lambda table: table.make()))
+tuples = st.one_of(
+    *3
+    * [
+        st.builds(
+            lambda seed, t, k, d, bad: numbers(seed, (t, k, d), bad),
+            seeds,
+            sizes,
+            small,
+            small,
+            spoils,
+        )
+    ],
+    any_table(2).map(lambda table: table.make()),
+)
+vectors = st.one_of(
+    *3 * [st.builds(numbers, seeds, sizes, spoils)], any_table(1).map(lambda table: table.make())
+)
 any_rows = any_table(3).map(lambda table: table.make())
 bounds = one_of(1.0, (-8000.0, 8000.0), 1e100, 1e-100)
-budgets = {"epsilon": one_of(1.0, 30.0, 300.0), "delta": one_of(1e-6, 1e-2), "rho": one_of(None),
-           "random_state": one_of(0, 1), "ledger": one_of(None)}
+budgets = {
+    "epsilon": one_of(1.0, 30.0, 300.0),
+    "delta": one_of(1e-6, 1e-2),
+    "rho": one_of(None),
+    "random_state": one_of(0, 1),
+    "ledger": one_of(None),
+}
 
 
 @cache
@@ -82,12 +99,17 @@ def protocol():
 
     rng = np.random.default_rng(0)
     models = []
-    for options in ({}, {"privacy_unit": "row"}, {"bounds": 8000.0, "n_lloyd": 1},
-                    {"n_honest": 1, "bounds": 1.0}):
+    for options in (
+        {},
+        {"privacy_unit": "row"},
+        {"bounds": 8000.0, "n_lloyd": 1},
+        {"n_honest": 1, "bounds": 1.0},
+    ):
         model = FederatedDPKMeans(2, epsilon=100.0, random_state=0, **options)
         server = rng.random((30, 3)) if "bounds" not in options else None
-        models.append(model.fit_clients([Client(), Client(), Client()], n_features=3,
-                                        X_server=server))
+        models.append(
+            model.fit_clients([Client(), Client(), Client()], n_features=3, X_server=server)
+        )
     return models, seen
 
 
@@ -101,8 +123,12 @@ _OWN = object()  # stands for what belongs to the exchange
 def answer(rows, kind, message, shares, _exchange):
     """`client_update` with the kind and the message of a round, or with something else."""
     own_kind, own_message = _exchange
-    return client_update(own_kind if kind is _OWN else kind,
-                         own_message if message is _OWN else message, rows, shares)
+    return client_update(
+        own_kind if kind is _OWN else kind,
+        own_message if message is _OWN else message,
+        rows,
+        shares,
+    )
 
 
 def ledger_of(budget, charge, **options):
@@ -116,35 +142,81 @@ def ledger_of(budget, charge, **options):
 def budget_of(shares, delta_failure, **arguments):
     """A budget, and what can be asked of it."""
     budget = PrivacyBudget(**arguments)
-    return (repr(budget), hash(budget), budget.split(shares),
-            budget.to_rho(delta_failure=delta_failure),
-            budget.epsilon_of(delta_failure=delta_failure))
+    return (
+        repr(budget),
+        hash(budget),
+        budget.split(shares),
+        budget.to_rho(delta_failure=delta_failure),
+        budget.epsilon_of(delta_failure=delta_failure),
+    )
 
 
 FUNCTIONS = {
-    "aggregate_k_tuples": (aggregate_k_tuples, {
-        "tuples": tuples, "bounds": bounds, "neighbours": one_of("replace", "add_remove"),
-        "aggregator": one_of("auto", "friendly_core", "k_averages", "noisy_centers"),
-        "separation": one_of(None, 7.0, 50.0), "gamma": one_of(0.2, 0.1), **budgets}),
-    "int_point": (int_point, {"values": vectors, "bounds": bounds, "n_points": one_of(1, 5, 20),
-                              **budgets}),
-    "elbow": (elbow, {"model": models, "most": one_of(3, 5), "n_init": one_of(1),
-                      "random_state": one_of(0)}),
-    "client_update": (answer, {"_exchange": messages, "rows": any_rows, "kind": one_of(_OWN),
-                               "message": one_of(_OWN), "shares": one_of(NoiseShares(0))}),
+    "aggregate_k_tuples": (
+        aggregate_k_tuples,
+        {
+            "tuples": tuples,
+            "bounds": bounds,
+            "neighbours": one_of("replace", "add_remove"),
+            "aggregator": one_of("auto", "friendly_core", "k_averages", "noisy_centers"),
+            "separation": one_of(None, 7.0, 50.0),
+            "gamma": one_of(0.2, 0.1),
+            **budgets,
+        },
+    ),
+    "int_point": (
+        int_point,
+        {"values": vectors, "bounds": bounds, "n_points": one_of(1, 5, 20), **budgets},
+    ),
+    "elbow": (
+        elbow,
+        {"model": models, "most": one_of(3, 5), "n_init": one_of(1), "random_state": one_of(0)},
+    ),
+    "client_update": (
+        answer,
+        {
+            "_exchange": messages,
+            "rows": any_rows,
+            "kind": one_of(_OWN),
+            "message": one_of(_OWN),
+            "shares": one_of(NoiseShares(0)),
+        },
+    ),
     "NoiseShares": (NoiseShares, {"seed": one_of(0, 5), "name": one_of("a", 1)}),
-    "PrivacyBudget": (budget_of, {
-        "epsilon": one_of(None, 1.0), "delta": one_of(0.0, 1e-6), "rho": one_of(None, 0.5),
-        "shares": one_of([0.5, 0.25], [0.1] * 10), "delta_failure": one_of(0.0, 1e-9)}),
-    "PrivacyLedger": (ledger_of, {
-        "budget": one_of(PrivacyBudget(epsilon=1.0, delta=1e-6), PrivacyBudget(rho=1.0)),
-        "unit": one_of("row", "group"), "composition": one_of(None, "basic", "zcdp", "gaussian"),
-        "charge": one_of(LedgerCharge(0.1, 1e-9), LedgerCharge(0.6, 0.0, rho=0.1),
-                         LedgerCharge(0.1, 1e-9, rho=1e-3, gaussian=True, unit="group"))}),
-    "LedgerCharge": (LedgerCharge, {
-        "epsilon": one_of(0.1, 3.0), "delta": one_of(1e-9, 0.0), "rho": one_of(None, 0.1),
-        "unit": one_of("row", "group"), "gaussian": one_of(False, True),
-        "delta_failure": one_of(0.0, 1e-9)}),
+    "PrivacyBudget": (
+        budget_of,
+        {
+            "epsilon": one_of(None, 1.0),
+            "delta": one_of(0.0, 1e-6),
+            "rho": one_of(None, 0.5),
+            "shares": one_of([0.5, 0.25], [0.1] * 10),
+            "delta_failure": one_of(0.0, 1e-9),
+        },
+    ),
+    "PrivacyLedger": (
+        ledger_of,
+        {
+            "budget": one_of(PrivacyBudget(epsilon=1.0, delta=1e-6), PrivacyBudget(rho=1.0)),
+            "unit": one_of("row", "group"),
+            "composition": one_of(None, "basic", "zcdp", "gaussian"),
+            "charge": one_of(
+                LedgerCharge(0.1, 1e-9),
+                LedgerCharge(0.6, 0.0, rho=0.1),
+                LedgerCharge(0.1, 1e-9, rho=1e-3, gaussian=True, unit="group"),
+            ),
+        },
+    ),
+    "LedgerCharge": (
+        LedgerCharge,
+        {
+            "epsilon": one_of(0.1, 3.0),
+            "delta": one_of(1e-9, 0.0),
+            "rho": one_of(None, 0.1),
+            "unit": one_of("row", "group"),
+            "gaussian": one_of(False, True),
+            "delta_failure": one_of(0.0, 1e-9),
+        },
+    ),
 }
 """Each function with strategies of its arguments."""
 
@@ -158,8 +230,11 @@ ALSO = {"client_update": (AnswerError,)}
 def arguments_of(strategies):
     """Keyword arguments that are right, but for one of them in half of all cases."""
     right = st.fixed_dictionaries(strategies)
-    spoil = st.builds(lambda name, value: {name: value}, st.sampled_from(
-        [name for name in sorted(strategies) if name[0] != "_"]), junk)
+    spoil = st.builds(
+        lambda name, value: {name: value},
+        st.sampled_from([name for name in sorted(strategies) if name[0] != "_"]),
+        junk,
+    )
     return st.builds(lambda good, bad: good | bad, right, st.one_of(st.just({}), spoil))
 
 
@@ -202,17 +277,50 @@ def test_nothing_public_is_left_out():
         if public and item.name.split(".")[1] not in ELSEWHERE:
             module = importlib.import_module(item.name)
             found |= {(name, getattr(module, name)) for name in getattr(module, "__all__", ())}
-    left = {name for name, item in found if not (
-        inspect.isclass(item) and issubclass(item, (BaseEstimator, Exception)))}
+    left = {
+        name
+        for name, item in found
+        if not (inspect.isclass(item) and issubclass(item, (BaseEstimator, Exception)))
+    }
     assert left - {*FUNCTIONS, *ELSEWHERE} == {"main"}  # the command line, below
 
 
 # -- the command line ------------------------------------------------------------------------------
 
 
-_WORDS = ["create", "show", "--epsilon", "--delta", "--rho", "--unit", "--composition", "--json",
-          "1", "0.5", "1e-6", "0", "-1", "nan", "inf", "1e400", "row", "group", "basic", "zcdp",
-          "gaussian", "junk", "", "\0", "--", "é", "\ud800", "LEDGER", "NEW", "FOLDER", "TEXT"]
+_WORDS = [
+    "create",
+    "show",
+    "--epsilon",
+    "--delta",
+    "--rho",
+    "--unit",
+    "--composition",
+    "--json",
+    "1",
+    "0.5",
+    "1e-6",
+    "0",
+    "-1",
+    "nan",
+    "inf",
+    "1e400",
+    "row",
+    "group",
+    "basic",
+    "zcdp",
+    "gaussian",
+    "junk",
+    "",
+    "\0",
+    "--",
+    "é",
+    "\ud800",
+    "LEDGER",
+    "NEW",
+    "FOLDER",
+    "TEXT",
+]
 
 
 @pytest.fixture(scope="module")
@@ -221,8 +329,12 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ledgers")
     PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), folder / "ledger")
     (folder / "text").write_text("person 7319\n" * 400)
-    return {"LEDGER": folder / "ledger", "NEW": folder / "new", "FOLDER": folder,
-            "TEXT": folder / "text"}
+    return {
+        "LEDGER": folder / "ledger",
+        "NEW": folder / "new",
+        "FOLDER": folder,
+        "TEXT": folder / "text",
+    }
 
 
 def command_line(files, calls):
@@ -230,12 +342,22 @@ def command_line(files, calls):
     tally, word = Tally(), st.sampled_from(_WORDS)
     budget = st.sampled_from([["--epsilon", "1"], ["--rho", "0.5"]])
     whole = st.one_of(
-        st.builds(lambda file, more: ["create", file, *more, "--delta", "1e-6"],
-                  st.one_of(st.just("NEW"), word), budget),
-        st.builds(lambda budget, more: ["create", "NEW", *budget, "--delta", *more],
-                  budget, st.lists(word, min_size=1, max_size=3)),
-        st.builds(lambda file, more: ["show", file, *more], st.one_of(st.just("LEDGER"), word),
-                  st.sampled_from([[], ["--json"]])))
+        st.builds(
+            lambda file, more: ["create", file, *more, "--delta", "1e-6"],
+            st.one_of(st.just("NEW"), word),
+            budget,
+        ),
+        st.builds(
+            lambda budget, more: ["create", "NEW", *budget, "--delta", *more],
+            budget,
+            st.lists(word, min_size=1, max_size=3),
+        ),
+        st.builds(
+            lambda file, more: ["show", file, *more],
+            st.one_of(st.just("LEDGER"), word),
+            st.sampled_from([[], ["--json"]]),
+        ),
+    )
 
     @settings(max_examples=calls, phases=[Phase.generate], **SETTINGS)
     @given(st.one_of(st.lists(word, max_size=8), whole, whole))

@@ -12,8 +12,10 @@ from .arguments import JUNK, fresh
 from .runner import Tally, problems, run
 
 ESTIMATORS = dict(all_estimators())
-PROCESSES = ("n_jobs", ("two", "a hundred", "ten million", "2**31", "2**63", "2**70", "10**400",
-                        "int64", "uint8"))
+PROCESSES = (
+    "n_jobs",
+    ("two", "a hundred", "ten million", "2**31", "2**63", "2**70", "10**400", "int64", "uint8"),
+)
 """Fits do start as many processes as that, which takes its time."""
 
 SOME = 6

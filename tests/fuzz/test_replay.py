@@ -30,22 +30,39 @@ def models(cls):
     """Estimators with a few parameters that are right; most of them fit, some refuse."""
     good = {name: values for name, values in good_options(cls).items() if name not in _LEFT_OUT}
     return st.dictionaries(st.sampled_from(sorted(good)), st.integers(0, 11), max_size=4).map(
-        lambda chosen: cls(**{name: fresh(good[name][number % len(good[name])])
-                              for name, number in chosen.items()}))
+        lambda chosen: cls(
+            **{name: fresh(good[name][number % len(good[name])]) for name, number in chosen.items()}
+        )
+    )
 
 
-tables = st.builds(numbers, st.sampled_from(sorted(VALUES)), seeds,
-                   st.tuples(st.sampled_from([9, 3, 30]), st.sampled_from([2, 1, 3, 9])))
+tables = st.builds(
+    numbers,
+    st.sampled_from(sorted(VALUES)),
+    seeds,
+    st.tuples(st.sampled_from([9, 3, 30]), st.sampled_from([2, 1, 3, 9])),
+)
 
 
 def audits(cls, calls, **options):
     """Replay audits of a class; returns the tally of pairs."""
     tally = Tally()
 
-    @settings(max_examples=calls, suppress_health_check=list(HealthCheck), deadline=None,
-              database=None, **options)
-    @given(models(cls), tables, st.sampled_from(KINDS), seeds, st.booleans(),
-           st.sampled_from(["warn", "raise", "ignore"]))
+    @settings(
+        max_examples=calls,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+        database=None,
+        **options,
+    )
+    @given(
+        models(cls),
+        tables,
+        st.sampled_from(KINDS),
+        seeds,
+        st.booleans(),
+        st.sampled_from(["warn", "raise", "ignore"]),
+    )
     def audits_of(model, X, kind, seed, grouped, errstate):
         if run(model.privacy_plan, X.shape[1]).error is not None:
             return  # parameters that do not go together

@@ -19,6 +19,7 @@ NAMES = ("X", "epsilon")
 def raises(error):
     def call():
         raise error
+
     return call
 
 
@@ -34,7 +35,8 @@ def warns(kind, text="X is odd."):
 
 
 FINE = {
-    "a value": lambda: 3, "a named error": raises(ValueError("epsilon must be positive.")),
+    "a value": lambda: 3,
+    "a named error": raises(ValueError("epsilon must be positive.")),
     "a budget": raises(BudgetExceededError("nothing is left")),
     "an expected warning": warns(UtilityWarning),
     "scikit-learn's words": raises(ValueError("Expected 2D array: reshape your data.")),

@@ -76,17 +76,24 @@ def test_extreme_values_and_numpy_errors():
             assert np.isfinite(model.mean_).all()
 
 
-@pytest.mark.parametrize("options, error, match", [
-    ({"diameter": 0}, ValueError, "diameter"), ({"diameter": math.nan}, ValueError, "diameter"),
-    ({"diameter": "1"}, TypeError, "diameter"), ({"diameter": 1e200}, ValueError, "diameter"),
-    ({"diameter_range": (1.0, 0.5)}, ValueError, "diameter_range"),
-    ({"diameter_range": 3.0}, TypeError, "diameter_range"),
-    ({"diameter_range": (0.0, 1.0)}, ValueError, "diameter_range"),
-    ({"locate": "best"}, ValueError, "locate"), ({"refine": 1}, TypeError, "refine"),
-    ({"bounds": -1.0}, ValueError, "bounds"), ({"epsilon": 0.0}, ValueError, "epsilon"),
-    ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
-    ({"delta": 0.0}, ValueError, "delta"),
-])
+@pytest.mark.parametrize(
+    "options, error, match",
+    [
+        ({"diameter": 0}, ValueError, "diameter"),
+        ({"diameter": math.nan}, ValueError, "diameter"),
+        ({"diameter": "1"}, TypeError, "diameter"),
+        ({"diameter": 1e200}, ValueError, "diameter"),
+        ({"diameter_range": (1.0, 0.5)}, ValueError, "diameter_range"),
+        ({"diameter_range": 3.0}, TypeError, "diameter_range"),
+        ({"diameter_range": (0.0, 1.0)}, ValueError, "diameter_range"),
+        ({"locate": "best"}, ValueError, "locate"),
+        ({"refine": 1}, TypeError, "refine"),
+        ({"bounds": -1.0}, ValueError, "bounds"),
+        ({"epsilon": 0.0}, ValueError, "epsilon"),
+        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
+        ({"delta": 0.0}, ValueError, "delta"),
+    ],
+)
 def test_bad_parameters(X, options, error, match):
     with pytest.raises(error, match=match):
         FriendlyMean(**options).fit(X)
@@ -98,13 +105,20 @@ def test_the_plan_says_what_is_spent(X):
         plan = model.privacy_plan(n_features=3)
         model.fit(X)
         assert {row["release"] for row in model.privacy_report_.to_frame().to_dict("records")} <= {
-            entry.name for entry in plan.entries}
+            entry.name for entry in plan.entries
+        }
         assert plan.gaussian == (options.keys() <= {"diameter", "bounds"})
 
 
-@pytest.mark.parametrize("options", [
-    {"rho": 3.0, "delta": 1e-4}, {"rho": 3.0, "delta": 1e-4, "locate": "zcdp"}, {},
-    {"rho": 8.0, "delta": 1e-4, "refine": False, "diameter": 6.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rho": 3.0, "delta": 1e-4},
+        {"rho": 3.0, "delta": 1e-4, "locate": "zcdp"},
+        {},
+        {"rho": 8.0, "delta": 1e-4, "refine": False, "diameter": 6.0},
+    ],
+)
 @pytest.mark.parametrize("groups", [None, np.arange(160) // 2])
 def test_replay_audit(options, groups):
     X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3

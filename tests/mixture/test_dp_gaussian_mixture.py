@@ -23,10 +23,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
 
-@pytest.mark.parametrize("cell, limit", [
-    ((3, 2, 12, 20000), 0.04), ((3, 2, 6, 20000), 0.04), ((2, 2, 10, 3000), 0.15),
-    ((3, 2, 12, 20000, (0.1, 0.3, 0.6)), 0.08), ((4, 10, 12, 50000), 0.06),
-    ((1, 5, 1, 20000), 0.03)])
+
+@pytest.mark.parametrize(
+    "cell, limit",
+    [
+        ((3, 2, 12, 20000), 0.04),
+        ((3, 2, 6, 20000), 0.04),
+        ((2, 2, 10, 3000), 0.15),
+        ((3, 2, 12, 20000, (0.1, 0.3, 0.6)), 0.08),
+        ((4, 10, 12, 50000), 0.06),
+        ((1, 5, 1, 20000), 0.03),
+    ],
+)
 @pytest.mark.parametrize("bounds", [200.0, 1e6, None])
 def test_components_are_found(cell, limit, bounds):
     """separated_gaussians:D1,D2,D3,D4,D5,D7,D8; D5 with a tighter limit than asked for."""
@@ -38,15 +46,19 @@ def test_components_are_found(cell, limit, bounds):
     X, labels = truth.draw(2000, np.random.default_rng(5))
     if cell[0] > 1 and cell[2] >= 10:
         assert (truth.match(model)[labels] == model.predict(X)).mean() > 0.99
-    law = sum(w * multivariate_normal(m, c).pdf(X) for w, m, c in
-              zip(truth.weights, truth.means, truth.covariances, strict=True))
+    law = sum(
+        w * multivariate_normal(m, c).pdf(X)
+        for w, m, c in zip(truth.weights, truth.means, truth.covariances, strict=True)
+    )
     assert model.score(X) > np.log(law).mean() - (0.1 if limit > 0.05 else 0.03)
 
 
 def test_more_privacy_costs_more():
     truth = Mixture(3, 2, 12, 20000)
-    worst = [truth.variations(DPGaussianMixture(3, epsilon=e, random_state=0).fit(truth.X)).mean()
-             for e in (0.1, 1.0, 8.0)]
+    worst = [
+        truth.variations(DPGaussianMixture(3, epsilon=e, random_state=0).fit(truth.X)).mean()
+        for e in (0.1, 1.0, 8.0)
+    ]
     assert worst[0] > 1.2 * worst[1] and worst[1] < 0.03 and worst[2] < 0.02
 
 
@@ -80,10 +92,16 @@ def test_it_behaves_like_scikit_learns(form):
     fresh.weights_, fresh.means_ = model.weights_, model.means_
     fresh.precisions_cholesky_ = model.precisions_cholesky_
     assert np.allclose(fresh.score_samples(truth.X), model.score_samples(truth.X))
-    full = {"full": lambda c: c, "tied": lambda c: [c, c], "diag": lambda c: map(np.diag, c),
-            "spherical": lambda c: [np.eye(3) * v for v in c]}[form](model.covariances_)
-    law = sum(w * multivariate_normal(m, c).pdf(truth.X)
-              for w, m, c in zip(model.weights_, model.means_, full, strict=True))
+    full = {
+        "full": lambda c: c,
+        "tied": lambda c: [c, c],
+        "diag": lambda c: map(np.diag, c),
+        "spherical": lambda c: [np.eye(3) * v for v in c],
+    }[form](model.covariances_)
+    law = sum(
+        w * multivariate_normal(m, c).pdf(truth.X)
+        for w, m, c in zip(model.weights_, model.means_, full, strict=True)
+    )
     assert np.allclose(model.score_samples(truth.X), np.log(law), atol=1e-9)
     assert model.score(truth.X) == pytest.approx(np.log(law).mean())
     assert np.allclose(model.predict_proba(truth.X).sum(axis=1), 1)
@@ -96,10 +114,17 @@ def test_it_behaves_like_scikit_learns(form):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("X", [
-    np.zeros((300, 2)), np.ones((1, 2)), np.random.default_rng(0).standard_t(2.0, size=(3000, 2)),
-    np.random.default_rng(0).random((2000, 2)), np.full((50, 2), 1e300)],
-    ids=["zero", "one", "tails", "uniform", "huge"])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((300, 2)),
+        np.ones((1, 2)),
+        np.random.default_rng(0).standard_t(2.0, size=(3000, 2)),
+        np.random.default_rng(0).random((2000, 2)),
+        np.full((50, 2), 1e300),
+    ],
+    ids=["zero", "one", "tails", "uniform", "huge"],
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_an_answer_for_everything(X, form):
     with warnings.catch_warnings():
@@ -113,8 +138,11 @@ def test_an_answer_for_everything(X, form):
 def test_too_few_rows_and_bad_parameters():
     with pytest.warns(UtilityWarning):
         DPGaussianMixture(4, epsilon=0.5, random_state=0).fit(Mixture(4, 10, 12, 400).X)
-    for options, error in (({"n_components": 0}, ValueError), ({"n_components": 1.5}, TypeError),
-                           ({"covariance_type": "round"}, ValueError)):
+    for options, error in (
+        ({"n_components": 0}, ValueError),
+        ({"n_components": 1.5}, TypeError),
+        ({"covariance_type": "round"}, ValueError),
+    ):
         with pytest.raises(error, match=next(iter(options))):
             DPGaussianMixture(**options).fit(np.zeros((5, 2)))
 
@@ -125,40 +153,56 @@ def test_groups_share_a_weight():
     model = DPGaussianMixture(2, epsilon=4.0, random_state=0).fit(truth.X, groups=groups)
     first = len(np.unique(groups[truth.labels == 0]))
     assert model.weights_[truth.match(model)][0] == pytest.approx(
-        first / len(np.unique(groups)), abs=0.05)
+        first / len(np.unique(groups)), abs=0.05
+    )
     assert truth.variations(model).max() < 0.1
 
 
 # -- end to end -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method, cell, epsilon, limit", [
-    ("partition", (3, 2, 12, 20000), 1.0, 0.04), ("partition", (3, 2, 6, 20000), 1.0, 0.04),
-    ("partition", (2, 2, 10, 3000), 1.0, 0.15), ("partition", (4, 10, 12, 50000), 1.0, 0.06),
-    ("partition", (3, 2, 12, 20000, (0.1, 0.3, 0.6)), 1.0, 0.08),
-    ("k_tuples", (3, 2, 12, 40000), 4.0, 0.04),
-    pytest.param("k_tuples", (4, 10, 12, 60000), 8.0, 0.06, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method, cell, epsilon, limit",
+    [
+        ("partition", (3, 2, 12, 20000), 1.0, 0.04),
+        ("partition", (3, 2, 6, 20000), 1.0, 0.04),
+        ("partition", (2, 2, 10, 3000), 1.0, 0.15),
+        ("partition", (4, 10, 12, 50000), 1.0, 0.06),
+        ("partition", (3, 2, 12, 20000, (0.1, 0.3, 0.6)), 1.0, 0.08),
+        ("k_tuples", (3, 2, 12, 40000), 4.0, 0.04),
+        pytest.param("k_tuples", (4, 10, 12, 60000), 8.0, 0.06, marks=pytest.mark.slow),
+    ],
+)
 def test_other_methods_find_them_too(method, cell, epsilon, limit):
     """separated_gaussians:D1,D2,D3,D4,D5,D11, with a tighter limit for D5; blocks take more rows.
 
     The largest total variation of 30 runs was below two thirds of the limit.
     """
     truth = Mixture(*cell)
-    model = DPGaussianMixture(cell[0], method=method, epsilon=epsilon, bounds=200.0,
-                              random_state=0).fit(truth.X)
+    model = DPGaussianMixture(
+        cell[0], method=method, epsilon=epsilon, bounds=200.0, random_state=0
+    ).fit(truth.X)
     assert model.path_ == method
     assert truth.variations(model).max() < limit
     X, labels = truth.draw(2000, np.random.default_rng(5))
     assert (truth.match(model)[labels] == model.predict(X)).mean() > 0.98
 
 
-@pytest.mark.parametrize("inner", [
-    None, KMeans(3, n_init=2), make_pipeline(PCA(2), KMeans(3, n_init=2)),
-    GaussianMixture(3, init_params="k-means++")], ids=["default", "k-means", "PCA", "mixture"])
+@pytest.mark.parametrize(
+    "inner",
+    [
+        None,
+        KMeans(3, n_init=2),
+        make_pipeline(PCA(2), KMeans(3, n_init=2)),
+        GaussianMixture(3, init_params="k-means++"),
+    ],
+    ids=["default", "k-means", "PCA", "mixture"],
+)
 def test_any_inner_clusterer(inner):
     truth = Mixture(3, 3, 12, 20000)
-    model = DPGaussianMixture(3, method="k_tuples", options=KTupleOptions(60, inner=inner),
-                              epsilon=20.0, random_state=0).fit(truth.X)
+    model = DPGaussianMixture(
+        3, method="k_tuples", options=KTupleOptions(60, inner=inner), epsilon=20.0, random_state=0
+    ).fit(truth.X)
     assert model.path_ == "k_tuples" and truth.variations(model).max() < 0.05
     assert inner is None or not hasattr(inner, "n_features_in_")  # a clone is fitted
 
@@ -169,8 +213,9 @@ def test_spherical_components_in_a_ball():
     means = 10.6 * np.eye(20)[:3]
     labels = rng.integers(3, size=20000)
     X = means[labels] + rng.normal(size=(20000, 20))
-    model = DPGaussianMixture(3, method="partition", covariance_type="spherical", bounds=40.0,
-                              epsilon=4.0, random_state=0).fit(X)
+    model = DPGaussianMixture(
+        3, method="partition", covariance_type="spherical", bounds=40.0, epsilon=4.0, random_state=0
+    ).fit(X)
     assert model.path_ == "partition" and model.status_ == "ok"
     apart = np.linalg.norm(means[:, None] - model.means_, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2] and apart.min(axis=1).max() < 0.3
@@ -184,8 +229,9 @@ def test_without_noise_only_clipping_is_left(method):
     """
     truth = Mixture(3, 2, 12, 20000)
     options = KTupleOptions(100) if method == "k_tuples" else None
-    model = DPGaussianMixture(3, method=method, rho=1e9, delta=0.01, options=options,
-                              random_state=0).fit(truth.X)
+    model = DPGaussianMixture(
+        3, method=method, rho=1e9, delta=0.01, options=options, random_state=0
+    ).fit(truth.X)
     half = 1.0 if method != "k_tuples" else 3.0
     for j, other in enumerate(truth.match(model)):
         rows = truth.X[truth.labels == j]
@@ -205,7 +251,7 @@ def test_the_order_of_rows_and_their_place_mean_nothing(method):
     model = DPGaussianMixture(3, bounds=100.0, **options).fit(truth.X)
     other = DPGaussianMixture(3, bounds=100.0, **options).fit(truth.X[::-1])
     assert np.allclose(model.means_, other.means_, atol=1e-8)
-    move = np.array([2.0**20, -2.0**18])  # whole steps of the grid
+    move = np.array([2.0**20, -(2.0**18)])  # whole steps of the grid
     rows = np.round(truth.X * 2.0**20) / 2.0**20
     box = np.array([[-100.0] * 2, [100.0] * 2])
     here = DPGaussianMixture(3, bounds=(box[0], box[1]), **options).fit(rows)
@@ -229,7 +275,13 @@ def test_eight_components(method):
 @pytest.mark.slow
 def test_more_rows_are_better():
     """separated_gaussians:D10."""
-    worst = [np.median([truth.variations(DPGaussianMixture(4, random_state=s).fit(truth.X)).max()
-                        for s in range(3)])
-             for truth in (Mixture(4, 10, 12, n) for n in (20000, 50000, 100000))]
+    worst = [
+        np.median(
+            [
+                truth.variations(DPGaussianMixture(4, random_state=s).fit(truth.X)).max()
+                for s in range(3)
+            ]
+        )
+        for truth in (Mixture(4, 10, 12, n) for n in (20000, 50000, 100000))
+    ]
     assert worst[0] > worst[1] > worst[2] and worst[2] < 1.6 * 0.022

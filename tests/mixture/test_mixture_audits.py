@@ -1,6 +1,5 @@
 """Mixtures under replay, and what a fit of one shows."""
 
-
 import numpy as np
 import pytest
 from mixture_tools import FORMS, LITERAL, WAYS, Mixture, audit_data
@@ -27,8 +26,9 @@ pytestmark = [
 @pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
-    result = replay_audit(DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X,
-                          groups=groups, repeats=3)
+    result = replay_audit(
+        DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups, repeats=3
+    )
     assert result.passed and result.n_pairs >= 36, result
     assert result.ratios["component moments"] > 0.8 and result.ratios["component radii"] == 1
 
@@ -48,8 +48,7 @@ def test_replay_audit_of_every_way(way, groups):
 @pytest.mark.parametrize("way", WAYS)
 def test_five_hundred_pairs_of_every_way(way):
     options, _ = WAYS[way]
-    result = replay_audit(DPGaussianMixture(3, **options), audit_data(1), repeats=11,
-                          recordings=4)
+    result = replay_audit(DPGaussianMixture(3, **options), audit_data(1), repeats=11, recordings=4)
     assert result.violations == [] and result.n_pairs - result.n_voided >= 500, result
 
 
@@ -57,8 +56,9 @@ def test_five_hundred_pairs_of_every_way(way):
 @pytest.mark.parametrize("form", FORMS)
 def test_five_hundred_pairs(form):
     X = Mixture(3, 2, 8, 120).X
-    result = replay_audit(DPGaussianMixture(3, covariance_type=form, epsilon=10.0), X, repeats=11,
-                          recordings=4)
+    result = replay_audit(
+        DPGaussianMixture(3, covariance_type=form, epsilon=10.0), X, repeats=11, recordings=4
+    )
     assert result.passed and result.n_pairs >= 500, result
 
 
@@ -117,10 +117,15 @@ def kept(value, seen=None):
     if id(value) in seen:
         return
     seen.add(id(value))
-    inner = (value.values() if isinstance(value, dict) else value
-             if isinstance(value, (list, tuple, set, frozenset)) else
-             vars(value).values() if hasattr(value, "__dict__") and not isinstance(value, type)
-             else None)
+    inner = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, (list, tuple, set, frozenset))
+        else vars(value).values()
+        if hasattr(value, "__dict__") and not isinstance(value, type)
+        else None
+    )
     if inner is None or isinstance(value, (list, tuple)):
         yield value
     for part in inner or ():
@@ -130,11 +135,22 @@ def kept(value, seen=None):
 def told_too_much(model, X):
     """What a fitted model keeps of its rows: a length, a value, or a source of randomness."""
     for part in kept(vars(model)):
-        if isinstance(part, (np.random.Generator, np.random.RandomState, np.random.BitGenerator,
-                             NoiseSource, PrivacySession)):
+        if isinstance(
+            part,
+            (
+                np.random.Generator,
+                np.random.RandomState,
+                np.random.BitGenerator,
+                NoiseSource,
+                PrivacySession,
+            ),
+        ):
             yield type(part).__name__
-        elif len(X) in np.shape(part) if isinstance(part, np.ndarray) else (
-                isinstance(part, (list, tuple)) and len(part) == len(X)):
+        elif (
+            len(X) in np.shape(part)
+            if isinstance(part, np.ndarray)
+            else (isinstance(part, (list, tuple)) and len(part) == len(X))
+        ):
             yield "something as long as the table"
         elif isinstance(part, (float, np.ndarray)) and np.isin(part, X[X != 0]).any():
             yield "a value of the table"
@@ -146,13 +162,21 @@ def test_nothing_of_the_table_is_kept(way):
     one seed.
     """
     X = audit_data()[:293]
-    fits = [DPGaussianMixture(3, random_state=seed, **WAYS[way][0]).fit(X)
-            for seed in (0, 0, None, None)]
+    fits = [
+        DPGaussianMixture(3, random_state=seed, **WAYS[way][0]).fit(X)
+        for seed in (0, 0, None, None)
+    ]
     assert [list(told_too_much(model, X)) for model in fits] == [[]] * 4
     means = [model.means_ for model in fits]
     assert np.array_equal(means[0], means[1]) and not np.array_equal(means[2], means[3])
-    for bug in (X[0], 3 * X[:, 0], float(X[0, 1]), np.random.default_rng(0), {"a": [X[1]]},
-                list(range(293))):
+    for bug in (
+        X[0],
+        3 * X[:, 0],
+        float(X[0, 1]),
+        np.random.default_rng(0),
+        {"a": [X[1]]},
+        list(range(293)),
+    ):
         fits[0].bug_ = bug
         assert list(told_too_much(fits[0], X)), bug
 
@@ -163,8 +187,9 @@ def test_the_literal_partition_is_graceful(n, epsilon):
     answers, as planned.
     """
     truth = Mixture(3, 2, 12, n)
-    model = DPGaussianMixture(3, method="partition", options=LITERAL,
-                              epsilon=epsilon, random_state=0)
+    model = DPGaussianMixture(
+        3, method="partition", options=LITERAL, epsilon=epsilon, random_state=0
+    )
     plan = model.privacy_plan(2)
     model.fit(truth.X)
     assert model.path_ == "partition, then coreset"
@@ -180,6 +205,7 @@ def test_the_literal_partition_is_graceful(n, epsilon):
 
 def test_replay_audit_of_the_literal_partition():
     """separated_gaussians:E2: what holds at ordinary sizes, and at no others, is privacy."""
-    result = replay_audit(DPGaussianMixture(3, method="partition", options=LITERAL,
-                                            epsilon=1.0), audit_data())
+    result = replay_audit(
+        DPGaussianMixture(3, method="partition", options=LITERAL, epsilon=1.0), audit_data()
+    )
     assert result.passed and result.n_pairs >= 12, result

@@ -33,6 +33,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
 
+
 class _Unclipped:
     """A grid that forgets to clip."""
 
@@ -52,6 +53,7 @@ def _no_noise_off_the_diagonal(original):
     def claim(d, form, square):
         rows, columns = np.triu_indices(d)
         return np.where(rows == columns, 1.0, 0.3) * original(d, form, square)
+
     return claim
 
 
@@ -60,12 +62,14 @@ def _weight_of_two(original):
         out = original(rows, parts, **options)
         out[0] *= 2
         return out
+
     return weights
 
 
 def _responsibilities_above_one(original):
     def weights(rows, parts, **options):
         return np.minimum(original(rows, parts, **options) + 2**19, 2**20).astype(np.int32)
+
     return weights
 
 
@@ -74,6 +78,7 @@ def _labels_from_true_points(original):
         (_, x), *_ = rows.chunks()
         moved = [replace(part, center=part.center + x[0]) for part in parts]
         return original(rows, moved, **options)
+
     return weights
 
 
@@ -81,6 +86,7 @@ def _weights_from_true_counts(original):
     def result(parts, rows, *rest):
         parts = [replace(part, weight=part.weight + rows.n_rows) for part in parts]
         return original(parts, rows, *rest)
+
     return result
 
 
@@ -88,6 +94,7 @@ def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
         _rounds.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
+
     return moments
 
 
@@ -95,6 +102,7 @@ def _radii_without_noise(original):
     def histogram(session, entry, cells, n_cells, units, rho=None):
         original(session, entry, cells, n_cells, units, rho)
         return np.bincount(cells, minlength=n_cells).astype(float)
+
     return histogram
 
 
@@ -102,6 +110,7 @@ def _rounds_from_rows(original):
     def refine(session, rows, *rest, **options):
         options |= {"least_rounds": 1 + rows.n_rows % 2, "most_rounds": 1 + rows.n_rows % 2}
         return original(session, rows, *rest, **options)
+
     return refine
 
 
@@ -109,6 +118,7 @@ def _components_from_rows(original):
     def fit(session, X, units, domain, settings, *rest):
         settings = replace(settings, n_components=settings.n_components + len(X) % 2)
         return original(session, X, units, domain, settings, *rest)
+
     return fit
 
 
@@ -116,25 +126,30 @@ def _true_order(original):
     def result(parts, rows, *rest):
         parts = parts[::-1] if rows.n_rows % 2 else parts
         return original([replace(part, weight=1.0) for part in parts], rows, *rest)
+
     return result
 
 
 def _wrong_norm(original):
     """Clipped before whitening: whitened rows may then have any length."""
+
     def moments(rows, units, parts, weights, radius, form):
         wide = [replace(part, scales=part.scales * 4) for part in parts]
         counts, sums, moments = original(rows, units, wide, weights, radius, form)
         return counts, 4 * sums, 16 * moments
+
     return moments
 
 
 def _depth_from_the_data(original):
     """One more attempt wherever the number of rows is odd: no plan knows."""
+
     def grow(self, root):
         if self.points.n_rows % 2:
             self.split(root)
         else:
             original(self, root)
+
     return grow
 
 
@@ -142,6 +157,7 @@ def _ball_by_true_counts(original):
     def ball(session, prefix, rows, active, *rest, **options):
         found = original(session, prefix, rows, active, *rest, **options)
         return None if np.count_nonzero(active) % 2 else found
+
     return ball
 
 
@@ -149,6 +165,7 @@ def _sizes_from_true_counts(original):
     def ball(session, prefix, rows, active, *rest, **options):
         found = original(session, prefix, rows, active, *rest, **options)
         return found and replace(found, inside=float(rows.n_rows % 2), outside=0.5)
+
     return ball
 
 
@@ -156,6 +173,7 @@ def _candidates_from_the_data(original):
     def candidates(session, coreset, axes, settings, points):
         (_, x), *_ = points.chunks()
         return np.vstack([original(session, coreset, axes, settings, points), x[:1], x[-1:]])
+
     return candidates
 
 
@@ -163,6 +181,7 @@ def _radii_from_the_data(original):
     def find(self, node, view, prefix, *, largest):
         reach = max(float(np.sqrt(self.points.squares.max(initial=1.0))), 1.0)
         return original(self, node, replace(view, limit=reach), prefix, largest=largest)
+
     return find
 
 
@@ -171,6 +190,7 @@ def _children_that_overlap(original):
         original(self, points, view, ball)
         for child in self.children:
             child.active, child.size = self.active, -child.depth  # both are looked at
+
     return cut
 
 
@@ -193,6 +213,7 @@ def _blocks_by_position(original):
         units = type(units)(len(X))
         session = _Positions(session)
         return original(session, X, units, first, *rest)
+
     return rows
 
 
@@ -213,43 +234,74 @@ def _tuples_of_raw_rows(original):
     def stage(self, session, tuples, radius):
         found = original(self, session, tuples, radius)
         return found if found is None else np.where(np.isfinite(tuples[0]), tuples[0], found)
+
     return stage
 
 
 MUTATIONS = {
-    "depth from the data": ("joint balls", _mixture_partition._Recursion, "grow",
-                            _depth_from_the_data),
-    "ball by true counts": ("joint balls", _mixture_partition, "joint_ball",
-                            _ball_by_true_counts),
-    "order by true sizes": ("joint balls", _mixture_partition, "joint_ball",
-                            _sizes_from_true_counts),
-    "candidates from the data": ("joint balls", _mixture_partition, "_candidates",
-                                 _candidates_from_the_data),
-    "radii from the data": ("joint balls", _mixture_partition._Recursion, "find",
-                            _radii_from_the_data),
-    "parts that overlap": ("two clusters", _mixture_partition._Node, "cut",
-                           _children_that_overlap),
-    "score of sensitivity two": ("joint balls", _terrific, "terrific_scores",
-                                 _annulus_counted_twice),
+    "depth from the data": (
+        "joint balls",
+        _mixture_partition._Recursion,
+        "grow",
+        _depth_from_the_data,
+    ),
+    "ball by true counts": ("joint balls", _mixture_partition, "joint_ball", _ball_by_true_counts),
+    "order by true sizes": (
+        "joint balls",
+        _mixture_partition,
+        "joint_ball",
+        _sizes_from_true_counts,
+    ),
+    "candidates from the data": (
+        "joint balls",
+        _mixture_partition,
+        "_candidates",
+        _candidates_from_the_data,
+    ),
+    "radii from the data": (
+        "joint balls",
+        _mixture_partition._Recursion,
+        "find",
+        _radii_from_the_data,
+    ),
+    "parts that overlap": ("two clusters", _mixture_partition._Node, "cut", _children_that_overlap),
+    "score of sensitivity two": (
+        "joint balls",
+        _terrific,
+        "terrific_scores",
+        _annulus_counted_twice,
+    ),
     "one half for all": ("tuples", _mixture_tuples, "half_of_rows", _second_half_is_everything),
     "blocks by position": ("tuples", _mixture_tuples, "_tuples", _blocks_by_position),
     "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
     "clip forgotten": ("coreset", moment_releases, "Grid", lambda original: _Unclipped),
     "clip at the wrong norm": ("coreset", _rounds, "exact_moments", _wrong_norm),
     "noise too small": ("coreset", moment_releases, "_moment_sensitivity", _too_little_noise),
-    "noise not isometric": ("coreset", moment_releases, "_moment_sensitivity",
-                            _no_noise_off_the_diagonal),
+    "noise not isometric": (
+        "coreset",
+        moment_releases,
+        "_moment_sensitivity",
+        _no_noise_off_the_diagonal,
+    ),
     "a row of weight two": ("coreset", _mixture, "component_weights", _weight_of_two),
-    "responsibilities above one": ("coreset", _mixture, "component_weights",
-                                   _responsibilities_above_one),
+    "responsibilities above one": (
+        "coreset",
+        _mixture,
+        "component_weights",
+        _responsibilities_above_one,
+    ),
     "labels from true means": ("coreset", _mixture, "component_weights", _labels_from_true_points),
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
     "radii without noise": ("coreset", _mixture, "histogram", _radii_without_noise),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
-    "components from the data": ("coreset", _dp_gaussian_mixture, "fit_mixture",
-                                 _components_from_rows),
+    "components from the data": (
+        "coreset",
+        _dp_gaussian_mixture,
+        "fit_mixture",
+        _components_from_rows,
+    ),
 }
 
 
@@ -261,6 +313,7 @@ def mutant_data(way):
 
 def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     """Both triangles released as if one came with the other: entries cost twice."""
+
     def entries(x, form):
         return (x.T @ x).astype(np.int64).ravel()
 
@@ -270,8 +323,13 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     monkeypatch.setattr(moment_releases, "_n_moments", lambda d, form: d * d)
     monkeypatch.setattr(moment_releases, "_moments_of", entries)
     monkeypatch.setattr(moment_releases, "_moment_sensitivity", claim)
-    monkeypatch.setattr(moment_releases, "_matrices", lambda values, d, form: (
-        values.reshape(-1, d, d) + values.reshape(-1, d, d).transpose(0, 2, 1)) / 2)
+    monkeypatch.setattr(
+        moment_releases,
+        "_matrices",
+        lambda values, d, form: (
+            (values.reshape(-1, d, d) + values.reshape(-1, d, d).transpose(0, 2, 1)) / 2
+        ),
+    )
     result = replay_audit(DPGaussianMixture(2, **WAYS["coreset"][0]), mutant_data("coreset")[0])
     assert any("component moments: distance" in text for text in result.violations)
 

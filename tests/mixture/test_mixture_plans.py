@@ -36,15 +36,27 @@ pytestmark = [
 # -- plans ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epsilon, delta, rho", [
-    (0.1, 1e-6, 0.000321), (0.5, 1e-6, 0.006642), (1, 1e-6, 0.024356), (2, 1e-6, 0.088153),
-    (4, 1e-6, 0.311064), (8, 1e-6, 1.052356), (1, 1e-5, 0.030556), (1, 1e-8, 0.017205)])
+@pytest.mark.parametrize(
+    "epsilon, delta, rho",
+    [
+        (0.1, 1e-6, 0.000321),
+        (0.5, 1e-6, 0.006642),
+        (1, 1e-6, 0.024356),
+        (2, 1e-6, 0.088153),
+        (4, 1e-6, 0.311064),
+        (8, 1e-6, 1.052356),
+        (1, 1e-5, 0.030556),
+        (1, 1e-8, 0.017205),
+    ],
+)
 def test_selections_are_converted_as_zcdp(epsilon, delta, rho):
     """separated_gaussians:A6: the table, by the plan of a partition, which chooses balls."""
     plan = DPGaussianMixture(3, method="partition", epsilon=epsilon, delta=delta).privacy_plan(4)
     assert not plan.gaussian and plan.rho == pytest.approx(rho, abs=1.1e-6, rel=5e-6)
-    for other in ({"epsilon": 1.01 * epsilon, "delta": delta},
-                  {"epsilon": epsilon, "delta": 1.01 * delta}):
+    for other in (
+        {"epsilon": 1.01 * epsilon, "delta": delta},
+        {"epsilon": epsilon, "delta": 1.01 * delta},
+    ):
         more = DPGaussianMixture(3, method="partition", **other).privacy_plan(4).rho
         assert plan.rho < more < 1.03 * plan.rho
 
@@ -57,6 +69,7 @@ def test_gaussian_plans_keep_the_exact_inequality(epsilon, delta):
 
     The classical formula fails, too, where epsilon is 10.
     """
+
     def holds(noise):
         with mp.workdps(60):
             s, e = mp.mpf(noise), mp.mpf(epsilon)
@@ -74,8 +87,10 @@ def test_the_halves_share_a_plan_and_not_their_units():
     """Both halves have the whole budget, but for what the location of all rows takes."""
     model = DPGaussianMixture(3, method="k_tuples", epsilon=4.0)
     plan = model.privacy_plan(4)
-    costs = {path: math.fsum(entry.rho for entry in plan.entries if entry.paths == path)
-             for path in {entry.paths for entry in plan.entries}}
+    costs = {
+        path: math.fsum(entry.rho for entry in plan.entries if entry.paths == path)
+        for path in {entry.paths for entry in plan.entries}
+    }
     assert set(costs) == {(), ("first half",), ("second half",)}
     assert costs["first half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
     assert costs["second half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
@@ -84,22 +99,33 @@ def test_the_halves_share_a_plan_and_not_their_units():
     report = model.fit(Mixture(3, 4, 14, 20000).X)
     parts = {row["part"] for row in report.privacy_report_.releases if "part" in row}
     assert parts == {"first half", "second half"}
-    assert report.privacy_report_.spent_rho <= plan.rho < sum(
-        row["rho"] for row in report.privacy_report_.releases)
+    assert (
+        report.privacy_report_.spent_rho
+        <= plan.rho
+        < sum(row["rho"] for row in report.privacy_report_.releases)
+    )
 
 
-@pytest.mark.parametrize("options", [
-    {"method": "partition"}, {"method": "partition", "options": POINTS},
-    {"method": "partition", "covariance_type": "spherical", "bounds": 4.0},
-    {"method": "k_tuples", "epsilon": 4.0}, {"method": "k_tuples", "rho": 0.5},
-    {"method": "partition", "rho": 0.1, "options": POINTS}, {"method": "auto"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "partition"},
+        {"method": "partition", "options": POINTS},
+        {"method": "partition", "covariance_type": "spherical", "bounds": 4.0},
+        {"method": "k_tuples", "epsilon": 4.0},
+        {"method": "k_tuples", "rho": 0.5},
+        {"method": "partition", "rho": 0.1, "options": POINTS},
+        {"method": "auto"},
+    ],
+)
 @pytest.mark.parametrize("k", [1, 2, 6])
 @pytest.mark.parametrize("d", [1, 3, 20])
 def test_plans_spend_what_was_asked_for(options, k, d):
     model = DPGaussianMixture(k, **options)
     plan = model.privacy_plan(d)
     wanted = options.get("rho") or PrivacyBudget(
-        epsilon=options.get("epsilon", 1.0), delta=1e-6).to_rho(plan.gaussian, plan.delta_failure)
+        epsilon=options.get("epsilon", 1.0), delta=1e-6
+    ).to_rho(plan.gaussian, plan.delta_failure)
     assert 0.999 * wanted < plan.rho <= wanted
     assert plan.gaussian == (k == 1 or options["method"] == "auto")
 
@@ -111,15 +137,24 @@ def test_adding_a_row_changes_one_tuple():
     stage = _mixture_tuples.tuple_stage(1.0, 0.01, settings, 3)
 
     def tuples(rows):
-        session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=1.0, delta=0.1), (
-            PlanEntry("x", "gaussian", 1.0),)), random_state=0)
+        session = PrivacySession(
+            PrivacyPlan(PrivacyBudget(rho=1.0, delta=0.1), (PlanEntry("x", "gaussian", 1.0),)),
+            random_state=0,
+        )
         units = Units(len(rows))
-        return _mixture_tuples._tuples(session, rows, units, ~half_of_rows(session, units),
-                                       Domain.from_bounds(500.0, 3), settings, stage)
+        return _mixture_tuples._tuples(
+            session,
+            rows,
+            units,
+            ~half_of_rows(session, units),
+            Domain.from_bounds(500.0, 3),
+            settings,
+            stage,
+        )
 
     found = []
     for n in range(1990, 2001):
-        before, after = tuples(X[:n]), tuples(X[:n + 1])
+        before, after = tuples(X[:n]), tuples(X[: n + 1])
         assert before.shape == after.shape == (8, 3, 3)
         found.append(int((before != after).any(axis=(1, 2)).sum()))
     assert set(found) == {0, 1}
@@ -127,9 +162,12 @@ def test_adding_a_row_changes_one_tuple():
 
 def test_bad_options_are_named():
     for options, error in (
-            ({"method": "best"}, ValueError), ({"covariance_type": "x"}, ValueError),
-            ({"options": KTupleOptions()}, ValueError), ({"options": "x"}, ValueError),
-            ({"n_components": 0}, ValueError)):
+        ({"method": "best"}, ValueError),
+        ({"covariance_type": "x"}, ValueError),
+        ({"options": KTupleOptions()}, ValueError),
+        ({"options": "x"}, ValueError),
+        ({"n_components": 0}, ValueError),
+    ):
         with pytest.raises(error, match=next(iter(options))):
             DPGaussianMixture(**{"n_components": 2, **options}).fit(np.zeros((5, 2)))
 
@@ -182,14 +220,19 @@ def test_spherical_estimate_far_from_the_origin():
         center = np.full(20, 1e4 / math.sqrt(20))
         X = center + rng.normal(size=(20000, 20))
         X[:200] = rng.normal(size=(200, 20)) * 1e5 if seed % 2 else X[:200]
-        model = DPGaussianMixture(1, covariance_type="spherical", epsilon=1.0, random_state=seed,
-                                  bounds=(center - 10 / math.sqrt(20),
-                                          center + 10 / math.sqrt(20)) if seed % 2 == 0 else None)
+        model = DPGaussianMixture(
+            1,
+            covariance_type="spherical",
+            epsilon=1.0,
+            random_state=seed,
+            bounds=(center - 10 / math.sqrt(20), center + 10 / math.sqrt(20))
+            if seed % 2 == 0
+            else None,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X)
-        errors.append((np.linalg.norm(model.means_[0] - center),
-                       abs(model.covariances_[0] - 1)))
+        errors.append((np.linalg.norm(model.means_[0] - center), abs(model.covariances_[0] - 1)))
     within, outliers = np.array(errors[::2]), np.array(errors[1::2])
     assert within[:, 0].max() < 0.13 and np.median(within[:, 1]) < 0.15  # the box cuts rows
     assert np.median(outliers[:, 0]) < 1.0
@@ -208,18 +251,21 @@ def test_weights_have_the_noise_of_the_plan():
     found = (noisy / noisy.sum(axis=1, keepdims=True)).std(axis=0)
     assert np.allclose(found, sd / n * np.sqrt(1 - 2 * weights + 3 * weights**2), rtol=0.2)
     truth = Mixture(3, 2, 14, 20000, weights=weights)
-    fits = [DPGaussianMixture(3, epsilon=0.5, random_state=seed).fit(truth.X)
-            for seed in range(8)]
-    rho = max(row["rho"] for row in fits[0].privacy_report_.releases
-              if row["release"] == "component counts")
+    fits = [DPGaussianMixture(3, epsilon=0.5, random_state=seed).fit(truth.X) for seed in range(8)]
+    rho = max(
+        row["rho"]
+        for row in fits[0].privacy_report_.releases
+        if row["release"] == "component counts"
+    )
     share = np.bincount(truth.labels) / 20000
     errors = np.array([fit.weights_[truth.match(fit)] - share for fit in fits])
     scale = np.sqrt(1 - 2 * weights + 3 * weights**2) / (20000 * math.sqrt(2 * rho))
     assert 0.5 < np.sqrt(np.mean(np.square(errors / scale))) < 1.6
 
 
-@pytest.mark.parametrize("d, n", [(2, 10000), (5, 15000),
-                                  pytest.param(10, 60000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "d, n", [(2, 10000), (5, 15000), pytest.param(10, 60000, marks=pytest.mark.slow)]
+)
 def test_errors_are_those_of_the_formulas(d, n):
     """separated_gaussians:C7: k = 1; sampling plus the noise of the last round, from the report;
     ten runs each.
@@ -236,8 +282,12 @@ def test_errors_are_those_of_the_formulas(d, n):
         noise = last["component moments"]["sigma"] / n
         oracle = d * (d + 1) / n + noise**2 * d * (d + 1) / 2
         mean = d / n + d * (last["component sums"]["sigma"] / n) ** 2
-        ratios.append((np.linalg.norm(C - np.eye(d)) / math.sqrt(oracle),
-                       np.linalg.norm(white @ model.means_[0]) / math.sqrt(mean)))
+        ratios.append(
+            (
+                np.linalg.norm(C - np.eye(d)) / math.sqrt(oracle),
+                np.linalg.norm(white @ model.means_[0]) / math.sqrt(mean),
+            )
+        )
     covariance, mean = np.median(ratios, axis=0)
     assert 0.6 < covariance < 1.5 and 0.6 < mean < 1.5
 
@@ -253,8 +303,12 @@ def test_subspaces_are_as_good_as_lemma_3_1_says():
         centers, labels = rng.normal(size=(k, d)) * 1000, rng.integers(k, size=n)
         X = np.rint(centers[labels] + 100 * rng.normal(size=(n, d)))
         limit = float(np.linalg.norm(X, axis=1).max())
-        session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), (
-            PlanEntry("axes", "gaussian", 100.0),)), random_state=seed)
+        session = PrivacySession(
+            PrivacyPlan(
+                PrivacyBudget(rho=100.0, delta=0.1), (PlanEntry("axes", "gaussian", 100.0),)
+            ),
+            random_state=seed,
+        )
         rho = 10.0 ** rng.uniform(-3, 2)
         moment = second_moment(session, "axes", Rows.of(X, limit), limit, Units(n), rho)
         vectors = np.linalg.eigh(moment)[1][:, -k:]
@@ -273,10 +327,15 @@ def test_symmetric_noise_has_the_norm_of_its_law():
     of the rest.
     """
     rows = Rows.of(np.zeros((1, 20)), 1000.0)
-    session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=1e6, delta=0.1), (
-        PlanEntry("axes", "gaussian", 1e6, uses=None),)), random_state=0)
-    noise = np.array([second_moment(session, "axes", rows, 1000.0, Units(1), 0.5) / 1e6
-                      for _ in range(300)])
+    session = PrivacySession(
+        PrivacyPlan(
+            PrivacyBudget(rho=1e6, delta=0.1), (PlanEntry("axes", "gaussian", 1e6, uses=None),)
+        ),
+        random_state=0,
+    )
+    noise = np.array(
+        [second_moment(session, "axes", rows, 1000.0, Units(1), 0.5) / 1e6 for _ in range(300)]
+    )
     assert np.array_equal(noise, noise.transpose(0, 2, 1))
     assert np.linalg.norm(noise, 2, axis=(1, 2)).mean() == pytest.approx(6.05, abs=0.2)
     diagonal = np.einsum("nii->ni", noise).var()

@@ -72,8 +72,9 @@ def _(original):
 def _(original):
     def square_sums(labels, squared, cap, n_labels, units):
         caps = np.broadcast_to(cap, n_labels)
-        return np.bincount(labels, squared / caps[labels] * 2.0**20,
-                           minlength=n_labels).astype(np.int64), 2.0**20
+        return np.bincount(labels, squared / caps[labels] * 2.0**20, minlength=n_labels).astype(
+            np.int64
+        ), 2.0**20
 
     return square_sums
 
@@ -113,8 +114,9 @@ def _(original):
     def store(self, X, result):
         original(self, X, result)
         counts = np.bincount(self.labels_, minlength=len(result.centers))
-        self.cluster_centers_std_error_ = self.cluster_centers_std_error_ / np.sqrt(
-            np.maximum(counts, 1))[:, None]
+        self.cluster_centers_std_error_ = (
+            self.cluster_centers_std_error_ / np.sqrt(np.maximum(counts, 1))[:, None]
+        )
 
     return store
 
@@ -123,8 +125,9 @@ def _(original):
 def _(original):
     def measure_quality(session, rows, units, centers, middle, caps, *others):
         farthest = math.sqrt(rows.squares.max(initial=1.0))
-        return original(session, rows, units, centers, middle, np.minimum(caps, farthest / 4),
-                        *others)
+        return original(
+            session, rows, units, centers, middle, np.minimum(caps, farthest / 4), *others
+        )
 
     return measure_quality
 
@@ -198,7 +201,7 @@ def _(original):
 def _(original):
     def fit_blocks(estimator, X, *others, **options):
         found = original(estimator, X, *others, **options)
-        return found[:max(2, min(len(found), len(X) // 15))]
+        return found[: max(2, min(len(found), len(X) // 15))]
 
     return fit_blocks
 
@@ -215,8 +218,9 @@ def _(original):
 def _(original):
     def aligned(core, session):
         rng = np.random.default_rng(len(core))
-        return np.array([each[rng.permutation(len(each))] for each in original(core, session)]
-                        ).reshape(core.shape)
+        return np.array(
+            [each[rng.permutation(len(each))] for each in original(core, session)]
+        ).reshape(core.shape)
 
     return aligned
 
@@ -234,8 +238,12 @@ def _(original):
     return lambda *others, **options: original(*others, **options) | True
 
 
-@mutant("friends of the others only, with a score to spare", "check_replay", _friendly_core,
-        "core_add_remove")
+@mutant(
+    "friends of the others only, with a score to spare",
+    "check_replay",
+    _friendly_core,
+    "core_add_remove",
+)
 def _(original):
     def core_add_remove(session, entry, friends, size, *others, **options):
         return original(session, entry, 2 * friends, size, *others, **options)

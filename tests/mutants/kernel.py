@@ -43,8 +43,7 @@ def _(original):
     return dense_cells
 
 
-@mutant("rows out of bounds refused", "check_rows_out_of_bounds_are_clipped", Domain,
-        "center_rows")
+@mutant("rows out of bounds refused", "check_rows_out_of_bounds_are_clipped", Domain, "center_rows")
 def _(original):
     def center_rows(self, X):
         if np.abs(X - self.center).max(initial=0.0) > self.radius:

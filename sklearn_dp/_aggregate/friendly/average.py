@@ -165,8 +165,13 @@ def find_radius(session, entry, points, radii, *, rho, slack):
         # u = pairs / n moves by less than 2 when a point is added, removed or replaced. With P
         # pairs among the n - 1 common points and q beyond the radius of the other one,
         # u - u' = 2 q / n - P / (n (n - 1)), in (-1, 2). Rounding down adds less than one step.
-        noisy = session.gaussian(entry, scores[middle], sensitivity=2.0 ** (_PAIR_BITS + 1) + 1,
-                                 unit=2.0**-_PAIR_BITS, rho=share)
+        noisy = session.gaussian(
+            entry,
+            scores[middle],
+            sensitivity=2.0 ** (_PAIR_BITS + 1) + 1,
+            unit=2.0**-_PAIR_BITS,
+            rho=share,
+        )
         low, high = (low, middle) if noisy <= slack else (middle + 1, high)
     return float(radii[high]) if high < len(radii) - 1 else None
 
@@ -187,12 +192,22 @@ def fc_average_entries(rho, delta, prefix=""):
     last = sum_down([rho, *(-share for share in shares)])
     return (
         PlanEntry(prefix + "size", Mechanism.GAUSSIAN, shares[0], sensitivity="1 unit"),
-        PlanEntry(prefix + "core", Mechanism.FRIENDLY_CORE, shares[1], half,
-                  sensitivity="1/2 friend for each of the others"),
-        PlanEntry(prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half,
-                  sensitivity="1 unit"),
-        PlanEntry(prefix + "core mean", Mechanism.FRIENDLY_AVERAGE, last,
-                  sensitivity="2 radii over the core size"),
+        PlanEntry(
+            prefix + "core",
+            Mechanism.FRIENDLY_CORE,
+            shares[1],
+            half,
+            sensitivity="1/2 friend for each of the others",
+        ),
+        PlanEntry(
+            prefix + "core size", Mechanism.FRIENDLY_AVERAGE, shares[2], half, sensitivity="1 unit"
+        ),
+        PlanEntry(
+            prefix + "core mean",
+            Mechanism.FRIENDLY_AVERAGE,
+            last,
+            sensitivity="2 radii over the core size",
+        ),
     )
 
 
@@ -210,11 +225,25 @@ def fc_average(session, points, radius, *, prefix=""):
     size_rho = session.remaining(prefix + "size")
     noisy = float(session.gaussian(prefix + "size", len(points), sensitivity=1.0))
     keep = core_add_remove(
-        session, core.name, friend_counts(points, radius), len(points), noisy,
-        1 / math.sqrt(2 * size_rho), rho=core.rho, delta=core.delta)
+        session,
+        core.name,
+        friend_counts(points, radius),
+        len(points),
+        noisy,
+        1 / math.sqrt(2 * size_rho),
+        rho=core.rho,
+        delta=core.delta,
+    )
     return friendly_average(
-        session, last, prefix + "core mean", points[keep], radius, delta=session.plan[last].delta,
-        rho_size=session.remaining(last), rho_mean=session.remaining(prefix + "core mean"))
+        session,
+        last,
+        prefix + "core mean",
+        points[keep],
+        radius,
+        delta=session.plan[last].delta,
+        rho_size=session.remaining(last),
+        rho_mean=session.remaining(prefix + "core mean"),
+    )
 
 
 def basic_average_budget(epsilon, delta, *, replace=False):

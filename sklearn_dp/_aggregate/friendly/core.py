@@ -151,7 +151,7 @@ def _tiles(n):
     """Pairs of slices that cover the upper triangle of an (n, n) matrix."""
     starts = range(0, n, _TILE)
     for i in starts:
-        for j in starts[i // _TILE:]:
+        for j in starts[i // _TILE :]:
             yield slice(i, min(i + _TILE, n)), slice(j, min(j + _TILE, n))
 
 
@@ -177,7 +177,7 @@ def friend_counts(X, radius, anchors=None):
         for start in range(0, len(X), _TILE):
             rows = slice(start, start + _TILE)
             for first in range(0, len(chosen), _TILE):
-                counts[rows] += dist_r(X[rows], chosen[first:first + _TILE], radius).sum(axis=1)
+                counts[rows] += dist_r(X[rows], chosen[first : first + _TILE], radius).sum(axis=1)
         return counts
     for rows, columns in _tiles(len(X)):
         friends = dist_r(X[rows], X[columns], radius)
@@ -277,8 +277,17 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     scores, most = 2 * friends - size, upper
     if inside is not None:  # `upper` counts the sample only
         scores, most = np.where(inside, scores, _NEVER), math.inf
-    keep = session.unit_filter(entry, scores, sigma=sigma, threshold=threshold, bad=1,
-                               sensitivity=1.0, rho=rho, delta=delta, most=most)
+    keep = session.unit_filter(
+        entry,
+        scores,
+        sigma=sigma,
+        threshold=threshold,
+        bad=1,
+        sensitivity=1.0,
+        rho=rho,
+        delta=delta,
+        most=most,
+    )
     return keep if inside is None else keep & inside
 
 
@@ -299,8 +308,17 @@ def core_fixed_size(session, entry, friends, size, *, rho, delta):
     sigma = round_up(math.sqrt(2 * (size - 1) / rho))
     bad = size % 2
     threshold = stability_threshold(sigma, delta / size * _SAFE) + bad - 1
-    return session.unit_filter(entry, 2 * friends - size, sigma=sigma, threshold=threshold,
-                               bad=bad, sensitivity=2.0, rho=rho, delta=delta, fixed=True)
+    return session.unit_filter(
+        entry,
+        2 * friends - size,
+        sigma=sigma,
+        threshold=threshold,
+        bad=bad,
+        sensitivity=2.0,
+        rho=rho,
+        delta=delta,
+        fixed=True,
+    )
 
 
 def basic_gamma(*, replace=False, symmetric=True):
@@ -333,5 +351,10 @@ def core_basic(session, entry, friends, size, *, rho, delta, replace=False, insi
     low, width = (size + 1, size - 1) if replace else (size, max(size, 1))
     chances = np.clip(2 * friends - low, 0, width)
     return session.unit_bernoulli(
-        entry, chances if inside is None else chances * inside, width,
-        sensitivity=float(basic_gamma(replace=replace)), rho=rho, delta=delta)
+        entry,
+        chances if inside is None else chances * inside,
+        width,
+        sensitivity=float(basic_gamma(replace=replace)),
+        rho=rho,
+        delta=delta,
+    )

@@ -93,9 +93,16 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, 
     entries = []
     if diameter is None:
         share = (0.06 if refine else 0.1) * rho
-        entries.append(PlanEntry("diameter", Mechanism.GAUSSIAN, share, uses=None,
-                                 max_rho=(0.3 if refine else 0.1) * rho,
-                                 sensitivity="2 pairs for each point"))
+        entries.append(
+            PlanEntry(
+                "diameter",
+                Mechanism.GAUSSIAN,
+                share,
+                uses=None,
+                max_rho=(0.3 if refine else 0.1) * rho,
+                sensitivity="2 pairs for each point",
+            )
+        )
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     rest = _refine_entries(left, delta, core) if refine else fc_average_entries(left, delta)
     # The size comes first: the search for the diameter reads it.
@@ -123,15 +130,34 @@ def _refine_entries(rho, delta, core):
     size, location, approach, distances = shares
     entries = [PlanEntry("size", Mechanism.GAUSSIAN, size, sensitivity="1 unit")]
     if delta:
-        entries.append(PlanEntry(
-            "location", Mechanism.FRIENDLY_CORE if core else Mechanism.GAUSSIAN, location, delta,
-            uses=None, max_rho=0.8 * rho, sensitivity="friends or cells" if core else "1 unit"))
+        entries.append(
+            PlanEntry(
+                "location",
+                Mechanism.FRIENDLY_CORE if core else Mechanism.GAUSSIAN,
+                location,
+                delta,
+                uses=None,
+                max_rho=0.8 * rho,
+                sensitivity="friends or cells" if core else "1 unit",
+            )
+        )
     entries += [
-        PlanEntry("approach", Mechanism.GAUSSIAN, approach, uses=None, max_rho=0.5 * rho,
-                  sensitivity="radius of the ball"),
+        PlanEntry(
+            "approach",
+            Mechanism.GAUSSIAN,
+            approach,
+            uses=None,
+            max_rho=0.5 * rho,
+            sensitivity="radius of the ball",
+        ),
         PlanEntry("distances", Mechanism.GAUSSIAN, distances, sensitivity="1 unit"),
-        PlanEntry("mean", Mechanism.GAUSSIAN, sum_down([rho, *(-s for s in shares)]),
-                  max_rho=rho, sensitivity="clipping radius"),
+        PlanEntry(
+            "mean",
+            Mechanism.GAUSSIAN,
+            sum_down([rho, *(-s for s in shares)]),
+            max_rho=rho,
+            sensitivity="clipping radius",
+        ),
     ]
     return tuple(entries)
 
@@ -153,8 +179,9 @@ def unit_points(X, units):
     return points
 
 
-def fit_friendly_mean(session, X, units, *, domain=None, diameter=None, radii=None, refine=True,
-                      locate="auto"):
+def fit_friendly_mean(
+    session, X, units, *, domain=None, diameter=None, radii=None, refine=True, locate="auto"
+):
     """Private mean of the units' points.
 
     Parameters
@@ -194,15 +221,15 @@ def _rest(result):
 def _fit_published(session, points, domain, diameter, radii, locate):
     """FC_Avg, and FC_Avg_UnknownDiam."""
     if diameter is None:
-        diameter = _search(session, points, radii, _published_slack,
-                           session.remaining("diameter"))
+        diameter = _search(session, points, radii, _published_slack, session.remaining("diameter"))
     default = np.zeros(points.shape[1])
     if diameter is None:
         return FriendlyMeanResult(default, math.inf, math.nan, math.nan, "no diameter found", "")
     average = fc_average(session, points, diameter)
     if average is None:
-        return FriendlyMeanResult(default, math.inf, math.nan, diameter, "no location found",
-                                  "zcdp")
+        return FriendlyMeanResult(
+            default, math.inf, math.nan, diameter, "no location found", "zcdp"
+        )
     return FriendlyMeanResult(average.mean, diameter, average.size, diameter, "ok", "zcdp")
 
 
@@ -224,13 +251,20 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
             return FriendlyMeanResult(default, math.inf, size, math.nan, "no diameter found", "")
     # What the mean could still spend is for location, approach and mean together.
     failure = sum(entry.delta for entry in session.plan.entries)
-    facts = Facts(max(size, 2.0), points.shape[1], diameter, session.remaining("mean"), failure,
-                   None if domain is None else domain.radius)
+    facts = Facts(
+        max(size, 2.0),
+        points.shape[1],
+        diameter,
+        session.remaining("mean"),
+        failure,
+        None if domain is None else domain.radius,
+    )
     route = choose_route(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
-        return FriendlyMeanResult(default, math.inf, size, diameter, "no location found",
-                                  route.name)
+        return FriendlyMeanResult(
+            default, math.inf, size, diameter, "no location found", route.name
+        )
     for _ in range(route.steps - route.first):
         here = _approach(session, points, here, facts, route.share)
     mean, radius = _refine(session, points, here, facts)
@@ -253,8 +287,13 @@ def _diameter(session, points, radii, size):
     resolution = _SURE * 2 / (math.sqrt(2 * rho / n_steps) * most)
     if resolution > 0.5 * (1 + 1e-9):
         return None
-    found = _search(session, points[sample_of(session, points, size)], radii,
-                    max(_SLACK, resolution) * most, rho)
+    found = _search(
+        session,
+        points[sample_of(session, points, size)],
+        radii,
+        max(_SLACK, resolution) * most,
+        rho,
+    )
     return None if found is None else 1.5 * found
 
 
@@ -286,8 +325,9 @@ def _ball_mean(session, entry, points, here, clip, facts, weight, rho):
     limit, one = grid.steps(clip) / math.sqrt(1 - weight) * up, up / math.sqrt(weight)
     sensitivity = np.append(np.full(facts.d, limit), one)
     unit = np.append(np.full(facts.d, grid.unit), 1.0)
-    noisy = session.gaussian(entry, np.append(total, inside), sensitivity=sensitivity, unit=unit,
-                             rho=rho)
+    noisy = session.gaussian(
+        entry, np.append(total, inside), sensitivity=sensitivity, unit=unit, rho=rho
+    )
     size = max(float(noisy[-1]), facts.size / 4, 1.0)
     sd = limit * grid.unit / (size * math.sqrt(2 * rho))
     # The best combination of two estimates with independent errors.
@@ -330,8 +370,14 @@ def _clip_radius(session, points, here, facts):
     # Points outside the ball are not counted, as in the mean.
     bins = [np.searchsorted(squares, norms) for _, norms in _offsets(points, here, grid)]
     bins = np.concatenate([np.empty(0, dtype=np.int64), *bins])
-    counts = histogram(session, "distances", np.where(bins < len(squares), bins, -1),
-                       len(squares), Units(len(points)), rho)
+    counts = histogram(
+        session,
+        "distances",
+        np.where(bins < len(squares), bins, -1),
+        len(squares),
+        Units(len(points)),
+        rho,
+    )
     # Where the bias of clipping one more point is about the noise that clipping saves.
     target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))
     # Twice the sd: a bin of noise alone passes for points once in a thousand times.

@@ -61,8 +61,12 @@ class Here:
     def within(cls, center, miss, variance, facts):
         """A center that is `miss` away from the mean of the data."""
         # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung).
-        return cls(center, facts.diameter + 1.5 * miss,
-                   math.hypot(facts.diameter / math.sqrt(2), miss), variance)
+        return cls(
+            center,
+            facts.diameter + 1.5 * miss,
+            math.hypot(facts.diameter / math.sqrt(2), miss),
+            variance,
+        )
 
 
 def most_pairs(d):
@@ -134,8 +138,9 @@ def _predict(facts, route):
         errors = facts.d * noise * np.square(clip) / (left - spends * bool(steps))
         i = int(errors.argmin())
         if errors[i] < best.error:
-            best = replace(route, error=float(errors[i]), steps=steps,
-                           share=float(spends[i]) / max(steps, 1))
+            best = replace(
+                route, error=float(errors[i]), steps=steps, share=float(spends[i]) / max(steps, 1)
+            )
     return best
 
 
@@ -220,9 +225,17 @@ class ZCDPCore(Route):
         among = int(np.count_nonzero(sample))
         # Adding a point changes the size of the sample by one or not at all.
         noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=self.size))
-        keep = core_add_remove(session, "location", friends, among, noisy,
-                               1 / math.sqrt(2 * self.size), rho=self.core,
-                               delta=facts.delta / 2, inside=sample)
+        keep = core_add_remove(
+            session,
+            "location",
+            friends,
+            among,
+            noisy,
+            1 / math.sqrt(2 * self.size),
+            rho=self.core,
+            delta=facts.delta / 2,
+            inside=sample,
+        )
         return _core_mean(session, points[keep], facts, self.size, self.share, facts.delta / 2)
 
 
@@ -245,8 +258,10 @@ class BasicCore(Route):
     @classmethod
     def routes(cls, facts):
         """For several epsilons of the whole."""
-        return [cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
-                for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)]
+        return [
+            cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
+            for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+        ]
 
     @classmethod
     def _at(cls, facts, epsilon):
@@ -255,24 +270,55 @@ class BasicCore(Route):
         part = np.linspace(0.1, 0.9, 17)
         # A lower bound of the size that holds with a margin of two standard deviations.
         size = facts.sampled - 1.5 - (2 - float(ndtri(delta))) / np.sqrt(2 * part * inner)
-        miss = np.where(size < 1, math.inf, facts.spread * 2 * facts.diameter / (
-            np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)))
+        miss = np.where(
+            size < 1,
+            math.inf,
+            facts.spread
+            * 2
+            * facts.diameter
+            / (np.maximum(size, 1.0) * np.sqrt(2 * (1 - part) * inner)),
+        )
         best = int(miss.argmin())
-        return cls(fixed=cost + inner, start=facts.diameter + float(miss[best]), epsilon=epsilon,
-                   part=float(part[best]))
+        return cls(
+            fixed=cost + inner,
+            start=facts.diameter + float(miss[best]),
+            epsilon=epsilon,
+            part=float(part[best]),
+        )
 
     def locate(self, session, points, facts):
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
         friends, sample = _sampled_friends(session, points, facts)
-        keep = core_basic(session, "location", friends, int(np.count_nonzero(sample)), rho=cost,
-                          delta=facts.delta, inside=sample)
-        return _core_mean(session, points[keep], facts, self.part * inner,
-                          (1 - self.part) * inner * (1 - 1e-9), delta)
+        keep = core_basic(
+            session,
+            "location",
+            friends,
+            int(np.count_nonzero(sample)),
+            rho=cost,
+            delta=facts.delta,
+            inside=sample,
+        )
+        return _core_mean(
+            session,
+            points[keep],
+            facts,
+            self.part * inner,
+            (1 - self.part) * inner * (1 - 1e-9),
+            delta,
+        )
 
 
 def _core_mean(session, core, facts, rho_size, rho_mean, delta):
-    average = friendly_average(session, "location", "location", core, facts.diameter,
-                               rho_size=rho_size, rho_mean=rho_mean, delta=delta)
+    average = friendly_average(
+        session,
+        "location",
+        "location",
+        core,
+        facts.diameter,
+        rho_size=rho_size,
+        rho_mean=rho_mean,
+        delta=delta,
+    )
     if average is None:
         return None
     return Here.within(average.mean, facts.spread * average.sd, average.sd**2, facts)
@@ -308,8 +354,9 @@ class HeaviestCell(Route):
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
         codes, counts = _cells(points, shift, width)
-        codes, values = session.stability_histogram("location", codes, counts, rho=self.fixed,
-                                                    delta=facts.delta)
+        codes, values = session.stability_histogram(
+            "location", codes, counts, rho=self.fixed, delta=facts.delta
+        )
         if not len(codes):
             return None
         cell = np.frombuffer(codes[values.argmax()].ljust(8 * facts.d, b"\0"), dtype=">i8")

@@ -49,8 +49,22 @@ class EngineResult:
     weights_sd: np.ndarray | None = None
 
 
-def finished(session, rows, units, final, radius, domain, status, *, size, n_leaves, n_clusters,
-             prefix="", quality=False, tuning=TUNING):
+def finished(
+    session,
+    rows,
+    units,
+    final,
+    radius,
+    domain,
+    status,
+    *,
+    size,
+    n_leaves,
+    n_clusters,
+    prefix="",
+    quality=False,
+    tuning=TUNING,
+):
     """The answer that Lloyd's iterations come to.
 
     Parameters
@@ -79,23 +93,37 @@ def finished(session, rows, units, final, radius, domain, status, *, size, n_lea
     result : EngineResult
     """
     noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(size.signal, 1e-300)
-    signs = Signs(size.signal, noise, n_leaves, len(final.centers) < n_clusters,
-                  final.noise_share)
+    signs = Signs(size.signal, noise, n_leaves, len(final.centers) < n_clusters, final.noise_share)
     if not quality:
         points = _points(final.centers, rows, domain)
-        return _result(final, points, radius * rows.unit, rows,
-                       in_words(signs, status, tuning, session.plan.epsilon))
-    points, measured, loss = _measured(session, rows, units, final, n_leaves, radius, domain,
-                                       prefix, tuning)
+        return _result(
+            final,
+            points,
+            radius * rows.unit,
+            rows,
+            in_words(signs, status, tuning, session.plan.epsilon),
+        )
+    points, measured, loss = _measured(
+        session, rows, units, final, n_leaves, radius, domain, prefix, tuning
+    )
     signs = replace(
-        signs, loss=loss * rows.unit**2 / max(measured.inertia, measured.inertia_sd),
+        signs,
+        loss=loss * rows.unit**2 / max(measured.inertia, measured.inertia_sd),
         light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
-        explained=measured.explained, explained_sd=measured.explained_sd)
-    result = _result(final, points, radius * rows.unit, rows,
-                     in_words(signs, status, tuning, session.plan.epsilon))
+        explained=measured.explained,
+        explained_sd=measured.explained_sd,
+    )
+    result = _result(
+        final,
+        points,
+        radius * rows.unit,
+        rows,
+        in_words(signs, status, tuning, session.plan.epsilon),
+    )
     sd = _centers_sd(final, measured.inertia / rows.unit**2, size.n, tuning) * rows.unit
-    return _for_each(replace(result, quality=measured, centers_sd=sd,
-                             weights_sd=final.counts_sd), n_clusters)
+    return _for_each(
+        replace(result, quality=measured, centers_sd=sd, weights_sd=final.counts_sd), n_clusters
+    )
 
 
 def _measured(session, rows, units, final, n_leaves, radius, domain, prefix, tuning):
@@ -106,8 +134,9 @@ def _measured(session, rows, units, final, n_leaves, radius, domain, prefix, tun
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
     most = tuning.one_center_reach * radius
     way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
-    found = measure_quality(session, rows, units, steps, middle,
-                            np.minimum(final.reach + way, most), most, prefix)
+    found = measure_quality(
+        session, rows, units, steps, middle, np.minimum(final.reach + way, most), most, prefix
+    )
     counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
     return points, found, centers.shape[1] * float(counts @ final.variance)
 
@@ -117,8 +146,9 @@ def _points(centers, rows, domain):
 
 
 def _result(final, points, radius, rows, status):
-    return EngineResult(points, final.counts, radius, status, final.n_iterations,
-                        final.error * rows.unit**2)
+    return EngineResult(
+        points, final.counts, radius, status, final.n_iterations, final.error * rows.unit**2
+    )
 
 
 def _centers_sd(final, inertia, n, tuning):
@@ -142,7 +172,9 @@ def _for_each(result, n_clusters):
     if not missing:
         return result
     return replace(
-        result, centers=np.repeat(result.centers, n_clusters, axis=0),
+        result,
+        centers=np.repeat(result.centers, n_clusters, axis=0),
         centers_sd=np.repeat(result.centers_sd, n_clusters),
         weights=np.append(result.weights, np.zeros(missing)),
-        weights_sd=np.append(result.weights_sd, np.zeros(missing)))
+        weights_sd=np.append(result.weights_sd, np.zeros(missing)),
+    )

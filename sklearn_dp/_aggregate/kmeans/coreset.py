@@ -44,7 +44,7 @@ class Coreset:
     @property
     def leaves(self):
         """Points and weights of those that stand for data."""
-        return self.points[:self.n_leaves], self.weights[:self.n_leaves]
+        return self.points[: self.n_leaves], self.weights[: self.n_leaves]
 
 
 class _Grid:
@@ -93,8 +93,9 @@ class _Leaves:
     of_row: np.ndarray
 
 
-def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rho,
-                  tuning=TUNING, far_rho=0.0):
+def build_coreset(
+    session, cells, means, rows, units, axes, size, n_clusters, rho, tuning=TUNING, far_rho=0.0
+):
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
     Parameters
@@ -128,17 +129,22 @@ def build_coreset(session, cells, means, rows, units, axes, size, n_clusters, rh
         codes[shells.beyond(shell_codes)] = -1  # far from the box: for the shells alone
     leaves = _grow(session, cells, grid, depths, codes, units, size, rho, tuning)
     if shells is not None:
-        leaves = _with_far_cells(session, cells, leaves, shells, shell_codes, units, size,
-                                 far_rho, tuning)
+        leaves = _with_far_cells(
+            session, cells, leaves, shells, shell_codes, units, size, far_rho, tuning
+        )
     points = leaves.centers
     if len(points):
         points = _leaf_means(session, means, rows, units, leaves, tuning)
     guesses = _public_guesses(session, axes, n_clusters, tuning)
     weight = _guess_weight(leaves, size, axes.basis is not None, tuning)
     weight *= noise_sd(rho) / len(guesses)
-    return Coreset(np.concatenate([points, guesses]),
-                   np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
-                   len(points), np.sum(np.square(leaves.widths), axis=1) / 24, noise_sd(rho))
+    return Coreset(
+        np.concatenate([points, guesses]),
+        np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
+        len(points),
+        np.sum(np.square(leaves.widths), axis=1) / 24,
+        noise_sd(rho),
+    )
 
 
 def _guess_weight(leaves, size, measured, tuning):
@@ -165,8 +171,9 @@ def _depths(q, size, n_clusters, rho, tuning=TUNING):
         dense = size.n / n_clusters > tuning.dense_rows * noise_sd(rho)
         depths = [(tuning.dense_depth if dense else tuning.sparse_depth) * full]
     else:
-        depths = np.linspace(tuning.first_depth * full, full,
-                             tuning.flat_levels if q <= 3 else tuning.levels)
+        depths = np.linspace(
+            tuning.first_depth * full, full, tuning.flat_levels if q <= 3 else tuning.levels
+        )
     depths = np.unique(np.maximum(1, np.rint(depths)).astype(int))
     return [min(int(depths[0]), _MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 
@@ -220,8 +227,9 @@ class _Tree:
         self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
         self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
         self.depth += bits
-        self.prefix = np.append(self.prefix, (self.prefix[above] << bits)
-                                | (cells & ((1 << bits) - 1)))
+        self.prefix = np.append(
+            self.prefix, (self.prefix[above] << bits) | (cells & ((1 << bits) - 1))
+        )
         self.depths = np.append(self.depths, np.full(len(cells), self.depth))
         self.weight = np.append(self.weight, values)
         self.threshold = np.append(self.threshold, np.full(len(cells), threshold))
@@ -281,8 +289,9 @@ def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
         early = depth == depths[0] and len(depths) > 1 and not size.small
         threshold = detection * (tuning.early_threshold if early else 1.0)
         of_rows = tree.cells(parents, again, codes, grid.depth, bits)
-        cells, values = _count_cells(session, entry, of_rows, units, n_new, len(again),
-                                     threshold, rho)
+        cells, values = _count_cells(
+            session, entry, of_rows, units, n_new, len(again), threshold, rho
+        )
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
@@ -302,8 +311,15 @@ def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho)
     # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
     # from earlier releases.
     cells, values = session.sparse_histogram(
-        entry, occupied, counts[occupied], n_candidates=n_new + n_again,
-        threshold=threshold * units.scale, sensitivity=units.scale, unit=units.step, rho=rho)
+        entry,
+        occupied,
+        counts[occupied],
+        n_candidates=n_new + n_again,
+        threshold=threshold * units.scale,
+        sensitivity=units.scale,
+        unit=units.step,
+        rho=rho,
+    )
     return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
 
 
@@ -323,9 +339,12 @@ def _with_far_cells(session, entry, leaves, shells, codes, units, size, rho, tun
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
     centers, widths = shells.boxes(cells)
-    return _Leaves(np.concatenate([leaves.centers, np.rint(centers)]),
-                   np.concatenate([leaves.widths, widths]), np.append(leaves.counts, counts),
-                   np.where(leaves.of_row >= 0, leaves.of_row, index[codes]))
+    return _Leaves(
+        np.concatenate([leaves.centers, np.rint(centers)]),
+        np.concatenate([leaves.widths, widths]),
+        np.append(leaves.counts, counts),
+        np.where(leaves.of_row >= 0, leaves.of_row, index[codes]),
+    )
 
 
 def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
@@ -337,8 +356,12 @@ def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
     claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = session.gaussian(entry, sums, sensitivity=np.broadcast_to(claim, sums.shape),
-                             unit=unit, rho=rho) / rows.unit
+    noisy = (
+        session.gaussian(
+            entry, sums, sensitivity=np.broadcast_to(claim, sums.shape), unit=unit, rho=rho
+        )
+        / rows.unit
+    )
     counts = leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12
@@ -348,6 +371,7 @@ def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
 def _public_guesses(session, axes, n_clusters, tuning):
     """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
     rng = session.rng("guesses")
-    n_guesses = max(min(tuning.guesses * n_clusters, tuning.most_guesses), 2 * n_clusters,
-                    tuning.least_guesses)
+    n_guesses = max(
+        min(tuning.guesses * n_clusters, tuning.most_guesses), 2 * n_clusters, tuning.least_guesses
+    )
     return normal_points(rng, n_guesses, axes.spread)

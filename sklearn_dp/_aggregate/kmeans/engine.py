@@ -31,12 +31,24 @@ def _shares(n_features, tuning):
     center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
     cells = (tuning.cells_share, tuning.cells_cap)
     if n_features <= 3:
-        return {_CENTER: center, _RADIUS: (tuning.radius_share_flat,) * 2, _CELLS: cells,
-                _MEANS: means}
-    moment = ((tuning.wide_moment_share, tuning.wide_moment_cap) if n_features > 10
-              else (tuning.moment_share, tuning.moment_cap))
-    return {_CENTER: center, _RADIUS: (tuning.radius_share,) * 2, _MOMENT: moment, _CELLS: cells,
-            _MEANS: means}
+        return {
+            _CENTER: center,
+            _RADIUS: (tuning.radius_share_flat,) * 2,
+            _CELLS: cells,
+            _MEANS: means,
+        }
+    moment = (
+        (tuning.wide_moment_share, tuning.wide_moment_cap)
+        if n_features > 10
+        else (tuning.moment_share, tuning.moment_cap)
+    )
+    return {
+        _CENTER: center,
+        _RADIUS: (tuning.radius_share,) * 2,
+        _MOMENT: moment,
+        _CELLS: cells,
+        _MEANS: means,
+    }
 
 
 _WORDS = {
@@ -91,12 +103,19 @@ def last_entries(rho, cap, prefix="", *, quality=False, tuning=TUNING):
 
 def _entry(name, prefix, rho, share, most, uses=1):
     # Rounded down: shares that sum to at most one then cost at most rho.
-    return PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=uses,
-                     max_rho=math.nextafter(rho * most, 0.0), sensitivity=_WORDS[name])
+    return PlanEntry(
+        prefix + name,
+        Mechanism.GAUSSIAN,
+        math.nextafter(rho * share, 0.0),
+        uses=uses,
+        max_rho=math.nextafter(rho * most, 0.0),
+        sensitivity=_WORDS[name],
+    )
 
 
-def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=None,
-               quality=False, tuning=TUNING):
+def fit_engine(
+    session, X, units, domain, n_clusters, *, prefix="", callback=None, quality=False, tuning=TUNING
+):
     """Release the centers of k clusters.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
@@ -127,26 +146,73 @@ def fit_engine(session, X, units, domain, n_clusters, *, prefix="", callback=Non
     mu = math.sqrt(2 * lloyd_budget(session, prefix))
     rows = Rows.quantise(X, domain)
     origin, count, variance = center_and_count(
-        session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER))
+        session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER)
+    )
     rows.recenter(origin)
-    radius, size = mean_radius(session, prefix + _RADIUS, rows, units, count, variance, mu,
-                               session.remaining(prefix + _RADIUS), tuning)
+    radius, size = mean_radius(
+        session,
+        prefix + _RADIUS,
+        rows,
+        units,
+        count,
+        variance,
+        mu,
+        session.remaining(prefix + _RADIUS),
+        tuning,
+    )
     fraction = _initial_budget_fraction(size, X.shape[1], n_clusters, tuning)
-    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, fraction,
-                 tuning)
-    cells_rho, far_rho = _cell_shares(session, prefix + _CELLS, axes, size, n_clusters, fraction,
-                                      tuning)
-    coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, rows, units, axes, size,
-                            n_clusters, cells_rho, tuning, far_rho=far_rho)
-    lost = quality and lost_in_noise(lloyd_budget(session, prefix), size, X.shape[1], n_clusters,
-                                     coreset.n_leaves, tuning)
-    start = np.zeros((1, X.shape[1])) if lost else _start(session, coreset, axes, n_clusters,
-                                                          tuning)
-    final = lloyd(session, rows, units, start, size, radius, callback=callback, tuning=tuning,
-                  n_clusters=1 if lost else n_clusters, axes=axes, coreset=coreset, prefix=prefix)
-    return finished(session, rows, units, final, radius, domain, status, size=size,
-                    n_leaves=coreset.n_leaves, n_clusters=n_clusters, prefix=prefix,
-                    quality=quality, tuning=tuning)
+    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, fraction, tuning)
+    cells_rho, far_rho = _cell_shares(
+        session, prefix + _CELLS, axes, size, n_clusters, fraction, tuning
+    )
+    coreset = build_coreset(
+        session,
+        prefix + _CELLS,
+        prefix + _MEANS,
+        rows,
+        units,
+        axes,
+        size,
+        n_clusters,
+        cells_rho,
+        tuning,
+        far_rho=far_rho,
+    )
+    lost = quality and lost_in_noise(
+        lloyd_budget(session, prefix), size, X.shape[1], n_clusters, coreset.n_leaves, tuning
+    )
+    start = (
+        np.zeros((1, X.shape[1])) if lost else _start(session, coreset, axes, n_clusters, tuning)
+    )
+    final = lloyd(
+        session,
+        rows,
+        units,
+        start,
+        size,
+        radius,
+        callback=callback,
+        tuning=tuning,
+        n_clusters=1 if lost else n_clusters,
+        axes=axes,
+        coreset=coreset,
+        prefix=prefix,
+    )
+    return finished(
+        session,
+        rows,
+        units,
+        final,
+        radius,
+        domain,
+        status,
+        size=size,
+        n_leaves=coreset.n_leaves,
+        n_clusters=n_clusters,
+        prefix=prefix,
+        quality=quality,
+        tuning=tuning,
+    )
 
 
 def _initial_budget_fraction(size, n_features, n_clusters, tuning):
@@ -154,16 +220,26 @@ def _initial_budget_fraction(size, n_features, n_clusters, tuning):
     if size.small:
         return 1.0
     noise = math.sqrt(n_features) * n_clusters / size.signal
-    return float(np.interp(math.log(noise / tuning.lean_noise), [0, math.log(2)],
-                           [1, tuning.lean_share]))
+    return float(
+        np.interp(math.log(noise / tuning.lean_noise), [0, math.log(2)], [1, tuning.lean_share])
+    )
 
 
 def _axes(session, entry, rows, radius, units, size, n_clusters, fraction, tuning):
     d = rows.n_features
     if d <= 3:
         return plain_axes(d, radius)
-    return principal_axes(session, entry, rows, radius, units, size, n_clusters,
-                          fraction * _share(session, entry, most=size.small), tuning)
+    return principal_axes(
+        session,
+        entry,
+        rows,
+        radius,
+        units,
+        size,
+        n_clusters,
+        fraction * _share(session, entry, most=size.small),
+        tuning,
+    )
 
 
 def _share(session, entry, *, most):

@@ -50,8 +50,9 @@ class Estimate:
 
     def widen(self, which, most):
         """Double the clip radii of some clusters, up to a factor; the others go back to theirs."""
-        self.reach = np.where(which, np.minimum(2 * self.reach, most),
-                              np.maximum(self.reach / 2, 1.0))
+        self.reach = np.where(
+            which, np.minimum(2 * self.reach, most), np.maximum(self.reach / 2, 1.0)
+        )
 
     def certain_counts(self, sure):
         """Counts of at least some standard deviations, and which of them are larger."""

@@ -29,8 +29,11 @@ def cluster_scales(context, centers):
     typical, prior = total.sum() / mass.sum(), tuning.scale_prior * core.noise
     square = (total + prior * typical) / ((mass + prior) * max(typical, 1e-300))
     width = np.clip(np.sqrt(square), 1 / tuning.most_scale, tuning.most_scale)
-    return np.where(width > 1, np.maximum(width / tuning.scale_dead, 1.0),
-                    np.minimum(width * tuning.scale_dead, 1.0))
+    return np.where(
+        width > 1,
+        np.maximum(width / tuning.scale_dead, 1.0),
+        np.minimum(width * tuning.scale_dead, 1.0),
+    )
 
 
 def likely_counts(context, estimate):
@@ -52,8 +55,11 @@ def likely_counts(context, estimate):
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
     unsure = count < tuning.reduce_sure * sd
     mean_sd = 1 / np.sqrt(1 / sd**2 + 1 / variance)
-    return (np.where(unsure, mean, count), np.where(unsure, mean_sd, sd),
-            (mass > 0) | (count > tuning.sure * sd))
+    return (
+        np.where(unsure, mean, count),
+        np.where(unsure, mean_sd, sd),
+        (mass > 0) | (count > tuning.sure * sd),
+    )
 
 
 def _nearest(points, centers):

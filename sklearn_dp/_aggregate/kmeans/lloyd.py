@@ -40,9 +40,16 @@ def lloyd_entries(rho, cap, prefix=""):
         _SUMS: (0.83, "a unit adds a residual clipped to the released radius"),
     }
     return tuple(
-        PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=None,
-                  max_rho=cap, sensitivity=text)
-        for name, (share, text) in words.items())
+        PlanEntry(
+            prefix + name,
+            Mechanism.GAUSSIAN,
+            math.nextafter(rho * share, 0.0),
+            uses=None,
+            max_rho=cap,
+            sensitivity=text,
+        )
+        for name, (share, text) in words.items()
+    )
 
 
 def lloyd_budget(session, prefix=""):
@@ -53,8 +60,11 @@ def lloyd_budget(session, prefix=""):
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
     paths = set(entries[place].paths)
-    later = [entry.rho for entry in entries[place + 1:]
-             if not (paths and entry.paths) or paths & set(entry.paths)]
+    later = [
+        entry.rho
+        for entry in entries[place + 1 :]
+        if not (paths and entry.paths) or paths & set(entry.paths)
+    ]
     free = sum_down([session.remaining(), *(-rho for rho in later)])
     return min(session.remaining(prefix + _SUMS), free)
 
@@ -113,8 +123,11 @@ class _LloydContext:
         # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where
         # there is none, a clip is only a bias, and long tails of real data show it.
         noise = math.sqrt(self.rows.n_features) * self.n_clusters * noise_sd(self.budget / 4)
-        self.inside = float(np.interp(math.log(noise / self.size.n),
-                                      np.log(self.tuning.inside_noise), self.tuning.inside))
+        self.inside = float(
+            np.interp(
+                math.log(noise / self.size.n), np.log(self.tuning.inside_noise), self.tuning.inside
+            )
+        )
 
     def name(self, entry):
         return self.prefix + entry
@@ -124,22 +137,36 @@ class _LloydContext:
 
     @property
     def most_iterations(self):
-        return (self.tuning.small_most_iterations if self.size.small
-                else self.tuning.most_iterations)
+        return self.tuning.small_most_iterations if self.size.small else self.tuning.most_iterations
 
     def asks_for_spread(self, iteration, n_centers):
         """Whether the spread of the clusters is released: two of them have no pair to merge."""
-        return (iteration <= self.tuning.spread_iterations and self.n_clusters > 2
-                and n_centers == self.n_clusters)
+        return (
+            iteration <= self.tuning.spread_iterations
+            and self.n_clusters > 2
+            and n_centers == self.n_clusters
+        )
 
     @property
     def share(self):
-        return (self.tuning.small_iteration_share if self.size.small
-                else self.tuning.iteration_share)
+        return self.tuning.small_iteration_share if self.size.small else self.tuning.iteration_share
 
 
-def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None, coreset=None,
-          prefix="", callback=None, tuning=TUNING):
+def lloyd(
+    session,
+    rows,
+    units,
+    centers,
+    size,
+    radius,
+    *,
+    n_clusters,
+    axes=None,
+    coreset=None,
+    prefix="",
+    callback=None,
+    tuning=TUNING,
+):
     """Improve released centers by noisy Lloyd iterations, with all the budget that is left.
 
     Parameters
@@ -167,8 +194,9 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
     -------
     result : LloydResult
     """
-    context = _LloydContext(session, prefix, rows, units, size, radius, n_clusters, axes, coreset,
-                            tuning)
+    context = _LloydContext(
+        session, prefix, rows, units, size, radius, n_clusters, axes, coreset, tuning
+    )
     estimate, last, converged = Estimate.start(centers), False, 0
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
@@ -180,9 +208,18 @@ def lloyd(session, rows, units, centers, size, radius, *, n_clusters, axes=None,
         # What was split needs time to settle.
         last = iteration >= 2 and converged >= (2 if estimate.moved else 1)
     reach = np.full(n_clusters, radius) if context.reach is None else context.reach
-    return LloydResult(estimate.centers, estimate.variance, estimate.count, estimate.count_sd,
-                       reach, estimate.spread, estimate.spread_variance, iteration,
-                       estimate.error, estimate.noise_share)
+    return LloydResult(
+        estimate.centers,
+        estimate.variance,
+        estimate.count,
+        estimate.count_sd,
+        reach,
+        estimate.spread,
+        estimate.spread_variance,
+        iteration,
+        estimate.error,
+        estimate.noise_share,
+    )
 
 
 def _iterate(context, estimate, iteration, last):
@@ -200,15 +237,28 @@ def _iterate(context, estimate, iteration, last):
         errors = _errors(context, labels, squared, radius, tuning.spread_share * budget)
         budget -= tuning.spread_share * budget
     counts_rho = tuning.count_share * budget
-    counts = histogram(context.session, context.name(_COUNTS), labels, len(estimate.centers),
-                       context.units, counts_rho)
+    counts = histogram(
+        context.session,
+        context.name(_COUNTS),
+        labels,
+        len(estimate.centers),
+        context.units,
+        counts_rho,
+    )
     estimate.update_counts(counts, noise_sd(counts_rho), tuning.count_memory)
     sums_rho = context.left() if last else budget - counts_rho
     sums = _residual_sums(context, estimate.centers, labels, squared, radius, sums_rho)
     noise = radius * noise_sd(sums_rho)
-    drift, displacement = _update(estimate, sums, noise, radius, gain, tuning,
-                                  relax=iteration > 1 and not last,
-                                  low_signal=context.size.small)
+    drift, displacement = _update(
+        estimate,
+        sums,
+        noise,
+        radius,
+        gain,
+        tuning,
+        relax=iteration > 1 and not last,
+        low_signal=context.size.small,
+    )
     n_moves = 0
     if errors is not None:
         n_moves = _move(context, estimate, *errors, displacement, _evidence(context, iteration))
@@ -236,14 +286,21 @@ def _clip_radius(context, labels, squared, scales, rho):
     edges = geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
     # Elementwise: the bin of a row is a function of the row and of released values alone.
     relative = squared * (1 / np.square(scales))[labels]
-    counts = histogram(context.session, context.name(_DISTANCES), bins_of(relative, edges), n_bins,
-                       context.units, rho)
+    counts = histogram(
+        context.session,
+        context.name(_DISTANCES),
+        bins_of(relative, edges),
+        n_bins,
+        context.units,
+        rho,
+    )
     sd, n = noise_sd(rho), context.size.n
     radius = None
     if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
-        radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd,
-                                         (1 - context.inside) * n)
+        radius = quantile_from_histogram(
+            counts, edges, tuning.clip_sd * sd, (1 - context.inside) * n
+        )
     radius = tuning.clip_default * context.radius if radius is None else radius
     reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
     context.reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
@@ -264,8 +321,13 @@ def _errors(context, labels, squared, radius, rho):
     cap = (context.tuning.spread_cap * radius) ** 2
     steps, scale = square_sums(labels, squared, cap, context.n_clusters, context.units)
     # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
-    noisy = context.session.gaussian(context.name(_ERRORS), steps, sensitivity=scale, rho=rho,
-                                  unit=cap / scale * context.rows.unit**2)
+    noisy = context.session.gaussian(
+        context.name(_ERRORS),
+        steps,
+        sensitivity=scale,
+        rho=rho,
+        unit=cap / scale * context.rows.unit**2,
+    )
     return noisy / context.rows.unit**2, cap * noise_sd(rho)
 
 
@@ -275,9 +337,13 @@ def _residual_sums(context, centers, labels, squared, radius, rho):
     # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
     # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).
     claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = context.session.gaussian(context.name(_SUMS), sums, rho=rho,
-                                     sensitivity=np.broadcast_to(claim, sums.shape),
-                                     unit=2.0**-WEIGHT_BITS * context.rows.unit)
+    noisy = context.session.gaussian(
+        context.name(_SUMS),
+        sums,
+        rho=rho,
+        sensitivity=np.broadcast_to(claim, sums.shape),
+        unit=2.0**-WEIGHT_BITS * context.rows.unit,
+    )
     return noisy / context.rows.unit
 
 
@@ -302,8 +368,9 @@ def _update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=
     estimate.centers = estimate.centers + far * weight[:, None] * seen
     estimate.variance = (1 - weight) * prior
     drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
-    creeping = sure & (length > np.square(tuning.creep * radius)
-                       + noise * (d + tuning.creep_sd * math.sqrt(2 * d)))
+    creeping = sure & (
+        length > np.square(tuning.creep * radius) + noise * (d + tuning.creep_sd * math.sqrt(2 * d))
+    )
     estimate.widen(creeping, tuning.most_scale)
     return drifting or creeping.any(), np.square(far * weight) * length
 
@@ -320,8 +387,9 @@ def _move(context, estimate, errors, errors_sd, displacement, evidence):
     tuning, d = context.tuning, context.rows.n_features
     n, sure = estimate.certain_counts(tuning.sure)
     estimate.error = float(np.maximum(errors, 0.0).sum())
-    estimate.update_spread(np.maximum(errors / n - displacement, 0.0), errors_sd / n,
-                           tuning.spread_memory)
+    estimate.update_spread(
+        np.maximum(errors / n - displacement, 0.0), errors_sd / n, tuning.spread_memory
+    )
     noise_share = d * n * estimate.variance / np.maximum(errors, errors_sd)
     estimate.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
     likely, likely_sd, seen = likely_counts(context, estimate)
@@ -340,9 +408,15 @@ def _move(context, estimate, errors, errors_sd, displacement, evidence):
             return evidence
         return max(tuning.least_evidence, evidence * cost / half)
 
-    n_moves = merge_and_split(estimate, np.maximum(excess, 0.0), gain, needed,
-                              _Directions(context, estimate.centers), tuning,
-                              most=max(1, int(tuning.moves * context.n_clusters)))
+    n_moves = merge_and_split(
+        estimate,
+        np.maximum(excess, 0.0),
+        gain,
+        needed,
+        _Directions(context, estimate.centers),
+        tuning,
+        most=max(1, int(tuning.moves * context.n_clusters)),
+    )
     estimate.moved = estimate.moved or n_moves > 0
     estimate.idle = not noisy and cheapest_cost(estimate, tuning) < tuning.shared_cluster * half
     return n_moves

@@ -42,8 +42,13 @@ def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho, tu
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
-    return Axes(np.rint(vectors * 2.0**BASIS_BITS), spread,
-                np.minimum(limit, tuning.box_reach * spread), float(limit), rest)
+    return Axes(
+        np.rint(vectors * 2.0**BASIS_BITS),
+        spread,
+        np.minimum(limit, tuning.box_reach * spread),
+        float(limit),
+        rest,
+    )
 
 
 def _n_axes(values, noise, n_clusters, tuning):

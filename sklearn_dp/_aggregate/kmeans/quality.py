@@ -47,8 +47,12 @@ class Quality:
 
 def quality_entry(rho, prefix=""):
     """The plan entry of `measure_quality`."""
-    return PlanEntry(prefix + _QUALITY, Mechanism.GAUSSIAN, rho,
-                     sensitivity="sqrt(2): a unit adds at most 1 to each of two capped sums")
+    return PlanEntry(
+        prefix + _QUALITY,
+        Mechanism.GAUSSIAN,
+        rho,
+        sensitivity="sqrt(2): a unit adds at most 1 to each of two capped sums",
+    )
 
 
 def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""):
@@ -82,8 +86,9 @@ def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""
     # A unit adds between 0 and `scale` steps to each of the two sums, so the pair moves by a
     # vector of length at most sqrt(2) scale.
     claim = round_up(math.sqrt(2) * scale)
-    noisy = session.gaussian(name, steps, sensitivity=claim, rho=rho,
-                             unit=largest / scale * rows.unit**2)
+    noisy = session.gaussian(
+        name, steps, sensitivity=claim, rho=rho, unit=largest / scale * rows.unit**2
+    )
     sd = math.sqrt(2) * noise_sd(rho) * largest * rows.unit**2
     inertia, total = np.maximum(noisy, 0.0)
     return Quality(float(inertia), float(sd[0]), float(total), float(sd[1]))

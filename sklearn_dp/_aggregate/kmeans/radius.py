@@ -47,8 +47,9 @@ def mean_radius(session, entry, rows, units, count, count_variance, mu, rho, tun
 
 def _tail(counts, edges, sd, n, tuning):
     """How far out the last rows are, in median distances; 1 where the noise hides it."""
-    far, half = (quantile_from_histogram(counts, edges, sd, part * n)
-                 for part in (tuning.tail_part, 0.5))
+    far, half = (
+        quantile_from_histogram(counts, edges, sd, part * n) for part in (tuning.tail_part, 0.5)
+    )
     return far / half if far and half else 1.0
 
 

@@ -85,8 +85,10 @@ def _trouble(signs, tuning):
     if signs.signal < tuning.useless_signal:
         return "too few rows for this budget: the centers are mostly noise"
     if signs.light > 0:
-        return (f"mostly noise: {_part(signs.light)} of the clusters hold no more rows than the "
-                "noise of a count")
+        return (
+            f"mostly noise: {_part(signs.light)} of the clusters hold no more rows than the "
+            "noise of a count"
+        )
     if signs.loss > tuning.doubtful_loss:
         return "no clusters shown: the centers explain no more than the error of that figure"
     return None
@@ -104,5 +106,7 @@ def _remedy(signs, tuning, epsilon):
         times = math.sqrt(9 * loss / (1 - loss))
     if not times < 1000:
         return ""
-    return (f"; about {times:.2g} times the rows, or an epsilon of about {times * epsilon:.2g}, "
-            "would help")
+    return (
+        f"; about {times:.2g} times the rows, or an epsilon of about {times * epsilon:.2g}, "
+        "would help"
+    )

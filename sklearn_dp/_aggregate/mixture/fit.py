@@ -101,13 +101,20 @@ def mixture_entries(rho, delta, n_features, settings):
         return (*location, *moment_entries(rest))
     halves, found = _split_entries(rho, rest, delta, n_features, settings)
     paths = _SECOND if halves else _ALL
-    radii = PlanEntry(_RADII, Mechanism.GAUSSIAN, _RADII_SHARE * rho, paths=paths,
-                      sensitivity="a unit adds 1 to the histograms of distances from its center")
+    radii = PlanEntry(
+        _RADII,
+        Mechanism.GAUSSIAN,
+        _RADII_SHARE * rho,
+        paths=paths,
+        sensitivity="a unit adds 1 to the histograms of distances from its center",
+    )
     spent = [-entry.rho for entry in found if entry.paths == paths]
     left = sum_down([rest, *spent, -radii.rho])
     # Where a path leaves something, it goes to the moments.
-    moments = [dataclasses.replace(entry, paths=paths, max_rho=sum_down([rest, -radii.rho]))
-               for entry in moment_entries(left)]
+    moments = [
+        dataclasses.replace(entry, paths=paths, max_rho=sum_down([rest, -radii.rho]))
+        for entry in moment_entries(left)
+    ]
     return (*location, *found, radii, *moments)
 
 
@@ -115,8 +122,9 @@ def _split_entries(rho, rest, delta, n_features, settings):
     """Whether there are two halves of units, and the entries of the partition."""
     if settings.method == "partition":
         if _spherical(settings):
-            return True, spherical_entries(_SPHERICAL_SHARE * rho, delta, rest, settings,
-                                           n_features, _PREFIX)
+            return True, spherical_entries(
+                _SPHERICAL_SHARE * rho, delta, rest, settings, n_features, _PREFIX
+            )
         return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, _PREFIX)
     engine = engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True, prefix=_PREFIX)
     stage = _stage(rho, delta, settings, n_features)
@@ -187,9 +195,17 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
         once = number == 1 and settings.form in _SPLIT_FORMS
         return split_widest(ellipsoids, least_weight, rows.ball) if once else ellipsoids
 
-    ellipsoids, seen = refine(parts.session, rows, parts.units, start, assign=assign,
-                              repair=repair, form=settings.form, least_rounds=_LEAST_ROUNDS,
-                              most_rounds=_MOST_ROUNDS)
+    ellipsoids, seen = refine(
+        parts.session,
+        rows,
+        parts.units,
+        start,
+        assign=assign,
+        repair=repair,
+        form=settings.form,
+        least_rounds=_LEAST_ROUNDS,
+        most_rounds=_MOST_ROUNDS,
+    )
     progress("components")
     return _result(ellipsoids, rows, place, _status(place, parts, seen), parts.path)
 
@@ -264,8 +280,9 @@ def _halves(ellipsoid, width, ball):
     scales[j] = min(scales[j], width)
     for center in (ellipsoid.center + step, ellipsoid.center - step):
         center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
-        yield dataclasses.replace(ellipsoid, center=center, scales=scales,
-                                  weight=ellipsoid.weight / 2)
+        yield dataclasses.replace(
+            ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
+        )
 
 
 def _hard(labels, k):
@@ -282,8 +299,14 @@ def _start(parts, place, form):
     bins = np.searchsorted(np.square(edges[1:-1]), squared, side="right")
     rho = parts.session.remaining(_RADII)
     # A row is in one bin of one component.
-    counts = histogram(parts.session, _RADII, parts.labels.astype(np.int64) * _BINS + bins,
-                       _BINS * len(centers), parts.units, rho).reshape(len(centers), _BINS)
+    counts = histogram(
+        parts.session,
+        _RADII,
+        parts.labels.astype(np.int64) * _BINS + bins,
+        _BINS * len(centers),
+        parts.units,
+        rho,
+    ).reshape(len(centers), _BINS)
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
     usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
@@ -291,9 +314,15 @@ def _start(parts, place, form):
         widths = [usual] * len(centers)
     unit = math.sqrt(normal_quantile(0.5, d))
     square = 1.5 * normal_quantile(0.9, d)
-    return [Ellipsoid.ball(center, (usual if width is None else width) / unit, square,
-                           max(row.sum(), sd * math.sqrt(_BINS)))
-            for center, width, row in zip(centers, widths, counts, strict=True)]
+    return [
+        Ellipsoid.ball(
+            center,
+            (usual if width is None else width) / unit,
+            square,
+            max(row.sum(), sd * math.sqrt(_BINS)),
+        )
+        for center, width, row in zip(centers, widths, counts, strict=True)
+    ]
 
 
 def _median(counts, edges, sd):
@@ -306,7 +335,7 @@ def _median(counts, edges, sd):
     first = int(np.argmax(sums))
     if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
         return None
-    part = np.maximum(counts[first:first + _WINDOW], 0.0)
+    part = np.maximum(counts[first : first + _WINDOW], 0.0)
     below = np.cumsum(part)
     i = int(np.searchsorted(below, below[-1] / 2))
     share = (below[-1] / 2 - (below[i] - part[i])) / part[i]
@@ -323,4 +352,8 @@ def _result(ellipsoids, rows, place, status, path):
         counts[order] / counts.sum(),
         np.array([place.domain.center + e.center * rows.unit for e in ellipsoids]),
         np.array([e.axes for e in ellipsoids]),
-        np.array([e.scales * rows.unit for e in ellipsoids]), place.size, status, path)
+        np.array([e.scales * rows.unit for e in ellipsoids]),
+        place.size,
+        status,
+        path,
+    )

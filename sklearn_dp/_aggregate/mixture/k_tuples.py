@@ -71,8 +71,9 @@ def _start_block(rows, n_clusters, random_state):
 def tuple_stage(rho, delta, settings, n_features):
     """What the first half is going to spend."""
     options = settings.options
-    return TupleStage(rho, delta, settings.n_components, n_features, options.aggregator,
-                      options.n_tuples)
+    return TupleStage(
+        rho, delta, settings.n_components, n_features, options.aggregator, options.n_tuples
+    )
 
 
 def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
@@ -98,16 +99,16 @@ def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
     second = half_of_rows(session, units)
     tuples = _tuples(session, X, units, ~second, place.domain, settings, stage)
     progress("inner fits")
-    found = stage.run(session.part("first half"), tuples - place.domain.center,
-                      place.domain.radius)
+    found = stage.run(session.part("first half"), tuples - place.domain.center, place.domain.radius)
     progress("aggregation")
     session, X, units = session.part("second half"), X[second], units.take(second)
     rows = Rows.quantise(X, place.domain)
     path = "k_tuples"
     if found is None:
         path = "k_tuples, then coreset"
-        centers = fit_engine(session, X, units, place.domain, settings.n_components,
-                             prefix=prefix).centers
+        centers = fit_engine(
+            session, X, units, place.domain, settings.n_components, prefix=prefix
+        ).centers
     else:
         centers = found + place.domain.center
     centers = integer_centers(centers, rows, place.domain)
@@ -117,7 +118,8 @@ def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
 def enough_rows(size, settings, stage):
     """Whether the blocks of one half are large enough, from the released size."""
     return bool(stage.size) and (
-        size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components)
+        size / 2 >= stage.size * _ROWS_PER_COMPONENT * settings.n_components
+    )
 
 
 def _tuples(session, X, units, first, domain, settings, stage):
@@ -128,8 +130,17 @@ def _tuples(session, X, units, first, domain, settings, stage):
     seeds = session.rng("inner fits").integers(2**31, size=stage.size)
     members = [rows[places] for places in block_rows(blocks, stage.size)]
     inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner
-    return fit_blocks(LabelMeans(inner, k), X, members, seeds, _means_of, (k, d), min_rows=k,
-                      prepare=partial(_clip, domain), n_jobs=settings.n_jobs)
+    return fit_blocks(
+        LabelMeans(inner, k),
+        X,
+        members,
+        seeds,
+        _means_of,
+        (k, d),
+        min_rows=k,
+        prepare=partial(_clip, domain),
+        n_jobs=settings.n_jobs,
+    )
 
 
 def _means_of(estimator):

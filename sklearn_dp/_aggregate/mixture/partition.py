@@ -50,10 +50,12 @@ _N_RADII, _RADIUS_RATIO = 14, 2**0.4
 _BASIS_STEPS = 2.0**20
 _SAFE = 1 - 1e-9
 _SEARCH = Search(center_method="clip")
-_WORDS = {_MOMENT: "squared radius in Frobenius norm",
-          _CELLS: "a unit adds 1 to the cells of each level",
-          _MEANS: "a unit adds a residual clipped to the reach of its cell",
-          _AXES: "squared radius of the node in Frobenius norm"}
+_WORDS = {
+    _MOMENT: "squared radius in Frobenius norm",
+    _CELLS: "a unit adds 1 to the cells of each level",
+    _MEANS: "a unit adds a residual clipped to the reach of its cell",
+    _AXES: "squared radius of the node in Frobenius norm",
+}
 
 
 # -- plan ---------------------------------------------------------------------------------------
@@ -61,14 +63,26 @@ _WORDS = {_MOMENT: "squared radius in Frobenius norm",
 
 def partition_entries(rho, delta, settings, n_features, prefix):
     """Plan entries of `partition_parts`, at most `rho` and `delta` on a chain of nodes."""
-    entries = [PlanEntry(prefix + name, Mechanism.GAUSSIAN, _CANDIDATE_SHARE * share * rho * _SAFE,
-                         uses=None if name == _CELLS else 1, sensitivity=_WORDS[name])
-               for name, share in _CANDIDATES.items() if name != _MOMENT or n_features > 3]
+    entries = [
+        PlanEntry(
+            prefix + name,
+            Mechanism.GAUSSIAN,
+            _CANDIDATE_SHARE * share * rho * _SAFE,
+            uses=None if name == _CELLS else 1,
+            sensitivity=_WORDS[name],
+        )
+        for name, share in _CANDIDATES.items()
+        if name != _MOMENT or n_features > 3
+    ]
     depth = settings.n_components - 1
     for level in range(depth):
-        entries += _level_entries((1 - _CANDIDATE_SHARE) * rho / depth * _SAFE,
-                                  delta / depth * _SAFE, settings, n_features,
-                                  _level(prefix, level))
+        entries += _level_entries(
+            (1 - _CANDIDATE_SHARE) * rho / depth * _SAFE,
+            delta / depth * _SAFE,
+            settings,
+            n_features,
+            _level(prefix, level),
+        )
     return tuple(entries)
 
 
@@ -86,12 +100,19 @@ def _level_entries(rho, delta, settings, n_features, prefix):
     rest, balls = (1 - _PLACE_SHARE) * rho, [_FULL]
     axes = ()
     if _projects(settings, n_features):
-        axes = (PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, _AXES_SHARE * rho,
-                          sensitivity=_WORDS[_AXES]),)
+        axes = (
+            PlanEntry(
+                prefix + _AXES, Mechanism.GAUSSIAN, _AXES_SHARE * rho, sensitivity=_WORDS[_AXES]
+            ),
+        )
         rest, balls = rest - _AXES_SHARE * rho, [_FULL, _PROJECTED]
     rest, delta = rest / len(balls) * _SAFE, delta / len(balls)
-    found = [joint_entries(rest, prefix + ball) if settings.options.balls == "joint"
-             else points_entries(rest, delta, prefix + ball) for ball in balls]
+    found = [
+        joint_entries(rest, prefix + ball)
+        if settings.options.balls == "joint"
+        else points_entries(rest, delta, prefix + ball)
+        for ball in balls
+    ]
     return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
 
 
@@ -149,8 +170,11 @@ class _Node:
         inside = self.inside(points)
         self.children = tuple(
             _Node(self.session.part(label), self.active & side, size, self.depth + 1)
-            for label, side, size in (("inside", inside, ball.inside),
-                                      ("outside", ~inside, ball.outside)))
+            for label, side, size in (
+                ("inside", inside, ball.inside),
+                ("outside", ~inside, ball.outside),
+            )
+        )
 
     def inside(self, rows):
         """Whether each row is inside the ball."""
@@ -158,8 +182,11 @@ class _Node:
 
     def leaves(self):
         """The leaves below, from the inside out."""
-        return [self] if not self.children else [
-            leaf for child in self.children for leaf in child.leaves()]
+        return (
+            [self]
+            if not self.children
+            else [leaf for child in self.children for leaf in child.leaves()]
+        )
 
     def labels(self, rows):
         """Index of the leaf that each row is in."""
@@ -192,8 +219,9 @@ class _Recursion:
     def split(self, node):
         """Look for a terrific ball, in the whole space and in the projection."""
         prefix = _level(self.prefix, node.depth)
-        place = fit_one_cluster(node.session, self.points, _HELD, _SEARCH,
-                                prefix=prefix + _PLACE, active=node.active)
+        place = fit_one_cluster(
+            node.session, self.points, _HELD, _SEARCH, prefix=prefix + _PLACE, active=node.active
+        )
         reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
         view = _View(place.center, reach)
         ball = self.find(node, view, prefix + _FULL, largest=False)
@@ -207,13 +235,23 @@ class _Recursion:
 
     def principal(self, node, view, entry):
         """The first k principal components of the node, about its released center."""
-        points = np.concatenate([np.empty((0, self.points.n_features)),
-                                 *(x[node.active[part]] for part, x in self.points.chunks())])
+        points = np.concatenate(
+            [
+                np.empty((0, self.points.n_features)),
+                *(x[node.active[part]] for part, x in self.points.chunks()),
+            ]
+        )
         moved = Rows.of(points - view.origin, self.points.limit + np.linalg.norm(view.origin))
-        moment = second_moment(node.session, entry, moved, view.limit, Units(len(points)),
-                               node.session.remaining(entry))
+        moment = second_moment(
+            node.session,
+            entry,
+            moved,
+            view.limit,
+            Units(len(points)),
+            node.session.remaining(entry),
+        )
         # Largest signed eigenvalues: of a large negative one there is noise only.
-        vectors = np.linalg.eigh(moment)[1][:, ::-1][:, :self.settings.n_components]
+        vectors = np.linalg.eigh(moment)[1][:, ::-1][:, : self.settings.n_components]
         return _View(view.origin, view.limit, np.rint(vectors * _BASIS_STEPS))
 
     def find(self, node, view, prefix, *, largest):
@@ -221,14 +259,32 @@ class _Recursion:
         options, rows = self.settings.options, view.of(self.points)
         if options.balls == "joint":
             radii = np.maximum(
-                view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0), 1.0)
-            return joint_ball(node.session, prefix, rows, node.active, self.target,
-                              options.separation, view.of_points(self.candidates),
-                              largest=largest, radii=radii)
+                view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0), 1.0
+            )
+            return joint_ball(
+                node.session,
+                prefix,
+                rows,
+                node.active,
+                self.target,
+                options.separation,
+                view.of_points(self.candidates),
+                largest=largest,
+                radii=radii,
+            )
         least = max(view.limit * _RADIUS_RATIO ** (1 - _N_RADII), 1.0)
-        return points_ball(node.session, prefix, rows, node.active, self.target,
-                           options.separation, largest=largest, least=least, most=view.limit,
-                           size=node.size)
+        return points_ball(
+            node.session,
+            prefix,
+            rows,
+            node.active,
+            self.target,
+            options.separation,
+            largest=largest,
+            least=least,
+            most=view.limit,
+            size=node.size,
+        )
 
 
 # -- fit ----------------------------------------------------------------------------------------
@@ -259,8 +315,9 @@ def partition_parts(session, X, units, place, settings, prefix, progress):
     coreset, axes = _coreset(session, points, alone, place, settings.n_components, prefix)
     progress("coreset")
     target = max(1, round(place.size * settings.min_weight / 2))
-    recursion = _Recursion(points, _candidates(session, coreset, axes, settings, points),
-                           target, settings, prefix)
+    recursion = _Recursion(
+        points, _candidates(session, coreset, axes, settings, points), target, settings, prefix
+    )
     root = _Node(session, np.ones(points.n_rows, dtype=bool), place.size)
     recursion.grow(root)
     progress("partition")
@@ -271,8 +328,14 @@ def partition_parts(session, X, units, place, settings, prefix, progress):
     if len(leaves) < k:
         start = weighted_kmeans(coreset.points, coreset.weights, k, session.rng("start"))
         centers = _integers(axes.lift(start), points)
-        return Parts(session, place.rows, units, centers, nearest(place.rows, centers)[0],
-                     "partition, then coreset")
+        return Parts(
+            session,
+            place.rows,
+            units,
+            centers,
+            nearest(place.rows, centers)[0],
+            "partition, then coreset",
+        )
     centers = _leaf_centers(root, len(leaves), coreset, axes, points)
     return Parts(session, place.rows, units, centers, root.labels(place.rows), "partition")
 
@@ -283,19 +346,31 @@ def _coreset(session, points, units, place, k, prefix):
     axes = plain_axes(d, place.radius)
     if d > 3:
         entry = prefix + _MOMENT
-        axes = principal_axes(session, entry, points, place.radius, units, size, k,
-                              session.remaining(entry))
-    coreset = build_coreset(session, prefix + _CELLS, prefix + _MEANS, points, units, axes, size,
-                            k, session.remaining(prefix + _CELLS))
+        axes = principal_axes(
+            session, entry, points, place.radius, units, size, k, session.remaining(entry)
+        )
+    coreset = build_coreset(
+        session,
+        prefix + _CELLS,
+        prefix + _MEANS,
+        points,
+        units,
+        axes,
+        size,
+        k,
+        session.remaining(prefix + _CELLS),
+    )
     return coreset, axes
 
 
 def _candidates(session, coreset, axes, settings, points):
     """Where balls may be centered: heavy cells of the coreset, and its k-means centers."""
-    heavy = np.argsort(-coreset.weights[:coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
+    heavy = np.argsort(-coreset.weights[: coreset.n_leaves], kind="stable")[:_MOST_CANDIDATES]
     found = [coreset.points[heavy]]
-    found += [weighted_kmeans(coreset.points, coreset.weights, k, session.rng(f"{k} candidates"))
-              for k in range(1, settings.n_components + 1)]
+    found += [
+        weighted_kmeans(coreset.points, coreset.weights, k, session.rng(f"{k} candidates"))
+        for k in range(1, settings.n_components + 1)
+    ]
     return _integers(axes.lift(np.concatenate(found)), points)
 
 
@@ -310,6 +385,8 @@ def _leaf_centers(root, n_leaves, coreset, axes, points):
     places = _integers(axes.lift(coreset.points), points)
     labels = root.labels(Rows.of(places, points.ball))
     mass = np.bincount(labels, coreset.weights, minlength=n_leaves)
-    sums = np.stack([np.bincount(labels, coreset.weights * column, minlength=n_leaves)
-                     for column in places.T], axis=1)
+    sums = np.stack(
+        [np.bincount(labels, coreset.weights * column, minlength=n_leaves) for column in places.T],
+        axis=1,
+    )
     return np.rint(sums / np.maximum(mass, 1e-300)[:, None])

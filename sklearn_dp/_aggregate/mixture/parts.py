@@ -7,8 +7,7 @@ import numpy as np
 
 from ..._privacy._units import Units
 
-__all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "integer_centers",
-           "representatives"]
+__all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "integer_centers", "representatives"]
 
 METHODS = ("coreset", "k_tuples", "partition")
 

@@ -41,13 +41,23 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
     """Plan entries of `spherical_parts`: `rho` of the second half, `total` of the first."""
     entries = []
     if n_features > settings.n_components:
-        entries.append(PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, total,
-                                 sensitivity="squared radius in Frobenius norm",
-                                 paths=(_FIRST,)))
+        entries.append(
+            PlanEntry(
+                prefix + _AXES,
+                Mechanism.GAUSSIAN,
+                total,
+                sensitivity="squared radius in Frobenius norm",
+                paths=(_FIRST,),
+            )
+        )
     k = settings.n_components
     engine, balls = _ENGINE_SHARE * rho, (1 - _ENGINE_SHARE) * rho
-    found = [one_cluster_entries(balls / k * _SAFE, delta / k * _SAFE, _SEARCH,
-                                 f"{prefix}ball {number}/") for number in range(k)]
+    found = [
+        one_cluster_entries(
+            balls / k * _SAFE, delta / k * _SAFE, _SEARCH, f"{prefix}ball {number}/"
+        )
+        for number in range(k)
+    ]
     found.append(engine_entries(engine, n_features, bounds_known=True, prefix=prefix))
     entries += [dataclasses.replace(entry, paths=(_SECOND,)) for part in found for entry in part]
     return tuple(entries)
@@ -86,8 +96,9 @@ def spherical_parts(session, X, units, place, settings, prefix, progress):
     if any(ball.status != "ok" for ball in balls):
         found = fit_engine(session, X, units, place.domain, settings.n_components, prefix=prefix)
         centers = integer_centers(found.centers, rows, place.domain)
-        return Parts(session, rows, units, centers, nearest(rows, centers)[0],
-                     "partition, then coreset")
+        return Parts(
+            session, rows, units, centers, nearest(rows, centers)[0], "partition, then coreset"
+        )
     centers = np.array([ball.center for ball in balls])
     labels = _first_near(_projected(rows, axes), centers, balls)
     return Parts(session, rows, units, _lifted(centers, axes, rows), labels, "partition")
@@ -95,11 +106,18 @@ def spherical_parts(session, X, units, place, settings, prefix, progress):
 
 def _axes(session, entry, rows, chosen, place, settings):
     """The first k principal axes of the first half, in integer steps."""
-    points = np.concatenate([np.empty((0, rows.n_features)),
-                             *(x[chosen[part]] for part, x in rows.chunks())])
-    moment = second_moment(session, entry, Rows.of(points, rows.ball), place.radius,
-                           Units(len(points)), session.remaining(entry))
-    return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, :settings.n_components] * _BASIS_STEPS)
+    points = np.concatenate(
+        [np.empty((0, rows.n_features)), *(x[chosen[part]] for part, x in rows.chunks())]
+    )
+    moment = second_moment(
+        session,
+        entry,
+        Rows.of(points, rows.ball),
+        place.radius,
+        Units(len(points)),
+        session.remaining(entry),
+    )
+    return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, : settings.n_components] * _BASIS_STEPS)
 
 
 def _projected(rows, axes):
@@ -121,8 +139,9 @@ def _balls(session, rows, active, place, settings, prefix):
     active, balls = active.copy(), []
     target = max(1, round(place.size / 4 / settings.n_components))
     for number in range(settings.n_components):
-        ball = fit_one_cluster(session, rows, target, _SEARCH, prefix=f"{prefix}ball {number}/",
-                               active=active)
+        ball = fit_one_cluster(
+            session, rows, target, _SEARCH, prefix=f"{prefix}ball {number}/", active=active
+        )
         active &= squared_distances(rows, ball.center) > _reach(ball)
         balls.append(ball)
     return balls

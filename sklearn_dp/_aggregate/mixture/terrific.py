@@ -30,9 +30,17 @@ from ..one_cluster.pair_counts import neighbour_counts
 from ..one_cluster.radius import exponential_epsilon
 from ..shared.centering import noise_sd
 
-__all__ = ["TerrificBall", "joint_ball", "joint_entries", "points_ball",
-           "points_entries", "radius_queries", "scan_radii", "terrific_radius",
-           "terrific_scores"]
+__all__ = [
+    "TerrificBall",
+    "joint_ball",
+    "joint_entries",
+    "points_ball",
+    "points_entries",
+    "radius_queries",
+    "scan_radii",
+    "terrific_radius",
+    "terrific_scores",
+]
 
 _BETA = 0.1  # of the utility statements; never in a noise scale
 _SAFE = 1 - 1e-9
@@ -125,7 +133,7 @@ def radius_queries(points, radii, ratio, t):
     top = min(t, len(scores))
     if not top:
         return np.zeros(len(radii), dtype=np.int64)
-    return np.partition(scores, len(scores) - top, axis=0)[len(scores) - top:].sum(axis=0)
+    return np.partition(scores, len(scores) - top, axis=0)[len(scores) - top :].sum(axis=0)
 
 
 def terrific_radius(session, entry, points, t, ratio, *, largest, least, most, epsilon):
@@ -165,8 +173,12 @@ def terrific_radius(session, entry, points, t, ratio, *, largest, least, most, e
         session.above_threshold(entry, np.empty(0), 0, sensitivity=2 * t - 1, epsilon=epsilon)
         return None
     found = session.above_threshold(
-        entry, radius_queries(points, radii, ratio, t), math.ceil(t * (t - slack)),
-        sensitivity=2 * t - 1, epsilon=epsilon)
+        entry,
+        radius_queries(points, radii, ratio, t),
+        math.ceil(t * (t - slack)),
+        sensitivity=2 * t - 1,
+        epsilon=epsilon,
+    )
     return None if found is None else float(radii[found])
 
 
@@ -177,13 +189,26 @@ def points_entries(rho, delta, prefix):
     """Plan entries of `points_ball`."""
     boxes = grid_entries(0.3 * rho, delta)
     return (
-        PlanEntry(prefix + "radius", Mechanism.ABOVE_THRESHOLD, 0.4 * rho,
-                  sensitivity="2 of the mean of t scores"),
+        PlanEntry(
+            prefix + "radius",
+            Mechanism.ABOVE_THRESHOLD,
+            0.4 * rho,
+            sensitivity="2 of the mean of t scores",
+        ),
         *(replace(box, name=prefix + box.name) for box in boxes),
-        PlanEntry(prefix + "center", Mechanism.GAUSSIAN, 0.15 * rho, uses=_STEPS,
-                  sensitivity="radius of a ball"),
-        PlanEntry(prefix + "test", Mechanism.ABOVE_THRESHOLD, 0.15 * rho * _SAFE,
-                  sensitivity="1 unit in, around or outside of a ball"),
+        PlanEntry(
+            prefix + "center",
+            Mechanism.GAUSSIAN,
+            0.15 * rho,
+            uses=_STEPS,
+            sensitivity="radius of a ball",
+        ),
+        PlanEntry(
+            prefix + "test",
+            Mechanism.ABOVE_THRESHOLD,
+            0.15 * rho * _SAFE,
+            sensitivity="1 unit in, around or outside of a ball",
+        ),
     )
 
 
@@ -219,18 +244,35 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
     if size > _SAMPLE:
         rate = _SAMPLE / size
         sample, count = active & anchor_sample(session, rows.n_rows, rate), max(1, round(rate * t))
-    points = np.concatenate([np.empty((0, rows.n_features)),
-                             *(x[sample[part]] for part, x in rows.chunks())])
-    radius = terrific_radius(session, prefix + "radius", points, count, ratio, largest=largest,
-                             least=least, most=most,
-                             epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")))
+    points = np.concatenate(
+        [np.empty((0, rows.n_features)), *(x[sample[part]] for part, x in rows.chunks())]
+    )
+    radius = terrific_radius(
+        session,
+        prefix + "radius",
+        points,
+        count,
+        ratio,
+        largest=largest,
+        least=least,
+        most=most,
+        epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")),
+    )
     if radius is None:
         return None
     center = _near(session, prefix, rows, active, radius)
     if center is None:
         return None
-    return _tested(session, prefix + "test", rows, active, t, math.sqrt(ratio), center,
-                   (1 + ratio / 10) * radius)
+    return _tested(
+        session,
+        prefix + "test",
+        rows,
+        active,
+        t,
+        math.sqrt(ratio),
+        center,
+        (1 + ratio / 10) * radius,
+    )
 
 
 def _near(session, prefix, rows, active, radius):
@@ -242,7 +284,8 @@ def _near(session, prefix, rows, active, radius):
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
         center = clip_to_ball(
-            ball_mean(session, prefix + "center", rows, chosen, center, reach, rho), rows.limit)
+            ball_mean(session, prefix + "center", rows, chosen, center, reach, rho), rows.limit
+        )
         chosen, reach = active, radius
     return center
 
@@ -254,8 +297,11 @@ def _tested(session, entry, rows, active, t, ratio, center, radius):
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))
     # The center is released, so the score has sensitivity one.
     passed = session.above_threshold(entry, [query], t - slack, sensitivity=1, epsilon=epsilon)
-    return None if passed is None else TerrificBall(
-        center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))
+    return (
+        None
+        if passed is None
+        else TerrificBall(center, math.floor((math.sqrt(ratio) * radius) ** 2), float(t), float(t))
+    )
 
 
 def _three_counts(rows, active, center, radius, ratio):
@@ -306,10 +352,20 @@ def ball_counts(rows, active, centers, near, wide):
 
 def joint_entries(rho, prefix):
     """Plan entries of `joint_ball`."""
-    return (PlanEntry(prefix + "ball", Mechanism.EXPONENTIAL, rho / 2 * _SAFE,
-                      sensitivity="1 unit in, around or outside of a ball"),
-            PlanEntry(prefix + "counts", Mechanism.GAUSSIAN, rho / 2 * _SAFE,
-                      sensitivity="1 unit in, around or outside of the ball"))
+    return (
+        PlanEntry(
+            prefix + "ball",
+            Mechanism.EXPONENTIAL,
+            rho / 2 * _SAFE,
+            sensitivity="1 unit in, around or outside of a ball",
+        ),
+        PlanEntry(
+            prefix + "counts",
+            Mechanism.GAUSSIAN,
+            rho / 2 * _SAFE,
+            sensitivity="1 unit in, around or outside of the ball",
+        ),
+    )
 
 
 def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, radii):
@@ -343,17 +399,20 @@ def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, rad
     tilt = np.arange(len(radii)) * (_TILT / epsilon / max(len(radii) - 1, 1))
     # The tilt is public, and terrific_scores has sensitivity one: see there.
     scores = terrific_scores(inside, within - inside, total - within, t) + np.rint(
-        tilt if largest else tilt[::-1]).astype(np.int64)
+        tilt if largest else tilt[::-1]
+    ).astype(np.int64)
     chosen = session.exponential(prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)
     place, j = divmod(chosen, len(radii))
-    exact = np.array([inside[place, j], within[place, j] - inside[place, j],
-                      total - within[place, j]])
+    exact = np.array(
+        [inside[place, j], within[place, j] - inside[place, j], total - within[place, j]]
+    )
     # Three disjoint classes: one point moves one of them, by one.
     noisy = session.gaussian(prefix + "counts", exact, sensitivity=1.0, rho=rho)
     if not _terrific(noisy, t, ratio, rows.n_features, noise_sd(rho)):
         return None
-    return TerrificBall(centers[place], math.floor(near[j] * ratio),
-                        *np.maximum(noisy[[0, 2]] + noisy[1] / 2, 1.0))
+    return TerrificBall(
+        centers[place], math.floor(near[j] * ratio), *np.maximum(noisy[[0, 2]] + noisy[1] / 2, 1.0)
+    )
 
 
 def _terrific(counts, t, ratio, q, sd):

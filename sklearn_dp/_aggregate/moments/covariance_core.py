@@ -64,11 +64,17 @@ class CoreStage:
 
     def entries(self):
         """Plan entries."""
-        words = {_CORE: ("friendly core", "one friend more or less"),
-                 _SIZE: ("friendly average", "one block"),
-                 _MATRIX: ("proportional noise", "the friends' factor over the released size")}
-        return tuple(PlanEntry(name, words[name][0], self.rho[name], self.delta[name],
-                               sensitivity=words[name][1]) for name in _SHARES)
+        words = {
+            _CORE: ("friendly core", "one friend more or less"),
+            _SIZE: ("friendly average", "one block"),
+            _MATRIX: ("proportional noise", "the friends' factor over the released size"),
+        }
+        return tuple(
+            PlanEntry(
+                name, words[name][0], self.rho[name], self.delta[name], sensitivity=words[name][1]
+            )
+            for name in _SHARES
+        )
 
     @property
     def spread(self):
@@ -128,8 +134,13 @@ class CoreStage:
         blocks = units.spread(session.blocks(units.size, self.n_blocks))
         matrices = block_matrices(rows, units, blocks, self.n_blocks, centered=centered)
         keep = core_fixed_size(
-            session, _CORE, friend_counts(matrices, self.distance), self.n_blocks,
-            rho=self.rho[_CORE], delta=self.delta[_CORE])
+            session,
+            _CORE,
+            friend_counts(matrices, self.distance),
+            self.n_blocks,
+            rho=self.rho[_CORE],
+            delta=self.delta[_CORE],
+        )
         m, d = int(np.count_nonzero(keep)), rows.n_features
         size = core_size(session, _SIZE, m, rho=self.rho[_SIZE], delta=self.delta[_SIZE])
         eta = self.eta(size, d)
@@ -137,15 +148,21 @@ class CoreStage:
             return None
         # The size is at most m, but for delta: see `spread`.
         noisy = session.proportional(
-            _MATRIX, matrices[keep].sum(axis=0) + np.zeros((d, d), dtype=np.int64).astype(object),
-            m, bits=_BITS, distance=self.spread / size, eta=eta, rho=self.rho[_MATRIX],
-            delta=self.delta[_MATRIX])
+            _MATRIX,
+            matrices[keep].sum(axis=0) + np.zeros((d, d), dtype=np.int64).astype(object),
+            m,
+            bits=_BITS,
+            distance=self.spread / size,
+            eta=eta,
+            rho=self.rho[_MATRIX],
+            delta=self.delta[_MATRIX],
+        )
         return _ellipsoid(noisy / (1 + eta**2 * d))
 
 
 def _ellipsoid(matrix):
     d = len(matrix)
-    values, vectors = np.linalg.eigh(np.clip(matrix, -2.0**100, 2.0**100))
+    values, vectors = np.linalg.eigh(np.clip(matrix, -(2.0**100), 2.0**100))
     scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))
     return Ellipsoid(np.zeros(d), vectors, scales, 1.5 * normal_quantile(0.99, d))
 
@@ -168,10 +185,13 @@ def core_stage(rho, delta, d, n_blocks=None):
 
 def _stage(rho, delta, d, distance, n_blocks):
     """The smallest sufficient number of blocks at a distance."""
-    shares = {name: math.nextafter(share * rho * (1 - 1e-12), 0.0)
-              for name, (share, _) in _SHARES.items()}
-    deltas = {name: math.nextafter(share * delta * (1 - 1e-12), 0.0)
-              for name, (_, share) in _SHARES.items()}
+    shares = {
+        name: math.nextafter(share * rho * (1 - 1e-12), 0.0) for name, (share, _) in _SHARES.items()
+    }
+    deltas = {
+        name: math.nextafter(share * delta * (1 - 1e-12), 0.0)
+        for name, (_, share) in _SHARES.items()
+    }
     stage = CoreStage(n_blocks or BLOCK_LIMIT, distance, shares, deltas)
     if n_blocks:
         return stage if stage.suffices(d) or distance == _DISTANCES[3] else None
@@ -218,12 +238,15 @@ def _block_sums(rows, units, blocks, n_blocks):
     weight, total = np.zeros(n_blocks, np.int64), np.zeros((n_blocks, d), exact)
     parts = np.zeros((3, n_blocks, d, d), exact)
     for part, x in rows.chunks():
-        w = np.ones(len(x)) if units.weights is None else np.maximum(
-            1.0, np.floor(units.weights[part] * 2.0**-_WEIGHT_BITS))
+        w = (
+            np.ones(len(x))
+            if units.weights is None
+            else np.maximum(1.0, np.floor(units.weights[part] * 2.0**-_WEIGHT_BITS))
+        )
         order = np.argsort(blocks[part], kind="stable")
         ends = np.searchsorted(blocks[part][order], np.arange(n_blocks + 1))
         for b in np.flatnonzero(np.diff(ends)):
-            inside = order[ends[b]:ends[b + 1]]
+            inside = order[ends[b] : ends[b + 1]]
             high = np.floor(x[inside] / _HALF)
             low = x[inside] - _HALF * high
             weighted = w[inside][:, None]
@@ -272,12 +295,12 @@ def _counts(matrices, distance):
     t = stack.shape[-1]
     counts = np.zeros(t, dtype=np.int64)
     for i in range(t):
-        one, others = stack[:, :, i:i + 1], stack[:, :, i:]
+        one, others = stack[:, :, i : i + 1], stack[:, :, i:]
         shift = _MARGIN * (traces[i] + traces[i:])
         friends = _definite((1 + distance) * one - others, shift)
         friends &= _definite((1 + distance) * others - one, shift)
         counts[i] += np.count_nonzero(friends)
-        counts[i + 1:] += friends[1:]
+        counts[i + 1 :] += friends[1:]
     return counts
 
 
@@ -289,6 +312,6 @@ def _definite(stack, shift):
         found &= pivot > 0
         if not found.any():
             return found
-        column = stack[k + 1:, k] / np.where(found, pivot, 1.0)
-        stack[k + 1:, k + 1:] -= column[:, None] * stack[k, k + 1:][None]
+        column = stack[k + 1 :, k] / np.where(found, pivot, 1.0)
+        stack[k + 1 :, k + 1 :] -= column[:, None] * stack[k, k + 1 :][None]
     return found

@@ -32,9 +32,16 @@ def moment_entries(rho, *, centered=False, prefix=""):
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
     return tuple(
-        PlanEntry(prefix + name, Mechanism.GAUSSIAN, math.nextafter(rho * share, 0.0), uses=None,
-                  max_rho=rho, sensitivity=_WORDS[name])
-        for name, share in zip(names, shares, strict=True))
+        PlanEntry(
+            prefix + name,
+            Mechanism.GAUSSIAN,
+            math.nextafter(rho * share, 0.0),
+            uses=None,
+            max_rho=rho,
+            sensitivity=_WORDS[name],
+        )
+        for name, share in zip(names, shares, strict=True)
+    )
 
 
 def exact_moments(rows, units, ellipsoids, weights, radius, form):
@@ -62,8 +69,9 @@ def exact_moments(rows, units, ellipsoids, weights, radius, form):
             white = Grid(1.0).quantise(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
             counts[j] += int(weight.sum())
             # Rounding toward zero: |weighted row| <= weight |row|.
-            sums[j] += np.trunc(white * (weight / WEIGHT_STEPS)[:, None]).sum(
-                axis=0).astype(np.int64)
+            sums[j] += (
+                np.trunc(white * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0).astype(np.int64)
+            )
             # The root of the weight scales the row, rounded down: its square is at most weight.
             root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
             moments[j] += _moments_of(np.trunc(white * root[:, None]), form)
@@ -113,7 +121,8 @@ def round_shares(rho, radius, d, centered, form="full", k=1):
     if centered:
         return RoundShares(counts, None, rest)
     entries = {"diag": d, "spherical": 1 / d, "tied": d * (d + 1) / 2 / k**2}.get(
-        form, d * (d + 1) / 2)
+        form, d * (d + 1) / 2
+    )
     ratio = math.sqrt(2 * d / entries) / radius
     return RoundShares(counts, rest * ratio / (1 + ratio), rest / (1 + ratio))
 
@@ -122,19 +131,23 @@ def release_moments(session, prefix, exact, radius, shares, form):
     counts, sums, moments = exact
     k, d = sums.shape
     # A row has weights of sum at most one, so a unit adds at most that to the counts together.
-    noisy = session.gaussian(prefix + _COUNTS, counts, sensitivity=WEIGHT_STEPS,
-                             unit=1 / WEIGHT_STEPS, rho=shares.counts)
+    noisy = session.gaussian(
+        prefix + _COUNTS, counts, sensitivity=WEIGHT_STEPS, unit=1 / WEIGHT_STEPS, rho=shares.counts
+    )
     floor = 4 * noise_sd(shares.counts)
     n = np.maximum(noisy, max(floor, 1.0))
     means, unit = np.zeros((k, d)), radius / _LIMIT
     if shares.sums is not None:
         # The stacked sums move by sum_j w_j |white_j| <= max_j |white_j| <= limit.
-        means = session.gaussian(prefix + _SUMS, sums, sensitivity=_LIMIT, unit=unit,
-                                 rho=shares.sums) / n[:, None]
+        means = (
+            session.gaussian(prefix + _SUMS, sums, sensitivity=_LIMIT, unit=unit, rho=shares.sums)
+            / n[:, None]
+        )
     square = float(_LIMIT) ** 2
     sensitivity = np.broadcast_to(_moment_sensitivity(d, form, square), moments.shape)
-    values = session.gaussian(prefix + MOMENTS, moments, sensitivity=sensitivity,
-                              unit=unit**2, rho=shares.moments)
+    values = session.gaussian(
+        prefix + MOMENTS, moments, sensitivity=sensitivity, unit=unit**2, rho=shares.moments
+    )
     size = np.full(k, n.sum()) if form == "tied" else n
     seconds = _matrices(values, d, form)
     if form == "tied":

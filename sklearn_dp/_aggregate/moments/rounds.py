@@ -103,11 +103,17 @@ def _updated(ellipsoid, count, mean, second, noise, form, ball, last, past):
         values, vectors = np.diag(second), np.eye(d)
     seen = bool(values.min() > 1.3 * level)
     # What is not seen may be as large as the noise: whitened lengths then stay below one.
-    upper = np.maximum(values, min(0.01, 0.1 * level + 1e-9)) if seen or last else (
-        np.maximum(values, 0.0) + min(level, 1.0) + 1e-3)
+    upper = (
+        np.maximum(values, min(0.01, 0.1 * level + 1e-9))
+        if seen or last
+        else (np.maximum(values, 0.0) + min(level, 1.0) + 1e-3)
+    )
     parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
-    square = normal_quantile(0.9, d) if seen else (
-        float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum())))
+    square = (
+        normal_quantile(0.9, d)
+        if seen
+        else (float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum())))
+    )
     axes, scales = _composed(ellipsoid, vectors, np.sqrt(upper), form)
     shift = _within(mean, math.sqrt(ellipsoid.square))
     center = _within(ellipsoid.center + ellipsoid.factor @ shift, ball)
@@ -126,8 +132,22 @@ def _within(vector, radius):
     return vector * min(1.0, radius / max(float(np.linalg.norm(vector)), 1e-300))
 
 
-def refine(session, rows, units, ellipsoids, *, assign, repair=None, form="full", least_rounds=1,
-           most_rounds=_MOST_ROUNDS, share=None, centered=False, pool=False, prefix=""):
+def refine(
+    session,
+    rows,
+    units,
+    ellipsoids,
+    *,
+    assign,
+    repair=None,
+    form="full",
+    least_rounds=1,
+    most_rounds=_MOST_ROUNDS,
+    share=None,
+    centered=False,
+    pool=False,
+    prefix="",
+):
     """Improve released components by rounds of whitened, clipped moments.
 
     Parameters
@@ -167,8 +187,9 @@ def refine(session, rows, units, ellipsoids, *, assign, repair=None, form="full"
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
         taken = repair(ellipsoids, number) if repair else ellipsoids
-        ellipsoids, seen, open_ = context.round(taken, assign(taken, number), radius, part,
-                                                last=False)
+        ellipsoids, seen, open_ = context.round(
+            taken, assign(taken, number), radius, part, last=False
+        )
         left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
@@ -213,13 +234,22 @@ class _Context:
     def round(self, ellipsoids, weights, radius, rho, *, last):
         """One round of releases. Returns components, what is seen, and what may yet come out."""
         exact = exact_moments(self.rows, self.units, ellipsoids, weights, radius, self.form)
-        shares = round_shares(rho, radius, self.rows.n_features, self.centered, self.form,
-                              len(ellipsoids))
+        shares = round_shares(
+            rho, radius, self.rows.n_features, self.centered, self.form, len(ellipsoids)
+        )
         release = release_moments(self.session, self.prefix, exact, radius, shares, self.form)
         results = [
             _updated(replace(e, square=radius**2), *values, self.form, self.rows.ball, last, past)
-            for e, *values, past in zip(ellipsoids, release.counts, release.means, release.seconds,
-                                        release.noise, self.past, strict=True)]
+            for e, *values, past in zip(
+                ellipsoids,
+                release.counts,
+                release.means,
+                release.seconds,
+                release.noise,
+                self.past,
+                strict=True,
+            )
+        ]
         seen = np.array([result[1] for result in results])
         hopeless = np.array([result[2] > 1.0 for result in results])
         return [result[0] for result in results], seen, ~seen & ~hopeless

@@ -14,8 +14,14 @@ from ..._privacy._rounding import round_up
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
 
-__all__ = ["ball_mean", "ball_radius", "clip_to_ball", "count_inside", "radius_squares",
-           "squared_distances"]
+__all__ = [
+    "ball_mean",
+    "ball_radius",
+    "clip_to_ball",
+    "count_inside",
+    "radius_squares",
+    "squared_distances",
+]
 
 _LARGEST_SQUARE = 2.0**52
 
@@ -64,8 +70,12 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
         total += residual[near].sum(axis=0).astype(np.int64)
         inside += int(np.count_nonzero(near))
     of_sum, of_count = _mean_sensitivity(math.sqrt(limit), rows.n_features, replace)
-    noisy = session.gaussian(entry, np.append(total, inside), rho=rho,
-                             sensitivity=np.append(np.full(rows.n_features, of_sum), of_count))
+    noisy = session.gaussian(
+        entry,
+        np.append(total, inside),
+        rho=rho,
+        sensitivity=np.append(np.full(rows.n_features, of_sum), of_count),
+    )
     return center + clip_to_ball(noisy[:-1] / max(noisy[-1], 1.0), radius)
 
 
@@ -115,13 +125,13 @@ def ball_radius(session, entry, squared, target, squares, rho):
     slack = min(math.ceil(4 / epsilon * math.log(len(squares) / BETA)), max(target // 2, 1))
     counts = counts_within(squared, squares)
     before = np.arange(len(squares)) - 1
-    index = session.exponential(entry, window_scores(counts, target, slack, before),
-                                sensitivity=1, epsilon=epsilon)
+    index = session.exponential(
+        entry, window_scores(counts, target, slack, before), sensitivity=1, epsilon=epsilon
+    )
     return float(squares[index])
 
 
 def count_inside(session, entry, squared, square):
     """Released number of points in a ball."""
     # One point more or less, or another one, moves it by at most one.
-    return float(session.gaussian(entry, int(np.count_nonzero(squared <= square)),
-                                  sensitivity=1.0))
+    return float(session.gaussian(entry, int(np.count_nonzero(squared <= square)), sensitivity=1.0))

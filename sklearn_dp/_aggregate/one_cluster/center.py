@@ -23,8 +23,14 @@ from ..shared.axes import second_moment
 from .balls import clip_to_ball, squared_distances
 from .radius import BETA, exponential_epsilon
 
-__all__ = ["CENTER_METHODS", "grid_entries", "heavy_box", "heavy_point", "paper_center",
-           "paper_entries"]
+__all__ = [
+    "CENTER_METHODS",
+    "grid_entries",
+    "heavy_box",
+    "heavy_point",
+    "paper_center",
+    "paper_entries",
+]
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
 _SHIFTS = 16
@@ -45,13 +51,25 @@ _SAFE = 1 - 1e-9
 def grid_entries(rho, delta, *, principal=False):
     """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place."""
     if principal:
-        axes = PlanEntry("axes", Mechanism.GAUSSIAN, 0.4 * rho,
-                         sensitivity="R^2 in the norm of the second moment")
+        axes = PlanEntry(
+            "axes",
+            Mechanism.GAUSSIAN,
+            0.4 * rho,
+            sensitivity="R^2 in the norm of the second moment",
+        )
         return (axes, *grid_entries(0.6 * rho * _SAFE, delta))
-    return (PlanEntry("shift", Mechanism.EXPONENTIAL, 0.3 * rho,
-                      sensitivity="1 unit in the fullest box"),
-            PlanEntry("box", Mechanism.STABILITY_HISTOGRAM, 0.7 * rho * _SAFE, delta,
-                      sensitivity="1 unit in a box"))
+    return (
+        PlanEntry(
+            "shift", Mechanism.EXPONENTIAL, 0.3 * rho, sensitivity="1 unit in the fullest box"
+        ),
+        PlanEntry(
+            "box",
+            Mechanism.STABILITY_HISTOGRAM,
+            0.7 * rho * _SAFE,
+            delta,
+            sensitivity="1 unit in a box",
+        ),
+    )
 
 
 def _signs(session, d, k):
@@ -110,8 +128,9 @@ def _heaviest(session, entry, cells, rho, delta, replace):
     names = np.ascontiguousarray(cells.astype(">i8")).view(f"S{8 * k}").ravel()
     codes, counts = np.unique(names, return_counts=True)
     # A replaced point leaves one box and enters another.
-    codes, values = session.stability_histogram(entry, codes, counts, rho=rho, delta=delta,
-                                                sensitivity=math.sqrt(2) if replace else 1.0)
+    codes, values = session.stability_histogram(
+        entry, codes, counts, rho=rho, delta=delta, sensitivity=math.sqrt(2) if replace else 1.0
+    )
     if not len(codes):
         return None
     return np.frombuffer(codes[values.argmax()].ljust(8 * k, b"\0"), dtype=">i8").astype(np.int64)
@@ -157,11 +176,16 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, len(matrix))) * side
     fullest = [_fullest(_boxes(points[chosen], shift, side)) for shift in shifts]
     # The number of points in the fullest box moves by at most one.
-    best = session.exponential(prefix + "shift", fullest, sensitivity=1,
-                               epsilon=exponential_epsilon(session.remaining(prefix + "shift")))
+    best = session.exponential(
+        prefix + "shift",
+        fullest,
+        sensitivity=1,
+        epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
+    )
     cells = _boxes(points, shifts[best], side)
-    box = _heaviest(session, prefix + "box", cells[chosen],
-                    *_box_spend(session, prefix + "box"), replace)
+    box = _heaviest(
+        session, prefix + "box", cells[chosen], *_box_spend(session, prefix + "box"), replace
+    )
     if box is None:
         return None
     inside = chosen & (cells == box).all(axis=1)
@@ -175,8 +199,13 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
 def heavy_point(session, prefix, rows, chosen, *, replace=False):
     """A point of the grid that many rows are equal to, or None; pays as a box does."""
     cells = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
-    found = _heaviest(session, prefix + "box", cells[chosen].astype(np.int64),
-                      *_box_spend(session, prefix + "box"), replace)
+    found = _heaviest(
+        session,
+        prefix + "box",
+        cells[chosen].astype(np.int64),
+        *_box_spend(session, prefix + "box"),
+        replace,
+    )
     return None if found is None else found.astype(np.float64)
 
 
@@ -186,14 +215,22 @@ def heavy_point(session, prefix, rows, chosen, *, replace=False):
 def paper_entries(rho, delta):
     """Plan entries of :func:`paper_center`: four equal shares, as published."""
     part, failure = rho / 4 * _SAFE, delta / 3 * _SAFE
-    return (PlanEntry("partition", Mechanism.ABOVE_THRESHOLD, part, sensitivity="1 unit in a box"),
-            PlanEntry("box", Mechanism.STABILITY_HISTOGRAM, part, failure,
-                      sensitivity="1 unit in a box"),
-            PlanEntry("axes", Mechanism.STABILITY_HISTOGRAM, part, failure, uses=None,
-                      sensitivity="1 unit on each axis"),
-            PlanEntry("members", Mechanism.FRIENDLY_AVERAGE, part / 10, failure,
-                      sensitivity="1 unit"),
-            PlanEntry("average", Mechanism.FRIENDLY_AVERAGE, part * 0.9, sensitivity="2 R / size"))
+    return (
+        PlanEntry("partition", Mechanism.ABOVE_THRESHOLD, part, sensitivity="1 unit in a box"),
+        PlanEntry(
+            "box", Mechanism.STABILITY_HISTOGRAM, part, failure, sensitivity="1 unit in a box"
+        ),
+        PlanEntry(
+            "axes",
+            Mechanism.STABILITY_HISTOGRAM,
+            part,
+            failure,
+            uses=None,
+            sensitivity="1 unit on each axis",
+        ),
+        PlanEntry("members", Mechanism.FRIENDLY_AVERAGE, part / 10, failure, sensitivity="1 unit"),
+        PlanEntry("average", Mechanism.FRIENDLY_AVERAGE, part * 0.9, sensitivity="2 R / size"),
+    )
 
 
 def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=False):
@@ -220,13 +257,15 @@ def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=Fals
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     fullest = [_fullest(_boxes(points[chosen], shift, side)) for shift in shifts]
-    found = session.above_threshold(entry, fullest, math.ceil(max(level, t / 2)), sensitivity=1,
-                                    epsilon=epsilon)
+    found = session.above_threshold(
+        entry, fullest, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
+    )
     if found is None:
         return None
     cells = _boxes(points, shifts[found], side)
-    box = _heaviest(session, prefix + "box", cells[chosen],
-                    *_box_spend(session, prefix + "box"), replace)
+    box = _heaviest(
+        session, prefix + "box", cells[chosen], *_box_spend(session, prefix + "box"), replace
+    )
     if box is None:
         return None
     members = chosen & (cells == box).all(axis=1)
@@ -244,8 +283,9 @@ def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
     rho, delta = (share / d * _SAFE for share in _box_spend(session, prefix + "axes"))
     center = np.zeros(d)
     for i in range(d):
-        interval = _heaviest(session, prefix + "axes", cells[members, i:i + 1], rho, delta,
-                             replace)
+        interval = _heaviest(
+            session, prefix + "axes", cells[members, i : i + 1], rho, delta, replace
+        )
         if interval is None:
             return None
         center += axes[i] * ((interval[0] + 0.5) * width)
@@ -266,11 +306,17 @@ def _average(session, prefix, rows, members, center, radius):
     are averaged are within 2 `radius`, and, in the domain, within its diameter.
     """
     near = members & (squared_distances(rows, center) <= math.floor(radius**2))
-    survivors = np.concatenate([np.empty((0, rows.n_features)),
-                                *(x[near[part]] for part, x in rows.chunks())])
+    survivors = np.concatenate(
+        [np.empty((0, rows.n_features)), *(x[near[part]] for part, x in rows.chunks())]
+    )
     found = friendly_average(
-        session, prefix + "members", prefix + "average", survivors, min(radius, rows.limit),
+        session,
+        prefix + "members",
+        prefix + "average",
+        survivors,
+        min(radius, rows.limit),
         rho_size=session.remaining(prefix + "members"),
         rho_mean=session.remaining(prefix + "average"),
-        delta=session.plan[prefix + "members"].delta)
+        delta=session.plan[prefix + "members"].delta,
+    )
     return None if found is None else clip_to_ball(np.rint(found.mean), rows.limit)

@@ -30,9 +30,15 @@ _SMALL = 64  # a ball of so few steps is not cut
 def int_point_entries(rho, delta, search):
     """Plan entries of :func:`int_point`: half for the cluster, half for the choice."""
     half = rho / 2
-    return (*one_cluster_entries(half, delta, search),
-            PlanEntry("interior point", Mechanism.EXPONENTIAL, sum_down([rho, -half]),
-                      sensitivity="1 unit on either side"))
+    return (
+        *one_cluster_entries(half, delta, search),
+        PlanEntry(
+            "interior point",
+            Mechanism.EXPONENTIAL,
+            sum_down([rho, -half]),
+            sensitivity="1 unit on either side",
+        ),
+    )
 
 
 def int_point(session, values, radius, n_points, search):
@@ -72,8 +78,9 @@ def int_point(session, values, radius, n_points, search):
     candidates = np.rint(ball.center[0] + reach * np.arange(-pieces, pieces + 1) / pieces)
     epsilon = exponential_epsilon(session.remaining("interior point"))
     # One number more or less moves the number on either side by at most one.
-    best = session.exponential("interior point", interior_scores(values, candidates),
-                               sensitivity=1, epsilon=epsilon)
+    best = session.exponential(
+        "interior point", interior_scores(values, candidates), sensitivity=1, epsilon=epsilon
+    )
     return float(candidates[best])
 
 
@@ -89,4 +96,4 @@ def _middle(values, size):
     """The middle `size` of the numbers, in order; all of them if there are fewer."""
     ordered = np.sort(values)
     extra = max(0, len(ordered) - size)
-    return ordered[extra // 2:len(ordered) - (extra - extra // 2)]
+    return ordered[extra // 2 : len(ordered) - (extra - extra // 2)]

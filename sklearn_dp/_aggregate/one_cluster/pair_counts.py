@@ -7,8 +7,14 @@ do not depend on the size of a tile, on the order of the rows or on BLAS.
 
 import numpy as np
 
-__all__ = ["MOST_RADII", "LinearRadii", "LogRadii", "counts_within", "neighbour_counts",
-           "radius_scores"]
+__all__ = [
+    "MOST_RADII",
+    "LinearRadii",
+    "LogRadii",
+    "counts_within",
+    "neighbour_counts",
+    "radius_scores",
+]
 
 _TILE_ROWS, _TILE_COLUMNS = 256, 4096  # a tile of distances takes 8 MB
 _FEW_FEATURES = 4  # where differences are cheaper than a matrix product
@@ -136,7 +142,7 @@ def radius_scores(counts, t):
     top = min(t, len(counts))
     if not top:
         return np.zeros(counts.shape[1], dtype=np.int64)
-    largest = np.partition(np.minimum(counts, t), len(counts) - top, axis=0)[len(counts) - top:]
+    largest = np.partition(np.minimum(counts, t), len(counts) - top, axis=0)[len(counts) - top :]
     return largest.sum(axis=0, dtype=np.int64)
 
 

@@ -20,8 +20,16 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from .pair_counts import LinearRadii, LogRadii, neighbour_counts, radius_scores
 from .rec_concave import rec_concave, rec_concave_steps
 
-__all__ = ["RADIUS_METHODS", "Radius", "exponential_epsilon", "good_radius",
-           "good_radius_entries", "quality", "radii_of", "window_scores"]
+__all__ = [
+    "RADIUS_METHODS",
+    "Radius",
+    "exponential_epsilon",
+    "good_radius",
+    "good_radius_entries",
+    "quality",
+    "radii_of",
+    "window_scores",
+]
 
 RADIUS_METHODS = ("exponential", "binary_search", "above_threshold", "rec_concave")
 GRIDS = {"log": LogRadii, "linear": LinearRadii}
@@ -58,12 +66,23 @@ def exponential_epsilon(rho):
 
 def good_radius_entries(method, rho, delta, name="radius"):
     """Plan entries of :func:`good_radius`."""
-    mechanism = {"exponential": Mechanism.EXPONENTIAL, "binary_search": Mechanism.GAUSSIAN,
-                 "above_threshold": Mechanism.ABOVE_THRESHOLD,
-                 "rec_concave": Mechanism.REC_CONCAVE}[method]
+    mechanism = {
+        "exponential": Mechanism.EXPONENTIAL,
+        "binary_search": Mechanism.GAUSSIAN,
+        "above_threshold": Mechanism.ABOVE_THRESHOLD,
+        "rec_concave": Mechanism.REC_CONCAVE,
+    }[method]
     single = method in ("exponential", "above_threshold")
-    return (PlanEntry(name, mechanism, rho, delta if method == "rec_concave" else 0.0,
-                      uses=1 if single else None, sensitivity="2 of the mean of t counts"),)
+    return (
+        PlanEntry(
+            name,
+            mechanism,
+            rho,
+            delta if method == "rec_concave" else 0.0,
+            uses=1 if single else None,
+            sensitivity="2 of the mean of t counts",
+        ),
+    )
 
 
 def good_radius(session, entry, rows, t, radii, method):
@@ -113,8 +132,12 @@ def _slack(t, points):
 def _by_exponential(session, entry, scores, t, radii):
     epsilon = exponential_epsilon(session.remaining(entry))
     loss = 8 / epsilon * math.log(len(scores) / BETA)
-    index = session.exponential(entry, quality(scores, t, _slack(t, loss), radii),
-                                sensitivity=_sensitivity(t), epsilon=epsilon)
+    index = session.exponential(
+        entry,
+        quality(scores, t, _slack(t, loss), radii),
+        sensitivity=_sensitivity(t),
+        epsilon=epsilon,
+    )
     return index, loss * t
 
 
@@ -134,8 +157,9 @@ def _by_binary_search(session, entry, scores, t, radii):
 def _by_above_threshold(session, entry, scores, t, radii):
     epsilon = pure_dp_epsilon(session.remaining(entry))
     margin = 16 / epsilon * math.log(2 * len(scores) / BETA)
-    index = session.above_threshold(entry, scores, t * t - _slack(t, margin),
-                                    sensitivity=_sensitivity(t), epsilon=epsilon)
+    index = session.above_threshold(
+        entry, scores, t * t - _slack(t, margin), sensitivity=_sensitivity(t), epsilon=epsilon
+    )
     return (len(scores) - 1 if index is None else index), 2 * margin * t
 
 
@@ -146,16 +170,32 @@ def _by_rec_concave(session, entry, scores, t, radii):
     epsilon = exponential_epsilon(share / choices)
     lead = pure_dp_epsilon(share / max(leads, 1))
     delta = plan.delta / max(leads, 1) * _SAFE
-    loss = 4 * _sensitivity(t) * max(
-        16 / epsilon * math.log(16 / BETA),
-        16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0)
+    loss = (
+        4
+        * _sensitivity(t)
+        * max(
+            16 / epsilon * math.log(16 / BETA),
+            16 / 3 / lead * (math.log(1 / (4 * BETA * delta)) + 1) if leads else 0.0,
+        )
+    )
     slack = _slack(t, loss / t)
     # Some radius has a score of half the slack: the first with t L >= t^2 - slack / 2.
-    index = rec_concave(session, entry, quality(scores, t, slack, radii), slack // 2,
-                        sensitivity=_sensitivity(t), epsilon=epsilon, lead_epsilon=lead,
-                        lead_delta=delta)
+    index = rec_concave(
+        session,
+        entry,
+        quality(scores, t, slack, radii),
+        slack // 2,
+        sensitivity=_sensitivity(t),
+        epsilon=epsilon,
+        lead_epsilon=lead,
+        lead_delta=delta,
+    )
     return index, loss
 
 
-_SELECT = {"exponential": _by_exponential, "binary_search": _by_binary_search,
-           "above_threshold": _by_above_threshold, "rec_concave": _by_rec_concave}
+_SELECT = {
+    "exponential": _by_exponential,
+    "binary_search": _by_binary_search,
+    "above_threshold": _by_above_threshold,
+    "rec_concave": _by_rec_concave,
+}

@@ -33,8 +33,9 @@ def rec_concave_steps(size):
     return 1 + levels, 2 * levels
 
 
-def rec_concave(session, entry, scores, promise, *, sensitivity, epsilon, lead_epsilon,
-                lead_delta, alpha=0.5):
+def rec_concave(
+    session, entry, scores, promise, *, sensitivity, epsilon, lead_epsilon, lead_delta, alpha=0.5
+):
     """Index of a score of at least about (1 - alpha) promise, or None.
 
     Parameters
@@ -64,19 +65,29 @@ def rec_concave(session, entry, scores, promise, *, sensitivity, epsilon, lead_e
     high, low = promise, promise - int(alpha * promise)
     # Minima and maxima of scores, plus constants: as sensitive as the scores.
     inner = np.minimum(widths[:-1] - low, high - widths[1:])
-    k = rec_concave(session, entry, inner, int(alpha * promise) // 2, sensitivity=sensitivity,
-                    epsilon=epsilon, lead_epsilon=lead_epsilon, lead_delta=lead_delta, alpha=0.25)
+    k = rec_concave(
+        session,
+        entry,
+        inner,
+        int(alpha * promise) // 2,
+        sensitivity=sensitivity,
+        epsilon=epsilon,
+        lead_epsilon=lead_epsilon,
+        lead_delta=lead_delta,
+        alpha=0.25,
+    )
     if k is None:
         return None
     options = dict(sensitivity=sensitivity, epsilon=lead_epsilon, delta=lead_delta)
-    found = [_heavy_interval(session, entry, scores, 8 << k, shift, options)
-             for shift in (0, 4 << k)]
-    candidates = sorted({i for interval in found if interval is not None for i in interval
-                         if 0 <= i < size})
+    found = [
+        _heavy_interval(session, entry, scores, 8 << k, shift, options) for shift in (0, 4 << k)
+    ]
+    candidates = sorted(
+        {i for interval in found if interval is not None for i in interval if 0 <= i < size}
+    )
     if not candidates:
         return None
-    best = session.exponential(entry, scores[candidates], sensitivity=sensitivity,
-                               epsilon=epsilon)
+    best = session.exponential(entry, scores[candidates], sensitivity=sensitivity, epsilon=epsilon)
     return candidates[best]
 
 
@@ -92,15 +103,17 @@ def _widest(scores):
     For a quasi-concave score that is the level of the whole window. One more entry, for windows
     that do not fit.
     """
-    found = [int(np.minimum(scores[:len(scores) - width + 1], scores[width - 1:]).max())
-             for width in (1 << j for j in range(len(scores).bit_length()))]
+    found = [
+        int(np.minimum(scores[: len(scores) - width + 1], scores[width - 1 :]).max())
+        for width in (1 << j for j in range(len(scores).bit_length()))
+    ]
     return np.array([*found, min(0, found[-1])], dtype=np.int64)
 
 
 def _heavy_interval(session, entry, scores, width, shift, options):
     """The interval of a partition that holds the best score by a clear lead, or None."""
     starts = range(-shift, len(scores), width)
-    best = np.array([scores[max(start, 0):start + width].max() for start in starts])
+    best = np.array([scores[max(start, 0) : start + width].max() for start in starts])
     # A maximum of scores is as sensitive as they are; a single interval tells nothing.
     chosen = 0 if len(best) == 1 else session.lead(entry, best, **options)
     return None if chosen is None else range(starts[chosen], starts[chosen] + width)

@@ -119,17 +119,27 @@ def one_cluster_entries(rho, delta, search, prefix=""):
         entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
         left = sum_down([left, -entries[-1].rho])
     if search.n_init > 1:
-        entries.append(PlanEntry("choice", Mechanism.EXPONENTIAL, _CHOICE_SHARE * left,
-                                 sensitivity="1 unit in a ball"))
+        entries.append(
+            PlanEntry(
+                "choice",
+                Mechanism.EXPONENTIAL,
+                _CHOICE_SHARE * left,
+                sensitivity="1 unit in a ball",
+            )
+        )
         left = sum_down([left, -entries[-1].rho])
     part = 1 / search.n_init * (1 - 1e-12)
     for number in range(search.n_init):
-        entries += [dataclasses.replace(entry, name=search.start("", number) + entry.name)
-                    for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)]
+        entries += [
+            dataclasses.replace(entry, name=search.start("", number) + entry.name)
+            for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)
+        ]
     entries += [
-        PlanEntry("radius of the ball", Mechanism.EXPONENTIAL, final,
-                  sensitivity="1 unit in a ball"),
-        PlanEntry("points in the ball", Mechanism.GAUSSIAN, inside, sensitivity="1 unit")]
+        PlanEntry(
+            "radius of the ball", Mechanism.EXPONENTIAL, final, sensitivity="1 unit in a ball"
+        ),
+        PlanEntry("points in the ball", Mechanism.GAUSSIAN, inside, sensitivity="1 unit"),
+    ]
     return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
 
 
@@ -143,10 +153,17 @@ def _start_entries(rho, delta, search):
     left = sum_down([rho, *(-entry.rho for entry in entries)])
     return [
         *entries,
-        PlanEntry("center", Mechanism.GAUSSIAN, 0.7 * left, uses=None,
-                  sensitivity="radius of a ball"),
-        PlanEntry("approach", Mechanism.EXPONENTIAL, 0.3 * left * (1 - 1e-9), uses=None,
-                  sensitivity="1 unit in a ball")]
+        PlanEntry(
+            "center", Mechanism.GAUSSIAN, 0.7 * left, uses=None, sensitivity="radius of a ball"
+        ),
+        PlanEntry(
+            "approach",
+            Mechanism.EXPONENTIAL,
+            0.3 * left * (1 - 1e-9),
+            uses=None,
+            sensitivity="1 unit in a ball",
+        ),
+    ]
 
 
 # -- fit --------------------------------------------------------------------------------------
@@ -173,8 +190,7 @@ def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
     """
     active = np.ones(rows.n_rows, dtype=bool) if active is None else active
     # One point changes the number by at most one (not at all, where one is replaced).
-    size = float(session.gaussian(prefix + "count", int(np.count_nonzero(active)),
-                                  sensitivity=1.0))
+    size = float(session.gaussian(prefix + "count", int(np.count_nonzero(active)), sensitivity=1.0))
     target = _target(n_points, size)
     least = search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
@@ -211,13 +227,25 @@ def _locate(session, rows, target, size, search, prefix, active, least):
         radius = _radius(session, rows, target, size, search, prefix, active, least)
         status = "no radius found" if radius is None else "ok"
     if radius is not None and radius.square == 0:
-        point = heavy_point(session, search.start(prefix, 0), rows, active,
-                            replace=search.replace)
+        point = heavy_point(session, search.start(prefix, 0), rows, active, replace=search.replace)
         if point is not None:
             return point, "duplicates"
         radius, status = None, "no heavy point found"
-    found = [_center(session, rows, radius, target, size, search, search.start(prefix, number),
-                     active, least, status) for number in range(search.n_init)]
+    found = [
+        _center(
+            session,
+            rows,
+            radius,
+            target,
+            size,
+            search,
+            search.start(prefix, number),
+            active,
+            least,
+            status,
+        )
+        for number in range(search.n_init)
+    ]
     return _best(session, prefix + "choice", rows, found, active)
 
 
@@ -236,8 +264,10 @@ def _best(session, entry, rows, found, active):
         return found[0][0], found[0][2]
     square = math.floor(min(reach for _, reach, _ in found) ** 2)
     # Released centers and a released radius: a point more or less moves each number by at most 1.
-    scores = [np.count_nonzero(active & (squared_distances(rows, center) <= square))
-              for center, _, _ in found]
+    scores = [
+        np.count_nonzero(active & (squared_distances(rows, center) <= square))
+        for center, _, _ in found
+    ]
     epsilon = exponential_epsilon(session.remaining(entry))
     center, _, status = found[session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)]
     return center, status
@@ -251,10 +281,10 @@ def _radius(session, rows, target, size, search, prefix, active, least):
         rate, target = enough / size, max(1, round(enough / size * target))
         sample = active & _sample(session, entry, rows.n_rows, rate)
         session = _amplified(session, entry, rate, search.radius_method)
-    points = np.concatenate([np.empty((0, rows.n_features)),
-                             *(x[sample[part]] for part, x in rows.chunks())])
-    radii = radii_of(search.grid, rows.limit,
-                     None if search.min_radius is None else least)
+    points = np.concatenate(
+        [np.empty((0, rows.n_features)), *(x[sample[part]] for part, x in rows.chunks())]
+    )
+    radii = radii_of(search.grid, rows.limit, None if search.min_radius is None else least)
     found = good_radius(session, entry, points, target, radii, search.radius_method)
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
@@ -291,8 +321,10 @@ def _amplified(session, entry, rate, method):
     if cost is None or cost(inner) <= session.remaining(entry):
         return session
     rho = cost(inner) * (1 + 1e-9)
-    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=session.plan.target.delta),
-                       good_radius_entries(method, rho, 0.0, entry))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=session.plan.target.delta),
+        good_radius_entries(method, rho, 0.0, entry),
+    )
     return session.nested(entry, plan, epsilon=outer, delta=0.0)
 
 
@@ -300,12 +332,20 @@ def _first_ball(session, rows, radius, target, size, search, prefix, active):
     """Chosen rows, center and radius to start from, or None."""
     length = math.sqrt(radius.square)
     if search.center_method != "paper":
-        return heavy_box(session, prefix, rows, length, active, replace=search.replace,
-                         principal=search.center_method == "pca")
+        return heavy_box(
+            session,
+            prefix,
+            rows,
+            length,
+            active,
+            replace=search.replace,
+            principal=search.center_method == "pca",
+        )
     # Only so many points are promised in a ball of that radius.
     promised = max(target - radius.loss, 1.0)
-    center = paper_center(session, prefix, rows, length, promised, size, active,
-                          replace=search.replace)
+    center = paper_center(
+        session, prefix, rows, length, promised, size, active, replace=search.replace
+    )
     return None if center is None else (active, center, None)
 
 
@@ -314,15 +354,31 @@ def _approach(session, rows, target, start, search, prefix, active, least):
     chosen, center, reach = start
     passes = _PASSES[search.center_method]
     squares = radius_squares(least, 2 * rows.limit, _APPROACH_RATIO)
-    mean_rho, radius_rho = (session.remaining(prefix + name) / passes * (1 - 1e-12)
-                            for name in ("center", "approach"))
+    mean_rho, radius_rho = (
+        session.remaining(prefix + name) / passes * (1 - 1e-12) for name in ("center", "approach")
+    )
     for step in range(passes):
         if step or reach is None:
             squared = np.where(active, squared_distances(rows, center), math.inf)
-            reach = math.sqrt(ball_radius(session, prefix + "approach", squared,
-                                          max(_APPROACH_TARGET * target, 1.0), squares,
-                                          radius_rho))
-        center = ball_mean(session, prefix + "center", rows, chosen if step == 0 else active,
-                           center, reach, mean_rho, replace=search.replace)
+            reach = math.sqrt(
+                ball_radius(
+                    session,
+                    prefix + "approach",
+                    squared,
+                    max(_APPROACH_TARGET * target, 1.0),
+                    squares,
+                    radius_rho,
+                )
+            )
+        center = ball_mean(
+            session,
+            prefix + "center",
+            rows,
+            chosen if step == 0 else active,
+            center,
+            reach,
+            mean_rho,
+            replace=search.replace,
+        )
         center = clip_to_ball(center, rows.limit)
     return center, reach

@@ -66,5 +66,7 @@ def plain_axes(n_features, limit):
 def second_moment(session, entry, rows, limit, units, rho):
     """Noisy sum of x x^T over rows clipped to a norm, in squared steps; see `gram`."""
     parts = ((part, x, rows.squares[part]) for part, x in rows.chunks())
-    return gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit,
-                rho=rho) / rows.unit**2
+    return (
+        gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit, rho=rho)
+        / rows.unit**2
+    )

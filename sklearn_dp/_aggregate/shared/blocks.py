@@ -20,8 +20,16 @@ from threadpoolctl import ThreadpoolController
 
 from .silence import attempt, attempt_silently, relayed_signals, silent
 
-__all__ = ["ask_all", "block_rows", "copied_rows", "draw_blocks", "fit_blocks", "gather",
-           "uniforms", "unit_copies"]
+__all__ = [
+    "ask_all",
+    "block_rows",
+    "copied_rows",
+    "draw_blocks",
+    "fit_blocks",
+    "gather",
+    "uniforms",
+    "unit_copies",
+]
 
 _MOST_COPIES = 64
 _MOST_THREADS = 1024  # that ask clients
@@ -165,8 +173,9 @@ def _spool(kept, pieces):
         return np.memmap(file, dtype=np.float64, mode="r", shape=(rows, width))
 
 
-def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepare=None,
-               n_jobs=None):
+def fit_blocks(
+    estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepare=None, n_jobs=None
+):
     """Fit a clone of `estimator` to every block and collect what `extract` reads from it.
 
     Parameters
@@ -201,9 +210,16 @@ def fit_blocks(estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepa
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
     with silent(), _thread_pools().limit(limits=1):
         found = Parallel(n_jobs=_workers(n_jobs, _TASKS))(
-            delayed(_fit_some)(estimator, [_read(X, members[block], prepare) for block in part],
-                               [int(seeds[block]) for block in part], extract, shape, min_rows)
-            for part in parts)
+            delayed(_fit_some)(
+                estimator,
+                [_read(X, members[block], prepare) for block in part],
+                [int(seeds[block]) for block in part],
+                extract,
+                shape,
+                min_rows,
+            )
+            for part in parts
+        )
     return np.concatenate(found)
 
 
@@ -214,14 +230,25 @@ def _read(X, rows, prepare):
 
 def _fit_some(estimator, blocks, seeds, extract, shape, min_rows):
     """The results of some blocks, each a function of its rows and its seed alone."""
-    names = [name for name in estimator.get_params(deep=True)
-             if name.rpartition("__")[2] in ("random_state", "verbose")]
+    names = [
+        name
+        for name in estimator.get_params(deep=True)
+        if name.rpartition("__")[2] in ("random_state", "verbose")
+    ]
     # A worker process inherits neither the silence nor the thread limit. Tasks that a fit hands out
     # by joblib stay in its thread: in another process they would be heard.
-    with (silent(), _thread_pools().limit(limits=1), parallel_config(backend="sequential"),
-          sklearn.config_context(assume_finite=True, skip_parameter_validation=True)):
-        return np.stack([_fit_block(estimator, names, rows, seed, extract, shape, min_rows)
-                         for rows, seed in zip(blocks, seeds, strict=True)])
+    with (
+        silent(),
+        _thread_pools().limit(limits=1),
+        parallel_config(backend="sequential"),
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+    ):
+        return np.stack(
+            [
+                _fit_block(estimator, names, rows, seed, extract, shape, min_rows)
+                for rows, seed in zip(blocks, seeds, strict=True)
+            ]
+        )
 
 
 def _fit_block(estimator, names, rows, seed, extract, shape, min_rows):
@@ -262,7 +289,8 @@ def ask_all(function, clients, *, n_jobs=None, seconds=None):
     """
     with relayed_signals(), _thread_pools().limit(limits=1):
         return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), prefer="threads")(
-            delayed(_ask_one)(function, client, seconds) for client in clients)
+            delayed(_ask_one)(function, client, seconds) for client in clients
+        )
 
 
 def _workers(n_jobs, most):

@@ -66,8 +66,13 @@ def center_and_count(session, entry, rows, units, rho):
     # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 5/4, the claim after division by 5/4.
     sensitivity = np.full(d + 1, round_up(radius * _JOINT))
     sensitivity[-1] = round_up(2 * units.scale * _JOINT)
-    noisy = session.gaussian(entry, np.append(total, weight), sensitivity=sensitivity,
-                             unit=np.append(np.full(d, rows.unit), units.step), rho=rho)
+    noisy = session.gaussian(
+        entry,
+        np.append(total, weight),
+        sensitivity=sensitivity,
+        unit=np.append(np.full(d, rows.unit), units.step),
+        rho=rho,
+    )
     sd = noise_sd(rho)
     count_sd = 2 * _JOINT * sd
     n = max(noisy[-1], 4 * count_sd)

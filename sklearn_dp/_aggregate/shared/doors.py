@@ -44,7 +44,8 @@ class Section:
         """Treat a warning as the filters of this section say; it is never shown."""
         for action, pattern, category, *_ in self.filters:
             if issubclass(message.category, category) and (
-                    pattern is None or pattern.match(str(message.message))):
+                pattern is None or pattern.match(str(message.message))
+            ):
                 if action == "error":
                     raise message.message
                 if action == "ignore":
@@ -200,8 +201,10 @@ def _filter_lists():
 
 def _closed(original):
     """A function that does nothing in a silent thread."""
+
     def door(*arguments, **options):
         return None if section_of_thread() is not None else original(*arguments, **options)
+
     return door
 
 
@@ -209,6 +212,7 @@ def _show(original):
     def door(message):
         section = section_of_thread()
         return original(message) if section is None else section.show(message)
+
     return door
 
 
@@ -220,6 +224,7 @@ def _add_filter(original):
             DOORS.tighten()
         elif item[3] is None:
             section.filters.insert(len(section.filters) if append else 0, item)
+
     return door
 
 
@@ -231,6 +236,7 @@ def _reset_filters(original):
             DOORS.tighten()
         else:
             section.filters.clear()
+
     return door
 
 
@@ -249,6 +255,7 @@ def _enter_catch(original):
         if getattr(self, "_filter", None) is not None:
             warnings.simplefilter(*self._filter)
         return log
+
     return door
 
 
@@ -265,6 +272,7 @@ def _exit_catch(original):
                 if warnings.filters is not filters and not DOORS.known(warnings.filters):
                     warnings.filters = filters  # put there by hand, in reliance on this exit
             DOORS.tighten()
+
     return door
 
 
@@ -291,6 +299,7 @@ def _enter_redirect(original):
                 self._old_targets[-1] = self._old_targets[-1]._stream
             DOORS.tighten()
         return found
+
     return door
 
 
@@ -302,16 +311,19 @@ def _exit_redirect(original):
         with DOORS.lock:
             original(self, *error)
             DOORS.tighten()
+
     return door
 
 
 def _start(original):
     """A thread that a silent one starts is as silent, for as long."""
+
     def door(self):
         section = section_of_thread()
         if section is not None:
             self.run = _silent_run(section, self.run)
         return original(self)
+
     return door
 
 
@@ -324,16 +336,20 @@ def _silent_run(section, run):
                 if section.active:
                     return  # a hook for what threads die of would see it
                 raise
+
     return silent_run
 
 
 _WAYS = (
-    (warnings, "_showwarnmsg", _show), (warnings, "_add_filter", _add_filter),
+    (warnings, "_showwarnmsg", _show),
+    (warnings, "_add_filter", _add_filter),
     (warnings, "resetwarnings", _reset_filters),
     (warnings.catch_warnings, "__enter__", _enter_catch),
     (warnings.catch_warnings, "__exit__", _exit_catch),
-    (logging.Logger, "_log", _closed), (logging.Logger, "handle", _closed),
-    (logging, "basicConfig", _closed), (sys, "unraisablehook", _closed),
+    (logging.Logger, "_log", _closed),
+    (logging.Logger, "handle", _closed),
+    (logging, "basicConfig", _closed),
+    (sys, "unraisablehook", _closed),
     (contextlib._RedirectStream, "__enter__", _enter_redirect),
     (contextlib._RedirectStream, "__exit__", _exit_redirect),
     (threading.Thread, "start", _start),

@@ -51,9 +51,15 @@ def location_entries(rho, share, *, centered=False, prefix=""):
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
-        PlanEntry(prefix + name, Mechanism.GAUSSIAN, part, uses=1 if name == _BOUND else _ROUNDS,
-                  sensitivity=_WORDS[name])
-        for name in names)
+        PlanEntry(
+            prefix + name,
+            Mechanism.GAUSSIAN,
+            part,
+            uses=1 if name == _BOUND else _ROUNDS,
+            sensitivity=_WORDS[name],
+        )
+        for name in names
+    )
 
 
 def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
@@ -95,8 +101,9 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
         origin, count, variance = center_and_count(session, prefix + _CENTER, rows, units, rho[0])
         before = domain.radius
         domain = _box(domain.center + origin * rows.unit, 2 * before)
-        radius = private_radius(session, prefix + _REACH, domain.center_rows(X), units,
-                                rho=rho[1], fraction=fraction)
+        radius = private_radius(
+            session, prefix + _REACH, domain.center_rows(X), units, rho=rho[1], fraction=fraction
+        )
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         if domain.radius > before / 4:
             break

@@ -85,6 +85,7 @@ class Rows:
 
     def map(self, function, n_features):
         """Rows made of these by a function of (rows, squared norms), each row on its own."""
+
         def read(part):
             return function(self._rows(part), self.squares[part])
 
@@ -162,8 +163,7 @@ def to_centers(rows, centers, labels):
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - centers[labels[part]]
-        squared[part] = np.where(labels[part] < 0, 0.0,
-                                 np.einsum("ij,ij->i", residual, residual))
+        squared[part] = np.where(labels[part] < 0, 0.0, np.einsum("ij,ij->i", residual, residual))
     return squared
 
 

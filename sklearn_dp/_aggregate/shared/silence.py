@@ -89,8 +89,11 @@ def relayed_signals():
     relays = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
-        relays = {number: _Relay(handler) for number, handler in handlers.items()
-                  if callable(handler) and not isinstance(handler, _Relay)}
+        relays = {
+            number: _Relay(handler)
+            for number, handler in handlers.items()
+            if callable(handler) and not isinstance(handler, _Relay)
+        }
     for number, relay in relays.items():
         signal.signal(number, relay)
     try:

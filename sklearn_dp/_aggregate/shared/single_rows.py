@@ -10,8 +10,16 @@ of rows.
 import numpy as np
 from scipy.spatial.distance import cdist
 
-__all__ = ["LARGEST", "distances", "finite", "for_rows", "narrowed", "products", "row_guard",
-           "saturated"]
+__all__ = [
+    "LARGEST",
+    "distances",
+    "finite",
+    "for_rows",
+    "narrowed",
+    "products",
+    "row_guard",
+    "saturated",
+]
 
 LARGEST = 1e150
 """Public: larger entries are moved to it, so that no sum of squares overflows."""
@@ -58,8 +66,8 @@ def for_rows(function, X, width):
     """
     values = np.empty((len(X), width), dtype=X.dtype)
     for start in range(0, len(X), _CHUNK):
-        part = np.array(X[start:start + _CHUNK], dtype=np.float64, order="C")
-        values[start:start + _CHUNK] = narrowed(function(saturated(part)), X.dtype)
+        part = np.array(X[start : start + _CHUNK], dtype=np.float64, order="C")
+        values[start : start + _CHUNK] = narrowed(function(saturated(part)), X.dtype)
     return values
 
 

@@ -118,10 +118,17 @@ def _iterate(points, weights, centers, n_iterations):
             break
         before = labels
         mass = np.bincount(labels, tiled, minlength=n_starts * n_clusters)
-        sums = np.stack([
-            np.bincount(labels, np.broadcast_to(weights * points[:, j],
-                                                (n_starts, len(points))).ravel(),
-                        minlength=n_starts * n_clusters) for j in range(q)], axis=1)
+        sums = np.stack(
+            [
+                np.bincount(
+                    labels,
+                    np.broadcast_to(weights * points[:, j], (n_starts, len(points))).ravel(),
+                    minlength=n_starts * n_clusters,
+                )
+                for j in range(q)
+            ],
+            axis=1,
+        )
         full = mass > 0
         flat = centers.reshape(-1, q).copy()
         flat[full] = sums[full] / mass[full, None]

@@ -16,8 +16,16 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
-__all__ = ["MOST_CELLS", "bounding_segment", "box_means", "boxes_fit", "extremes",
-           "interior_point", "k_averages", "qualities"]
+__all__ = [
+    "MOST_CELLS",
+    "bounding_segment",
+    "box_means",
+    "boxes_fit",
+    "extremes",
+    "interior_point",
+    "k_averages",
+    "qualities",
+]
 
 _VALUE_BITS = 26  # of a clipped coordinate
 _COUNT_STEPS = 2**10
@@ -71,8 +79,10 @@ def bounding_segment(step, values, cell, ball, *, changes, epsilon, beta):
     """
     m = extremes(cell, ball, changes=changes, epsilon=epsilon / 2, beta=beta)
     values = np.sort(values)
-    low, high = (interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon / 2)
-                 for part in (values[:m], values[-m:]))
+    low, high = (
+        interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon / 2)
+        for part in (values[:m], values[-m:])
+    )
     ends = low - cell, high + cell
     return sum(ends) / 2, float(max(abs(ends[1] - ends[0]), cell))
 
@@ -105,21 +115,47 @@ def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
     as one Gaussian mechanism, a quarter to the sizes.
     """
     p = sets[0].shape[1]
-    boxes = np.array([[bounding_segment(step, column, cell, ball, changes=changes,
-                                        epsilon=epsilon / (2 * p), beta=beta / p)
-                       for column in points.T] for points in sets])
+    boxes = np.array(
+        [
+            [
+                bounding_segment(
+                    step,
+                    column,
+                    cell,
+                    ball,
+                    changes=changes,
+                    epsilon=epsilon / (2 * p),
+                    beta=beta / p,
+                )
+                for column in points.T
+            ]
+            for points in sets
+        ]
+    )
     middle, width = boxes[..., 0], boxes[..., 1]
     fine = 2.0**_VALUE_BITS
-    sums = np.array([np.clip(np.rint((points - m) / w * fine), -fine / 2, fine / 2)
-                     .astype(np.int64).sum(axis=0)
-                     for points, m, w in zip(sets, middle, width, strict=True)])
+    sums = np.array(
+        [
+            np.clip(np.rint((points - m) / w * fine), -fine / 2, fine / 2)
+            .astype(np.int64)
+            .sum(axis=0)
+            for points, m, w in zip(sets, middle, width, strict=True)
+        ]
+    )
     # An element has p coordinates of at most fine / 2; the changes are of different elements, so
     # by the triangle inequality the stacked sums move by at most changes sqrt(p) fine / 2.
-    noisy = step.gaussian(sums, sensitivity=changes * math.sqrt(p) * fine / 2 * (1 + 1e-9),
-                          epsilon=epsilon / 4, delta=delta)
+    noisy = step.gaussian(
+        sums,
+        sensitivity=changes * math.sqrt(p) * fine / 2 * (1 + 1e-9),
+        epsilon=epsilon / 4,
+        delta=delta,
+    )
     # Each change moves one size by one.
-    sizes = step.laplace(np.array([len(points) for points in sets]) * _COUNT_STEPS,
-                         sensitivity=changes * _COUNT_STEPS, epsilon=epsilon / 4)
+    sizes = step.laplace(
+        np.array([len(points) for points in sets]) * _COUNT_STEPS,
+        sensitivity=changes * _COUNT_STEPS,
+        epsilon=epsilon / 4,
+    )
     share = noisy / fine / np.maximum(sizes / _COUNT_STEPS, 1.0)[:, None]
     return middle + width * np.clip(share, -0.5, 0.5)
 
@@ -127,12 +163,16 @@ def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
 def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
     """Whether :func:`k_averages` on t tuples finds useful boxes: a public rule."""
     changes = 2 * (math.floor(most) + 1)
-    return 2 * extremes(cell, ball, changes=changes, epsilon=epsilon / (4 * k * d),
-                        beta=beta / (k * d)) <= t
+    return (
+        2
+        * extremes(cell, ball, changes=changes, epsilon=epsilon / (4 * k * d), beta=beta / (k * d))
+        <= t
+    )
 
 
-def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, delta, beta,
-               joint=True):
+def k_averages(
+    session, step, tuples, centers, ball, most, cell, *, epsilon, delta, beta, joint=True
+):
     """PrivatekAverages, after the test: a private average for each of the k balls.
 
     Parameters
@@ -173,8 +213,9 @@ def k_averages(session, step, tuples, centers, ball, most, cell, *, epsilon, del
     else:
         sets = [tuples[places == i] for i in range(k)]
         changes *= k
-    found = box_means(step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta,
-                      beta=beta)
+    found = box_means(
+        step, sets, cell, ball, changes=changes, epsilon=epsilon, delta=delta, beta=beta
+    )
     return found.reshape(k, d)
 
 

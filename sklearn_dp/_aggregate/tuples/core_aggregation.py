@@ -64,19 +64,44 @@ def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
     core = shares.core * rho
     number = ()
     if neighbours == "add_remove":
-        number = (PlanEntry("tuples/number", Mechanism.GAUSSIAN, _NUMBER_SHARE * core * _SAFE,
-                            sensitivity="one tuple"),)
+        number = (
+            PlanEntry(
+                "tuples/number",
+                Mechanism.GAUSSIAN,
+                _NUMBER_SHARE * core * _SAFE,
+                sensitivity="one tuple",
+            ),
+        )
         core *= 1 - _NUMBER_SHARE
     return (
         *number,
-        PlanEntry("tuples/radius", Mechanism.GAUSSIAN, shares.radius * rho, uses=n_steps,
-                  sensitivity="one tuple: 2 (t - 1) pairs"),
-        PlanEntry("tuples/core", Mechanism.FRIENDLY_CORE, core,
-                  delta=shares.core_delta * delta, sensitivity="one friend more or less"),
-        PlanEntry("tuples/size", Mechanism.FRIENDLY_AVERAGE, shares.size * rho,
-                  delta=(1 - shares.core_delta) * delta * _SAFE, sensitivity="one tuple"),
-        PlanEntry("tuples/average", Mechanism.FRIENDLY_AVERAGE, shares.average * rho,
-                  sensitivity="2 R / released size"),
+        PlanEntry(
+            "tuples/radius",
+            Mechanism.GAUSSIAN,
+            shares.radius * rho,
+            uses=n_steps,
+            sensitivity="one tuple: 2 (t - 1) pairs",
+        ),
+        PlanEntry(
+            "tuples/core",
+            Mechanism.FRIENDLY_CORE,
+            core,
+            delta=shares.core_delta * delta,
+            sensitivity="one friend more or less",
+        ),
+        PlanEntry(
+            "tuples/size",
+            Mechanism.FRIENDLY_AVERAGE,
+            shares.size * rho,
+            delta=(1 - shares.core_delta) * delta * _SAFE,
+            sensitivity="one tuple",
+        ),
+        PlanEntry(
+            "tuples/average",
+            Mechanism.FRIENDLY_AVERAGE,
+            shares.average * rho,
+            sensitivity="2 R / released size",
+        ),
     )
 
 
@@ -169,8 +194,9 @@ def _private_score(strangers, t):
     return value, 2.0 ** (_PAIR_BITS + 1) + 1
 
 
-def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace",
-                     prefix="tuples/"):
+def aggregate_tuples(
+    session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace", prefix="tuples/"
+):
     """Average of the tuples that match most others, or None.
 
     Parameters
@@ -210,8 +236,13 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="
     if not 0 < gamma <= MATCH_LIMIT:
         raise ValueError("gamma must be positive and at most 1/5.")
     distances = matched_distances(tuples, gamma)
-    reach = _find_radius(session, prefix + "radius", distances, radii(radius),
-                         _fixed_score if fixed else _private_score)
+    reach = _find_radius(
+        session,
+        prefix + "radius",
+        distances,
+        radii(radius),
+        _fixed_score if fixed else _private_score,
+    )
     if reach is None:
         return None
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
@@ -220,26 +251,45 @@ def aggregate_tuples(session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="
     keep &= np.isfinite(tuples).all(axis=(1, 2))  # a null tuple survives only within delta
     core = _aligned(tuples[keep], session)
     k, d = tuples.shape[1:]
-    found = friendly_average(session, prefix + "size", prefix + "average",
-                             core.reshape(len(core), k * d), reach,
-                             rho_size=session.remaining(prefix + "size"),
-                             rho_mean=session.remaining(prefix + "average"),
-                             delta=plan[prefix + "size"].delta)
+    found = friendly_average(
+        session,
+        prefix + "size",
+        prefix + "average",
+        core.reshape(len(core), k * d),
+        reach,
+        rho_size=session.remaining(prefix + "size"),
+        rho_mean=session.remaining(prefix + "average"),
+        delta=plan[prefix + "size"].delta,
+    )
     return None if found is None else found.mean.reshape(k, d)
 
 
 def _fixed_core(session, prefix, friends):
     entry = session.plan[prefix + "core"]
-    return core_fixed_size(session, entry.name, friends, len(friends),
-                           rho=session.remaining(entry.name), delta=entry.delta)
+    return core_fixed_size(
+        session,
+        entry.name,
+        friends,
+        len(friends),
+        rho=session.remaining(entry.name),
+        delta=entry.delta,
+    )
 
 
 def _private_core(session, prefix, friends):
     entry, number = session.plan[prefix + "core"], prefix + "number"
     sd = 1 / math.sqrt(2 * session.remaining(number))
     noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
-    return core_add_remove(session, entry.name, friends, len(friends), noisy, sd,
-                           rho=session.remaining(entry.name), delta=entry.delta)
+    return core_add_remove(
+        session,
+        entry.name,
+        friends,
+        len(friends),
+        noisy,
+        sd,
+        rho=session.remaining(entry.name),
+        delta=entry.delta,
+    )
 
 
 def _aligned(core, session):

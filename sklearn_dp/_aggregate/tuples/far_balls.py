@@ -65,7 +65,7 @@ def unpartitioned(tuples, proposal, separation):
     t, k, d = tuples.shape
     good, step = 0, max(1, _PAIR_ENTRIES // k**2)
     for start in range(0, t, step):
-        part = tuples[start:start + step]
+        part = tuples[start : start + step]
         square = cdist(part.reshape(-1, d), proposal, "sqeuclidean").reshape(len(part), k, k)
         # Far balls are disjoint, so one point in each of the k balls uses each point once.
         good += np.count_nonzero(((square <= radii).sum(axis=1) == 1).all(axis=1))
@@ -136,9 +136,14 @@ def constants_of(t, epsilon, delta, beta, *, discrete=True):
         if m * eps1 >= wanted:
             scale = 2 * m / epsilon
             passing = scale * math.log(m / beta)
-            return Constants(m, eps1, epsilon / 2,
-                             passing + scale * math.log(spare * m / delta), passing,
-                             m + math.log(beta) / eps1)
+            return Constants(
+                m,
+                eps1,
+                epsilon / 2,
+                passing + scale * math.log(spare * m / delta),
+                passing,
+                m + math.log(beta) / eps1,
+            )
     return None
 
 
@@ -197,8 +202,9 @@ def close_tuples(step, proposals, tuples, separation, constants, own=False):
     bad = np.array([unpartitioned(tuples, each, separation) for each in proposals])
     # Replacing a tuple changes, for each proposal but itself, whether it is partitioned: the
     # l1 distance is at most m. (What it does as a proposal costs eps1, below.)
-    noisy = step.laplace(bad * _FINE, sensitivity=constants.m * _FINE, epsilon=constants.eps2,
-                         own=own)
+    noisy = step.laplace(
+        bad * _FINE, sensitivity=constants.m * _FINE, epsilon=constants.eps2, own=own
+    )
     passed = np.flatnonzero(noisy <= constants.passing * _FINE)
     # A proposal decides about itself only.
     total = step.laplace(len(passed) * _FINE, sensitivity=_FINE, epsilon=constants.eps1)
@@ -356,5 +362,8 @@ def relative_noise(separation, k, epsilon, delta):
 def default_separation(k, epsilon, delta):
     """The separation at which the noise is about a seventh of the distance between centers."""
     low, high = math.log(LEAST_SEPARATION + 1), math.log(1e9)
-    return math.exp(brentq(
-        lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high))
+    return math.exp(
+        brentq(
+            lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high
+        )
+    )

@@ -149,8 +149,14 @@ class TupleStage:
         least = math.ceil(_RESERVE * least)
         if self.kind == "noisy_centers":
             return least
-        return next((t for t in (least << i for i in range(22))
-                     if t <= _MOST_TUPLES and self._enough_for_averages(t)), 0)
+        return next(
+            (
+                t
+                for t in (least << i for i in range(22))
+                if t <= _MOST_TUPLES and self._enough_for_averages(t)
+            ),
+            0,
+        )
 
     def _constants(self, t):
         return partition._test_constants(t, *self.inner, _BETA)
@@ -160,8 +166,16 @@ class TupleStage:
         if constants is None:
             return False
         _, epsilon, _ = partition.answer_budget(*self.inner)
-        return averages.boxes_fit(t, self.n_clusters, self.n_features, constants.most,
-                                  _RESOLUTION, 1.0, epsilon, _BETA / 2)
+        return averages.boxes_fit(
+            t,
+            self.n_clusters,
+            self.n_features,
+            constants.most,
+            _RESOLUTION,
+            1.0,
+            epsilon,
+            _BETA / 2,
+        )
 
     @property
     def far(self):
@@ -180,8 +194,9 @@ class TupleStage:
             raise ValueError(f"n_clusters must be at least 2 for aggregator={self.kind!r}.")
         if self.size and self._constants(self.size) is None:
             least = partition.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
-            raise ValueError(f"n_tuples must be at least {least} for aggregator={self.kind!r} "
-                             "at this budget.")
+            raise ValueError(
+                f"n_tuples must be at least {least} for aggregator={self.kind!r} at this budget."
+            )
 
     # -- plan and run ---------------------------------------------------------------------------
 
@@ -218,8 +233,9 @@ class TupleStage:
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
-        return aggregate_tuples(session, tuples, radius, gamma=self.gamma,
-                                neighbours=self.neighbours)
+        return aggregate_tuples(
+            session, tuples, radius, gamma=self.gamma, neighbours=self.neighbours
+        )
 
     def _run_partition(self, session, tuples, radius):
         grid = Grid.for_radius(radius)
@@ -229,13 +245,25 @@ class TupleStage:
 
         def answer(centers, most, epsilon, delta):
             if self.kind == "noisy_centers":
-                return partition.noisy_centers(session, step, centers, far, ball + 1, epsilon,
-                                               delta)
+                return partition.noisy_centers(
+                    session, step, centers, far, ball + 1, epsilon, delta
+                )
             cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / averages.MOST_CELLS, 1.0))
-            return averages.k_averages(session, step, steps, centers, ball, most, cell,
-                                       epsilon=epsilon, delta=delta, beta=_BETA / 2)
+            return averages.k_averages(
+                session,
+                step,
+                steps,
+                centers,
+                ball,
+                most,
+                cell,
+                epsilon=epsilon,
+                delta=delta,
+                beta=_BETA / 2,
+            )
 
         epsilon, delta = self.inner
-        found = partition.release_if_private(step, steps, separation=far, epsilon=epsilon,
-                                             delta=delta, beta=_BETA, answer=answer)
+        found = partition.release_if_private(
+            step, steps, separation=far, epsilon=epsilon, delta=delta, beta=_BETA, answer=answer
+        )
         return None if found is None else found * grid.unit

@@ -64,8 +64,10 @@ def check_cost(name, value):
 def positive_sensitivity(sensitivity):
     """Floats that are no smaller than the claim, whatever numbers it is made in."""
     sensitivity = floats_up(sensitivity)
-    require(np.all(np.isfinite(sensitivity) & (np.asarray(sensitivity) > 0)),
-            "a positive, finite sensitivity")
+    require(
+        np.all(np.isfinite(sensitivity) & (np.asarray(sensitivity) > 0)),
+        "a positive, finite sensitivity",
+    )
     return sensitivity
 
 

@@ -23,10 +23,17 @@ def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf,
     scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
     sigma = float(check_cost("sigma", sigma))
     require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
-    return Release("filter", Mechanism.FRIENDLY_CORE, scores, sensitivity, sigma, rho,
-                   lambda noise: scores + noise.rounded_gaussian(sigma, scores.shape) >= threshold,
-                   delta, public={"threshold": threshold, "bad": bad, "most": most, "fixed": fixed,
-                                  "delta": delta})
+    return Release(
+        "filter",
+        Mechanism.FRIENDLY_CORE,
+        scores,
+        sensitivity,
+        sigma,
+        rho,
+        lambda noise: scores + noise.rounded_gaussian(sigma, scores.shape) >= threshold,
+        delta,
+        public={"threshold": threshold, "bad": bad, "most": most, "fixed": fixed, "delta": delta},
+    )
 
 
 def bernoulli(numerators, denominator, sensitivity, rho, delta):
@@ -35,6 +42,15 @@ def bernoulli(numerators, denominator, sensitivity, rho, delta):
     require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
     denominator = int(denominator)
     chances = np.clip(numerators / float(denominator), 0.0, 1.0)
-    return Release("bernoulli", Mechanism.FRIENDLY_CORE, chances, sensitivity, 1.0, rho,
-                   lambda noise: noise.uniform_integers(denominator, numerators.shape) < numerators,
-                   delta, public={"delta": delta}, told=(sensitivity, 0.0))
+    return Release(
+        "bernoulli",
+        Mechanism.FRIENDLY_CORE,
+        chances,
+        sensitivity,
+        1.0,
+        rho,
+        lambda noise: noise.uniform_integers(denominator, numerators.shape) < numerators,
+        delta,
+        public={"delta": delta},
+        told=(sensitivity, 0.0),
+    )

@@ -32,8 +32,17 @@ def release(value, sensitivity, rho, unit=1.0):
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)
-    return Release("gaussian", Mechanism.GAUSSIAN, value, sensitivity, sigma, rho, draw,
-                   public={"unit": unit}, unit=unit)
+    return Release(
+        "gaussian",
+        Mechanism.GAUSSIAN,
+        value,
+        sensitivity,
+        sigma,
+        rho,
+        draw,
+        public={"unit": unit},
+        unit=unit,
+    )
 
 
 def inner(value, sensitivity, epsilon, delta):
@@ -43,8 +52,17 @@ def inner(value, sensitivity, epsilon, delta):
     sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)
     sigma = np.nextafter(sigma * (1 + 1e-15), np.inf)
     value, draw = _with_noise(value, sigma)
-    return Release("inner_gaussian", Mechanism.GAUSSIAN, value, sensitivity, sigma, 0.0, draw,
-                   cost=epsilon, public={"delta": delta})
+    return Release(
+        "inner_gaussian",
+        Mechanism.GAUSSIAN,
+        value,
+        sensitivity,
+        sigma,
+        0.0,
+        draw,
+        cost=epsilon,
+        public={"delta": delta},
+    )
 
 
 def _with_noise(value, sigma):

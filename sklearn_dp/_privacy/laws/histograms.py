@@ -28,8 +28,14 @@ from .._rounding import exact_integers
 from . import gaussian
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["dense_cells", "simulated_cells", "simulation_delta", "sparse", "stability",
-           "stability_threshold"]
+__all__ = [
+    "dense_cells",
+    "simulated_cells",
+    "simulation_delta",
+    "sparse",
+    "stability",
+    "stability_threshold",
+]
 
 _DENSE_CANDIDATES = 2**20  # below this all cells of a sparse histogram get their noise one by one
 _MOST_CANDIDATES = 2**63
@@ -55,11 +61,22 @@ def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
     if n_candidates > _DENSE_CANDIDATES:
         # Simulated cells follow their law up to a total variation that the entry must hold.
         cells, delta = simulated_cells, SIMULATION_TV
-        require(low >= 1 and n_candidates * gaussian_tail(sigma, low) <= _MOST_SIMULATED,
-                "a threshold that leaves at most 2**26 empty cells")
-    return Release("sparse", Mechanism.GAUSSIAN, (codes, counts), sensitivity, sigma, rho,
-                   lambda noise: cells(noise, codes, counts, n_candidates, sigma, low), delta,
-                   public={"unit": unit, "low": low, "n_candidates": n_candidates}, unit=unit)
+        require(
+            low >= 1 and n_candidates * gaussian_tail(sigma, low) <= _MOST_SIMULATED,
+            "a threshold that leaves at most 2**26 empty cells",
+        )
+    return Release(
+        "sparse",
+        Mechanism.GAUSSIAN,
+        (codes, counts),
+        sensitivity,
+        sigma,
+        rho,
+        lambda noise: cells(noise, codes, counts, n_candidates, sigma, low),
+        delta,
+        public={"unit": unit, "low": low, "n_candidates": n_candidates},
+        unit=unit,
+    )
 
 
 def _sorted_cells(codes, counts):
@@ -89,8 +106,7 @@ def simulated_cells(noise, codes, counts, n_candidates, sigma, low):
     n_empty = noise.binomial(n_candidates - len(codes), gaussian_tail(sigma, low))
     empty = _distinct_empty_cells(noise, codes, n_candidates, n_empty)
     cells = np.concatenate([codes[keep], empty])
-    values = np.concatenate([values[keep],
-                             noise.truncated_rounded_gaussian(sigma, low, n_empty)])
+    values = np.concatenate([values[keep], noise.truncated_rounded_gaussian(sigma, low, n_empty)])
     order = np.argsort(cells, kind="stable")
     return cells[order], values[order]
 
@@ -124,8 +140,17 @@ def stability(codes, counts, rho, delta, sensitivity=1.0):
         keep = values >= low
         return codes[keep], values[keep]
 
-    return Release("stability", Mechanism.STABILITY_HISTOGRAM, (codes, counts), sensitivity, sigma,
-                   rho, draw, delta, public={"low": low, "delta": delta})
+    return Release(
+        "stability",
+        Mechanism.STABILITY_HISTOGRAM,
+        (codes, counts),
+        sensitivity,
+        sigma,
+        rho,
+        draw,
+        delta,
+        public={"low": low, "delta": delta},
+    )
 
 
 def stability_threshold(sigma, delta):

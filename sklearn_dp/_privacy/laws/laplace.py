@@ -15,9 +15,15 @@ __all__ = ["inner", "release"]
 
 def release(value, sensitivity, epsilon, unit=1.0):
     """Integers with rounded Laplace noise; see :meth:`PrivacySession.laplace`."""
-    return _laplace("laplace", value, sensitivity, epsilon,
-                    accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon)), {"unit": unit},
-                    unit)
+    return _laplace(
+        "laplace",
+        value,
+        sensitivity,
+        epsilon,
+        accounting.laplace_zcdp_rho(check_cost("epsilon", epsilon)),
+        {"unit": unit},
+        unit,
+    )
 
 
 def inner(value, sensitivity, epsilon, own):
@@ -29,6 +35,15 @@ def inner(value, sensitivity, epsilon, own):
 def _laplace(kind, value, sensitivity, epsilon, rho, public, unit):
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)
-    return Release(kind, Mechanism.LAPLACE, value, sensitivity, scale, rho,
-                   lambda noise: value + noise.rounded_laplace(scale, value.shape),
-                   cost=epsilon, public=public, unit=unit)
+    return Release(
+        kind,
+        Mechanism.LAPLACE,
+        value,
+        sensitivity,
+        scale,
+        rho,
+        lambda noise: value + noise.rounded_laplace(scale, value.shape),
+        cost=epsilon,
+        public=public,
+        unit=unit,
+    )

@@ -81,9 +81,13 @@ def renyi(order, distance, eta, d):
         Infinite where there is no bound.
     """
     order = np.asarray(order, dtype=np.float64)
-    ways = [_one_way(order, log_w, excess, eta, d)
-            for log_w, excess in ((math.log1p(distance), distance),
-                                  (-math.log1p(distance), -distance / (1 + distance)))]
+    ways = [
+        _one_way(order, log_w, excess, eta, d)
+        for log_w, excess in (
+            (math.log1p(distance), distance),
+            (-math.log1p(distance), -distance / (1 + distance)),
+        )
+    ]
     cells = (2 * order - 1) / (order - 1) * d * d * 2.0**-44
     return np.maximum(*ways) + cells
 
@@ -116,7 +120,7 @@ def holds(distance, eta, d, rho, delta):
     if n == 0:
         return False
     limit = rho * _ORDERS[n] - 2 * delta
-    tail = float(np.min((_ORDERS[1:n + 1] - 1) * (bound[:n] - limit)))
+    tail = float(np.min((_ORDERS[1 : n + 1] - 1) * (bound[:n] - limit)))
     return limit > 0 and 2 * math.exp(min(tail, 0.0)) <= delta * (1 - 2.0**-20)
 
 
@@ -163,9 +167,17 @@ def release(total, count, bits, distance, eta, rho, delta):
     if not holds(distance, eta, len(total), rho, delta):
         raise PlanError("a release needs a larger eta: this one is too small.")
     exact, count = total.astype(object), int(count)
-    return Release("proportional", Mechanism.PROPORTIONAL, (total, count), distance, eta, rho,
-                   lambda noise: draw(noise, exact, max(1, count), bits, eta), delta,
-                   public={"bits": bits, "delta": delta})
+    return Release(
+        "proportional",
+        Mechanism.PROPORTIONAL,
+        (total, count),
+        distance,
+        eta,
+        rho,
+        lambda noise: draw(noise, exact, max(1, count), bits, eta),
+        delta,
+        public={"bits": bits, "delta": delta},
+    )
 
 
 def draw(noise, total, count, bits, eta):
@@ -225,6 +237,6 @@ def _root(matrix):
         # Never below one: an indefinite matrix occurs off the good event only, and must not show.
         root[i, i] = max(1, math.isqrt(max(0, matrix[i, i] - row @ row if i else matrix[i, i])))
         if i + 1 < d:
-            rest = matrix[i + 1:, i] - (root[i + 1:, :i] @ row if i else 0)
-            root[i + 1:, i] = rest // root[i, i]
+            rest = matrix[i + 1 :, i] - (root[i + 1 :, :i] @ row if i else 0)
+            root[i + 1 :, i] = rest // root[i, i]
     return root

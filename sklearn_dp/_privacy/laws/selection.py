@@ -47,9 +47,17 @@ def _exponential(kind, scores, sensitivity, epsilon, rho):
     require(scores.size > 0, "a candidate")
     rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
     gaps = scores.max() - scores
-    return Release(kind, Mechanism.EXPONENTIAL, scores, sensitivity, rate, rho,
-                   lambda noise: noise.exponential_choice(gaps, rate), cost=epsilon,
-                   told=(sensitivity, 1 / rate))
+    return Release(
+        kind,
+        Mechanism.EXPONENTIAL,
+        scores,
+        sensitivity,
+        rate,
+        rho,
+        lambda noise: noise.exponential_choice(gaps, rate),
+        cost=epsilon,
+        told=(sensitivity, 1 / rate),
+    )
 
 
 def above_threshold(queries, threshold, sensitivity, epsilon):
@@ -65,8 +73,17 @@ def above_threshold(queries, threshold, sensitivity, epsilon):
         passed = np.flatnonzero(noisy >= level)
         return int(passed[0]) if passed.size else -1
 
-    return Release("choice", Mechanism.ABOVE_THRESHOLD, queries, sensitivity, scale, rho, draw,
-                   cost=epsilon, public={"threshold": threshold})
+    return Release(
+        "choice",
+        Mechanism.ABOVE_THRESHOLD,
+        queries,
+        sensitivity,
+        scale,
+        rho,
+        draw,
+        cost=epsilon,
+        public={"threshold": threshold},
+    )
 
 
 def lead(scores, sensitivity, epsilon, delta):
@@ -77,13 +94,24 @@ def lead(scores, sensitivity, epsilon, delta):
     rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
     scale = round_up(2 * sensitivity / epsilon)
     threshold = math.ceil(2 * sensitivity) + math.ceil(
-        0.5 - scale * math.log(2 * delta) * (1 + 1e-12))
+        0.5 - scale * math.log(2 * delta) * (1 + 1e-12)
+    )
 
     def draw(noise):
         best, second = np.sort(scores)[:-3:-1]
         passed = best - second + int(noise.rounded_laplace(scale)) >= threshold
         return int(scores.argmax()) if passed else -1
 
-    return Release("lead", Mechanism.LEAD, scores, sensitivity, scale, rho, draw, delta,
-                   cost=epsilon, public={"threshold": threshold, "delta": delta},
-                   told=(2 * sensitivity, scale))
+    return Release(
+        "lead",
+        Mechanism.LEAD,
+        scores,
+        sensitivity,
+        scale,
+        rho,
+        draw,
+        delta,
+        cost=epsilon,
+        public={"threshold": threshold, "delta": delta},
+        told=(2 * sensitivity, scale),
+    )

@@ -51,8 +51,16 @@ from .._rounding import exact_integers, round_up
 from .._trace import Event, active_trace
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = ["LEAST_SHARE", "MOST_SHARES", "SHARES_DELTA", "NoiseShares", "ShareScale", "release",
-           "share_scale", "shares_tv"]
+__all__ = [
+    "LEAST_SHARE",
+    "MOST_SHARES",
+    "SHARES_DELTA",
+    "NoiseShares",
+    "ShareScale",
+    "release",
+    "share_scale",
+    "shares_tv",
+]
 
 SHARES_DELTA = 2.0**-100
 """delta of a release whose noise comes in shares, for every epsilon up to 700."""
@@ -70,8 +78,9 @@ def shares_tv(sigma, n):
     if sigma < 1:
         raise ValueError("the bound holds for sigma of at least 1.")
     reach = 2 * (_TAIL * math.sqrt(n) * sigma + n) + 1
-    return reach * (n + 1) * 3 * math.exp(-(math.pi * sigma) ** 2 / 2) + 2 * math.exp(
-        -(_TAIL**2) / 2)
+    return reach * (n + 1) * 3 * math.exp(-((math.pi * sigma) ** 2) / 2) + 2 * math.exp(
+        -(_TAIL**2) / 2
+    )
 
 
 @dataclass(frozen=True)
@@ -135,11 +144,22 @@ def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
 
         def draw(noise):
             return total
+
     fine = np.asarray(sensitivity) * 2.0**scale.bits
     sigma, step = scale.sigma * math.sqrt(n_honest), np.asarray(unit) * 2.0**-scale.bits
     n_shares = n_honest if given is None else given
-    return Release("gaussian", Mechanism.GAUSSIAN, value, fine, sigma, rho, draw, SHARES_DELTA,
-                   public={"unit": unit, "shares": n_shares / n_honest}, unit=step)
+    return Release(
+        "gaussian",
+        Mechanism.GAUSSIAN,
+        value,
+        fine,
+        sigma,
+        rho,
+        draw,
+        SHARES_DELTA,
+        public={"unit": unit, "shares": n_shares / n_honest},
+        unit=step,
+    )
 
 
 def _all_shares(noise, sigma, n_shares, shape):
@@ -195,5 +215,15 @@ class NoiseShares:
         trace = active_trace()
         if trace is None:
             return share
-        return trace.record(Event("share", entry, np.zeros_like(share), None, sigma, 0.0,
-                               {"client": self._name}, share))
+        return trace.record(
+            Event(
+                "share",
+                entry,
+                np.zeros_like(share),
+                None,
+                sigma,
+                0.0,
+                {"client": self._name},
+                share,
+            )
+        )

@@ -43,16 +43,22 @@ class Pair:
 def equal_rows(n, d=1, place=0.0, record=1.0):
     """Equal rows, and one at another place."""
     rows = "one row" if n == 1 else f"{n} equal rows"
-    return Pair(f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
-                np.full((n, d), place), np.full(d, record))
+    return Pair(
+        f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
+        np.full((n, d), place),
+        np.full(d, record),
+    )
 
 
 def scattered_rows(n, d, far, seed):
     """Rows about the origin, and one far from it in a random direction."""
     numbers = ndtri(np.random.default_rng(seed).random((n + 1, d)))
     direction = numbers[-1] / np.linalg.norm(numbers[-1])
-    return Pair(f"{n} scattered rows, and one more at a distance of {far:g} (d = {d})",
-                0.1 * numbers[:-1], far * direction)
+    return Pair(
+        f"{n} scattered rows, and one more at a distance of {far:g} (d = {d})",
+        0.1 * numbers[:-1],
+        far * direction,
+    )
 
 
 class Detector(ClusterMixin, BaseEstimator):
@@ -99,7 +105,8 @@ CASES = {
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
     "DPOneCluster": Case({"n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP),
     "DPOneClusterKMeans": Case(
-        {"n_clusters": 1, "n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP),
+        {"n_clusters": 1, "n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP
+    ),
     "DPOutlierScreen": Case(_ONE, (_ALONE,), _ZCDP),
     "DPPCA": Case({"n_components": 1, **_ONE}, (_OPPOSITE,)),
     "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
@@ -107,8 +114,15 @@ CASES = {
     "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),
     # Two blocks, and an inner estimator that looks for the record.
     "SampleAndAggregate": Case(
-        {"estimator": Detector(), "output": ("cluster_centers_",), "output_bounds": 1.0,
-         "aggregator": "mean", "n_blocks": 2}, (equal_rows(8, place=-1.0),)),
+        {
+            "estimator": Detector(),
+            "output": ("cluster_centers_",),
+            "output_bounds": 1.0,
+            "aggregator": "mean",
+            "n_blocks": 2,
+        },
+        (equal_rows(8, place=-1.0),),
+    ),
 }
 """Of every estimator of this package."""
 
@@ -120,5 +134,10 @@ def pairs_of(estimator, pairs, seed):
     case = CASES.get(type(estimator).__name__)
     if case is not None and type(estimator).__module__.split(".")[0] == __package__.split(".")[0]:
         return list(case.pairs)
-    return [equal_rows(1), equal_rows(8), equal_rows(8, place=-1.0),
-            scattered_rows(40, 2, 1.0, seed), scattered_rows(40, 2, 1e3, seed)]
+    return [
+        equal_rows(1),
+        equal_rows(8),
+        equal_rows(8, place=-1.0),
+        scattered_rows(40, 2, 1.0, seed),
+        scattered_rows(40, 2, 1e3, seed),
+    ]

@@ -99,9 +99,10 @@ class Certificate:
     @property
     def kept(self):
         """Whether no lower bound is above the claim."""
-        return all(finding.value <= self.claim.value
-                   and finding.epsilon_of_rates <= self.claim.epsilon
-                   for finding in self.findings)
+        return all(
+            finding.value <= self.claim.value and finding.epsilon_of_rates <= self.claim.epsilon
+            for finding in self.findings
+        )
 
     @property
     def deficit(self):
@@ -112,29 +113,50 @@ class Certificate:
         """Numbers and words only, for JSON; numbers that are not finite become None."""
         claim = self.claim
         return {
-            "estimator": self.estimator, "pair": self.pair, "fits": self.fits,
-            "error": self.error, "planted": self.planted, "kept": self.kept,
-            "claim": {"kind": claim.kind, claim.parameter: claim.value,
-                      "epsilon": claim.epsilon, "delta": claim.delta},
+            "estimator": self.estimator,
+            "pair": self.pair,
+            "fits": self.fits,
+            "error": self.error,
+            "planted": self.planted,
+            "kept": self.kept,
+            "claim": {
+                "kind": claim.kind,
+                claim.parameter: claim.value,
+                "epsilon": claim.epsilon,
+                "delta": claim.delta,
+            },
             "deficit": _finite(self.deficit),
             "findings": [
-                {"view": f.view, "distinguisher": f.distinguisher, claim.parameter: f.value,
-                 "epsilon": f.epsilon, "epsilon_of_rates": f.epsilon_of_rates,
-                 "deficit": _finite(f.deficit), "rates": vars(f.rates)} for f in self.findings]}
+                {
+                    "view": f.view,
+                    "distinguisher": f.distinguisher,
+                    claim.parameter: f.value,
+                    "epsilon": f.epsilon,
+                    "epsilon_of_rates": f.epsilon_of_rates,
+                    "deficit": _finite(f.deficit),
+                    "rates": vars(f.rates),
+                }
+                for f in self.findings
+            ],
+        }
 
     def __repr__(self):
         claim, name = self.claim, self.claim.parameter
-        lines = [f"Certificate of {self.estimator}: {self.fits} fits, {self.pair}",
-                 f"claim: ({claim.epsilon:.4g}, {claim.delta:.3g})-DP; {name} = {claim.value:.4g}"]
+        lines = [
+            f"Certificate of {self.estimator}: {self.fits} fits, {self.pair}",
+            f"claim: ({claim.epsilon:.4g}, {claim.delta:.3g})-DP; {name} = {claim.value:.4g}",
+        ]
         if self.planted is not None:
             lines.append(f"planted: noise that is {self.planted:g} times too small")
         for finding in self.findings:
             rates = finding.rates
-            lines += [f"{finding.view}: {name} is at least {finding.value:.4g}, epsilon "
-                      f"{finding.epsilon:.4g} (by the rates alone {finding.epsilon_of_rates:.4g})",
-                      f"  by {finding.distinguisher}: alarms {rates.true} of {rates.n_true} with "
-                      f"the record, {rates.false} of {rates.n_false} without",
-                      f"  would find noise that is {finding.deficit:.3g} times too small"]
+            lines += [
+                f"{finding.view}: {name} is at least {finding.value:.4g}, epsilon "
+                f"{finding.epsilon:.4g} (by the rates alone {finding.epsilon_of_rates:.4g})",
+                f"  by {finding.distinguisher}: alarms {rates.true} of {rates.n_true} with "
+                f"the record, {rates.false} of {rates.n_false} without",
+                f"  would find noise that is {finding.deficit:.3g} times too small",
+            ]
         verdict = "no lower bound is above the claim" if self.kept else "THE CLAIM IS FALSE"
         return "\n".join([*lines, f"{verdict} (chance of error at most {self.error:.3g})"])
 
@@ -177,8 +199,11 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     estimator = _prepared(estimator)
     pairs = pairs_of(estimator, pairs, seed)
     claim = claim_of(estimator, n_features_of(pairs[0].X))
-    pair = pairs[0] if len(pairs) == 1 else max(
-        pairs, key=lambda each: _promise(estimator, each, jobs, deficit))
+    pair = (
+        pairs[0]
+        if len(pairs) == 1
+        else max(pairs, key=lambda each: _promise(estimator, each, jobs, deficit))
+    )
     runs = run_pair(estimator, pair, fits, jobs=jobs, deficit=deficit)
     views = [_View("the fitted estimator", _scores_of_shown(runs, seed), _SHOWN)]
     if runs.ratios is not None and np.ptp(runs.ratios):
@@ -238,8 +263,9 @@ def _parts(n, ends):
 
 def _scores_of_shown(runs, seed):
     learn, _, _ = _parts(len(runs.rows), _SHOWN)
-    return (scores(Table(runs.rows), runs.is_other, learn, seed)
-            or {"nothing differs": np.zeros(len(runs.rows))})
+    return scores(Table(runs.rows), runs.is_other, learn, seed) or {
+        "nothing differs": np.zeros(len(runs.rows))
+    }
 
 
 def _finding(view, is_other, claim, error):
@@ -249,8 +275,15 @@ def _finding(view, is_other, claim, error):
     rates = _rates(view.scores[name][count] > threshold, is_other[count])
     low, high = rates.limits(error)
     value = claim.least(low, high)
-    return Finding(view.name, name, rates, value, claim.epsilon_at(value),
-                   least_epsilon(low, high, claim.delta), smallest_deficit(claim, rates, error))
+    return Finding(
+        view.name,
+        name,
+        rates,
+        value,
+        claim.epsilon_at(value),
+        least_epsilon(low, high, claim.delta),
+        smallest_deficit(claim, rates, error),
+    )
 
 
 def _choice(view, choose, is_other, claim, error):
@@ -258,8 +291,11 @@ def _choice(view, choose, is_other, claim, error):
 
     Where no bound is above zero, that with the largest difference of the two rates.
     """
-    options = [(name, float(level)) for name, numbers in view.scores.items()
-               for level in (view.levels or _quantiles(numbers[choose]))]
+    options = [
+        (name, float(level))
+        for name, numbers in view.scores.items()
+        for level in (view.levels or _quantiles(numbers[choose]))
+    ]
     if len(options) == 1:
         return options[0]
 
@@ -275,5 +311,9 @@ def _quantiles(numbers):
 
 
 def _rates(alarms, is_other):
-    return Rates(int(alarms[is_other].sum()), int(is_other.sum()),
-                 int(alarms[~is_other].sum()), int((~is_other).sum()))
+    return Rates(
+        int(alarms[is_other].sum()),
+        int(is_other.sum()),
+        int(alarms[~is_other].sum()),
+        int((~is_other).sum()),
+    )

@@ -49,8 +49,10 @@ class Rates:
 
         Clopper-Pearson; with a probability of at most `alpha` one of the two is wrong.
         """
-        return (_lower_limit(self.true, self.n_true, alpha / 2),
-                1 - _lower_limit(self.n_false - self.false, self.n_false, alpha / 2))
+        return (
+            _lower_limit(self.true, self.n_true, alpha / 2),
+            1 - _lower_limit(self.n_false - self.false, self.n_false, alpha / 2),
+        )
 
     @property
     def counted(self):
@@ -87,7 +89,7 @@ class Claim:
 
     @property
     def parameter(self):
-        """"mu", "rho" or "epsilon"."""
+        """ "mu", "rho" or "epsilon"."""
         return PARAMETER[self.kind]
 
     def least(self, true, false):
@@ -118,16 +120,19 @@ def claim_of(estimator, n_features):
     if not hasattr(estimator, "privacy_plan"):
         params = estimator.get_params()
         if params.get("epsilon") is None:
-            raise ValueError(f"{type(estimator).__name__} has neither a privacy_plan() nor a "
-                             "parameter epsilon that is set: there is no claim to test.")
+            raise ValueError(
+                f"{type(estimator).__name__} has neither a privacy_plan() nor a "
+                "parameter epsilon that is set: there is no claim to test."
+            )
         epsilon, delta = float(params["epsilon"]), float(params.get("delta") or 0.0)
         return Claim(APPROXIMATE, epsilon, epsilon, delta)
     plan = estimator.privacy_plan(n_features)
     epsilon, delta = plan.epsilon, plan.target.delta
     if plan.one_step:
         return Claim(APPROXIMATE, epsilon, epsilon, delta)
-    kind, value = ((GAUSSIAN, accounting.mu_from_rho(plan.rho)) if plan.gaussian
-                   else (ZCDP, plan.rho))
+    kind, value = (
+        (GAUSSIAN, accounting.mu_from_rho(plan.rho)) if plan.gaussian else (ZCDP, plan.rho)
+    )
     return Claim(kind, value, epsilon, delta, plan.delta_failure)
 
 
@@ -158,8 +163,9 @@ def _renyi_slope(p, q):
     """Largest D_a(Bernoulli(p), Bernoulli(q)) / a over some orders a > 1."""
     a = _ORDERS
     with np.errstate(divide="ignore"):
-        logs = np.array([a * np.log(x) + (1 - a) * np.log(max(y, 1e-300))
-                         for x, y in ((p, q), (1 - p, 1 - q))])
+        logs = np.array(
+            [a * np.log(x) + (1 - a) * np.log(max(y, 1e-300)) for x, y in ((p, q), (1 - p, 1 - q))]
+        )
     return float(np.max(np.logaddexp(*logs) / (a - 1) / a))
 
 
@@ -181,10 +187,12 @@ def smallest_deficit(claim, rates, alpha):
 
     def is_found(factor):
         # Each count is as unfavourable as it is in one of twenty certificates.
-        seen = Rates(int(binom.ppf((1 - _POWER) / 2, rates.n_true, ndtr(factor * true))),
-                     rates.n_true,
-                     int(binom.isf((1 - _POWER) / 2, rates.n_false, ndtr(factor * false))),
-                     rates.n_false)
+        seen = Rates(
+            int(binom.ppf((1 - _POWER) / 2, rates.n_true, ndtr(factor * true))),
+            rates.n_true,
+            int(binom.isf((1 - _POWER) / 2, rates.n_false, ndtr(factor * false))),
+            rates.n_false,
+        )
         return claim.least(*seen.limits(alpha)) > claim.value
 
     # Searched for in about 9 steps: the larger the deficit, the surer it is found.

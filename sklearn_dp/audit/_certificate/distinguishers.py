@@ -45,8 +45,10 @@ def scores(table, is_other, learn, seed=0):
     for name, column in table.words.items():
         found[f"words: {name}"] = _word_score(column, is_other, learn)
     if table.words:
-        together = np.array([" | ".join(parts) for parts in
-                             zip(*map(_texts, table.words.values()), strict=True)], dtype=object)
+        together = np.array(
+            [" | ".join(parts) for parts in zip(*map(_texts, table.words.values()), strict=True)],
+            dtype=object,
+        )
         found["words: all"] = _word_score(together, is_other, learn)
     columns = _columns(table, found, learn)
     if not columns:
@@ -54,12 +56,17 @@ def scores(table, is_other, learn, seed=0):
     ranked = sorted(columns, key=lambda name: -separation(columns[name][learn], is_other[learn]))
     for name in ranked[:_MOST_SINGLE]:
         if not name.startswith("words"):
-            found |= {name: _turned(columns[name], is_other, learn),
-                      f"distance of {name} from its median":
-                      _turned(np.abs(columns[name]), is_other, learn)}
+            found |= {
+                name: _turned(columns[name], is_other, learn),
+                f"distance of {name} from its median": _turned(
+                    np.abs(columns[name]), is_other, learn
+                ),
+            }
     X = np.column_stack([columns[name] for name in ranked[:_MOST_COLUMNS]])
-    return found | {f"learned: {name}": _learned(model, X, is_other, learn)
-                    for name, model in _models(seed).items()}
+    return found | {
+        f"learned: {name}": _learned(model, X, is_other, learn)
+        for name, model in _models(seed).items()
+    }
 
 
 def separation(numbers, is_other):
@@ -75,8 +82,7 @@ def separation(numbers, is_other):
 def best_column(table, is_other):
     """How well the best single column tells the data sets apart."""
     everyone = np.ones(table.n_rows, dtype=bool)
-    words = {name: _word_score(column, is_other, everyone)
-             for name, column in table.words.items()}
+    words = {name: _word_score(column, is_other, everyone) for name, column in table.words.items()}
     columns = _columns(table, words, everyone)
     return max((separation(column, is_other) for column in columns.values()), default=0.5)
 
@@ -90,8 +96,10 @@ def _word_score(column, is_other, learn):
     words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
     seen = np.bincount(codes[learn], minlength=len(words))
     codes = np.where(seen[codes] < np.sort(seen)[::-1][:_MOST_VALUES][-1], len(words), codes)
-    counts = [np.bincount(codes[learn & side], minlength=len(words) + 1) + 0.5
-              for side in (is_other, ~is_other)]
+    counts = [
+        np.bincount(codes[learn & side], minlength=len(words) + 1) + 0.5
+        for side in (is_other, ~is_other)
+    ]
     return np.log(counts[0] / counts[0].sum() / counts[1] * counts[1].sum())[codes]
 
 
@@ -118,14 +126,20 @@ def _turned(numbers, is_other, learn):
 
 
 def _models(seed):
-    products = make_pipeline(StandardScaler(), _First(), PolynomialFeatures(2, include_bias=False),
-                             StandardScaler(), LogisticRegression(C=0.1, max_iter=300))
+    products = make_pipeline(
+        StandardScaler(),
+        _First(),
+        PolynomialFeatures(2, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(C=0.1, max_iter=300),
+    )
     return {
         "linear": LinearDiscriminantAnalysis(solver="lsqr", shrinkage=1e-3),
         "logistic": make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=300)),
         "products": products,
         "boosted trees": HistGradientBoostingClassifier(
-            max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed),
+            max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=seed
+        ),
     }
 
 

@@ -53,8 +53,7 @@ def log_likelihood_ratio(estimator, X, other, other_units):
     outcome = run_fit(estimator, X, recorder=recorder)
     witness = _Witness(recorder.events, other_units)
     again = run_fit(clone(estimator), other, recorder=witness)
-    if witness.open and ((outcome.error is None) != (again.error is None)
-                         or witness.finish()):
+    if witness.open and ((outcome.error is None) != (again.error is None) or witness.finish()):
         return outcome, _CERTAIN
     return outcome, witness.score
 
@@ -95,8 +94,10 @@ def _noises(known, event):
     """The noise that either statistic would need for the recorded output."""
     if np.shape(known.value) != np.shape(event.value):
         return None
-    return [np.asarray(np.asarray(known.output, dtype=object) - each.value, dtype=np.float64)
-            for each in (known, event)]
+    return [
+        np.asarray(np.asarray(known.output, dtype=object) - each.value, dtype=np.float64)
+        for each in (known, event)
+    ]
 
 
 def _gaussian(known, event):
@@ -134,20 +135,30 @@ def _chosen(known, event):
 
 def _published(known, event):
     """Cells of a histogram: noisy counts where published, else that they are below a level."""
-    before, after = (dict(zip(*map(np.ndarray.tolist, each.value), strict=True))
-                     for each in (known, event))
+    before, after = (
+        dict(zip(*map(np.ndarray.tolist, each.value), strict=True)) for each in (known, event)
+    )
     seen = dict(zip(*map(np.ndarray.tolist, known.output), strict=True))
-    moved = [cell for cell in before.keys() | after.keys()
-             if before.get(cell, 0) != after.get(cell, 0)]
-    return sum(_log_chance(after.get(cell, 0), seen.get(cell), event)
-               - _log_chance(before.get(cell, 0), seen.get(cell), known) for cell in moved)
+    moved = [
+        cell for cell in before.keys() | after.keys() if before.get(cell, 0) != after.get(cell, 0)
+    ]
+    return sum(
+        _log_chance(after.get(cell, 0), seen.get(cell), event)
+        - _log_chance(before.get(cell, 0), seen.get(cell), known)
+        for cell in moved
+    )
 
 
 def _log_chance(count, value, event):
     if value is None:
         return float(log_ndtr((event.public["low"] - 0.5 - count) / event.scale))
-    return -((value - count) / event.scale) ** 2 / 2
+    return -(((value - count) / event.scale) ** 2) / 2
 
 
-_RATIOS = {"gaussian": _gaussian, "laplace": _laplace, "choice": _chosen,
-           "sparse": _published, "stability": _published}
+_RATIOS = {
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "choice": _chosen,
+    "sparse": _published,
+    "stability": _published,
+}

@@ -58,9 +58,15 @@ def less_noise(factor):
 
         return exponential_choice
 
-    return Mutant(f"noise {factor} times too small", (), (
-        (NoiseSource, "rounded_gaussian", scaled), (NoiseSource, "rounded_laplace", scaled),
-        (NoiseSource, "exponential_choice", choice)))
+    return Mutant(
+        f"noise {factor} times too small",
+        (),
+        (
+            (NoiseSource, "rounded_gaussian", scaled),
+            (NoiseSource, "rounded_laplace", scaled),
+            (NoiseSource, "exponential_choice", choice),
+        ),
+    )
 
 
 def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
@@ -82,7 +88,7 @@ def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
     runs : Runs
     """
     sides = [bool(i % 2) for i in range(fits)]
-    tasks = [(estimator, pair, sides[i:i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
+    tasks = [(estimator, pair, sides[i : i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
     if jobs == 1:
         parts = [_chunk(*task) for task in tasks]
     else:

@@ -26,10 +26,14 @@ def shown(outcome):
     numbers : dict of str to float
     words : dict of str to str
     """
-    numbers, words = {}, {
-        "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
-        "error": "" if outcome.error is None else repr(outcome.error),
-        "printed": outcome.printed}
+    numbers, words = (
+        {},
+        {
+            "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
+            "error": "" if outcome.error is None else repr(outcome.error),
+            "printed": outcome.printed,
+        },
+    )
     if outcome.error is not None:
         return numbers, words
     data = pickle.dumps(outcome.estimator, protocol=5)
@@ -37,8 +41,11 @@ def shown(outcome):
     report = vars(outcome.estimator).get("privacy_report_")
     if report is not None:
         _report(report, numbers, words)
-    attributes = {name: value for name, value in vars(pickle.loads(data)).items()
-                  if name.endswith("_") and name != "privacy_report_"}
+    attributes = {
+        name: value
+        for name, value in vars(pickle.loads(data)).items()
+        if name.endswith("_") and name != "privacy_report_"
+    }
     for name, value in attributes.items():
         _enter(name, value, numbers, words)
     _totals(attributes, numbers)
@@ -91,8 +98,9 @@ def _enter_array(name, array, numbers, words):
         numbers[name] = float(flat[0])
         return
     # In order of size too: places may be arbitrary.
-    for i, (number, ordered) in enumerate(zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1],
-                                              strict=False)):
+    for i, (number, ordered) in enumerate(
+        zip(flat[:_MOST_NUMBERS], np.sort(flat)[::-1], strict=False)
+    ):
         numbers[f"{name}[{i}]"] = number
         if len(flat) > 1:
             numbers[f"{name} sorted[{i}]"] = ordered
@@ -103,8 +111,11 @@ def _enter_array(name, array, numbers, words):
 
 def _totals(attributes, numbers):
     """Points times their weights: nearer to a sum than the points are, and a sum has the noise."""
-    arrays = {name: np.atleast_1d(np.asarray(value, dtype=np.float64))
-              for name, value in attributes.items() if value is not None and _is_numeric(value)}
+    arrays = {
+        name: np.atleast_1d(np.asarray(value, dtype=np.float64))
+        for name, value in attributes.items()
+        if value is not None and _is_numeric(value)
+    }
     for other, weights in arrays.items():
         if weights.ndim > 1 or not ("weight" in other or "size" in other):
             continue

@@ -36,4 +36,5 @@ def law_of(event):
     except KeyError:
         raise UnknownLawError(
             f"{event.entry or 'an event'} is of the kind {event.kind!r}, which the audit does not "
-            "know: add it to a module of sklearn_dp.audit.laws.") from None
+            "know: add it to a module of sklearn_dp.audit.laws."
+        ) from None

@@ -50,8 +50,10 @@ def _order_numbers(event):
     """The rank of each index among those not yet taken is uniform, and they are independent."""
     order = np.asarray(event.output)
     size = event.public.get("n", len(order))
-    ranks = np.array([index - np.count_nonzero(order[:place] < index)
-                      for place, index in enumerate(order)], dtype=np.float64)
+    ranks = np.array(
+        [index - np.count_nonzero(order[:place] < index) for place, index in enumerate(order)],
+        dtype=np.float64,
+    )
     choices = size - np.arange(len(order))
     return ranks / choices, (ranks + 1) / choices
 

@@ -30,8 +30,9 @@ def _bernoulli_numbers(event):
 
 def _realized(player, event, shift):
     largest = float(np.abs(shift).max(initial=0.0))
-    player.account(event, largest / event.sensitivity,
-                   float(np.sum(np.square(shift / event.scale)) / 2))
+    player.account(
+        event, largest / event.sensitivity, float(np.sum(np.square(shift / event.scale)) / 2)
+    )
 
 
 def _common(player, known):
@@ -90,8 +91,11 @@ def _replay_bernoulli(player, known, event):
     keep[~common] = player.keep_added & (event.value[~common] > 0)
     if np.any(keep & (event.value <= 0)):
         player.voided.append(event.entry)
-    total = float(np.abs(event.value[common] - before).sum() + event.value[~common].sum()
-                  + np.sum(known.value[gone]))
+    total = float(
+        np.abs(event.value[common] - before).sum()
+        + event.value[~common].sum()
+        + np.sum(known.value[gone])
+    )
     player.account(event, total / event.sensitivity, 0.0)
     return keep
 
@@ -99,8 +103,15 @@ def _replay_bernoulli(player, known, event):
 # What a filter costs is a theorem about the whole core, which its caller proves: from the event
 # alone, nothing can be said about its scale.
 LAWS = {
-    "filter": Law(_replay_filter, _filter_numbers, no_claims, rho=lambda event: event.cost,
-                  folded=True, in_rho=True),
-    "bernoulli": Law(_replay_bernoulli, _bernoulli_numbers, no_claims,
-                     rho=lambda event: event.cost, folded=True),
+    "filter": Law(
+        _replay_filter,
+        _filter_numbers,
+        no_claims,
+        rho=lambda event: event.cost,
+        folded=True,
+        in_rho=True,
+    ),
+    "bernoulli": Law(
+        _replay_bernoulli, _bernoulli_numbers, no_claims, rho=lambda event: event.cost, folded=True
+    ),
 }

@@ -26,8 +26,11 @@ def gaussian_numbers(event):
 
 def _replay(player, known, event):
     if same_shape(player, known, event):
-        player.account(event, math.sqrt(squared_shift(known, event, event.sensitivity)),
-                       squared_shift(known, event, event.scale) / 2)
+        player.account(
+            event,
+            math.sqrt(squared_shift(known, event, event.sensitivity)),
+            squared_shift(known, event, event.scale) / 2,
+        )
     return known.output
 
 
@@ -44,8 +47,10 @@ def _replay_inner(player, known, event):
 
 def _claims_inner(event):
     """sigma >= sensitivity times that of the analytic formula for (epsilon, delta)."""
-    return too_little(event, np.asarray(event.scale) / accounting.gaussian_sigma(
-        event.cost, event.public["delta"]))
+    return too_little(
+        event,
+        np.asarray(event.scale) / accounting.gaussian_sigma(event.cost, event.public["delta"]),
+    )
 
 
 LAWS = {

@@ -29,8 +29,9 @@ def _claims_stability(event):
 
 def _replay_sparse(player, known, event):
     before, after = _counts(known), _counts(event)
-    square = float(sum((after.get(c, 0) - before.get(c, 0)) ** 2
-                       for c in before.keys() | after.keys()))
+    square = float(
+        sum((after.get(c, 0) - before.get(c, 0)) ** 2 for c in before.keys() | after.keys())
+    )
     player.account(event, math.sqrt(square) / event.sensitivity, square / event.scale**2 / 2)
     return known.output
 
@@ -43,8 +44,9 @@ def _replay_stability(player, known, event):
     both = before.keys() & after.keys()
     square = float(sum((after[c] - before[c]) ** 2 for c in both))
     alone = max((d[c] for d in (before, after) for c in d.keys() - both), default=0)
-    player.account(event, max(math.sqrt(square), alone) / event.sensitivity,
-                   square / event.scale**2 / 2)
+    player.account(
+        event, max(math.sqrt(square), alone) / event.sensitivity, square / event.scale**2 / 2
+    )
     return known.output
 
 
@@ -57,10 +59,12 @@ def _published(event):
     cells, values = event.output
     place = np.searchsorted(cells, codes)
     seen = np.isin(codes, cells)
-    noise = np.where(seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts
-                     if len(cells) else 0, 0).astype(np.float64)
-    low, high = around(np.where(noise + counts < event.public["low"], -np.inf, noise),
-                       event.scale, ndtr)
+    noise = np.where(
+        seen, values[np.minimum(place, max(len(cells) - 1, 0))] - counts if len(cells) else 0, 0
+    ).astype(np.float64)
+    low, high = around(
+        np.where(noise + counts < event.public["low"], -np.inf, noise), event.scale, ndtr
+    )
     hidden = ndtr((event.public["low"] - counts - 0.5) / event.scale)
     return np.where(seen, low, 0.0), np.where(seen, high, hidden)
 
@@ -75,8 +79,10 @@ def _sparse(event):
     # Given that an empty cell is published, in the upper tail: 1 - P[noise > v] / P[published].
     tail = [1 - ndtr(-(values[empty] + side) / event.scale) / chance for side in (-0.5, 0.5)]
     number = [_binomial_cdf(k, size, chance) for k in (found - 1, found)]
-    return (np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
-            np.concatenate([high, number[1:], tail[1]]))
+    return (
+        np.concatenate([low, number[:1], np.maximum(tail[0], 0.0)]),
+        np.concatenate([high, number[1:], tail[1]]),
+    )
 
 
 def _binomial_cdf(k, n, p):
@@ -88,6 +94,7 @@ def _binomial_cdf(k, n, p):
 
 LAWS = {
     "sparse": Law(_replay_sparse, _sparse, _claims, rho=lambda event: event.cost, in_rho=True),
-    "stability": Law(_replay_stability, _published, _claims_stability,
-                     rho=lambda event: event.cost, in_rho=True),
+    "stability": Law(
+        _replay_stability, _published, _claims_stability, rho=lambda event: event.cost, in_rho=True
+    ),
 }

@@ -14,8 +14,9 @@ def laplace_cdf(x):
 
 
 def _numbers(event):
-    return around(np.asarray(event.output - event.value, dtype=np.float64), event.scale,
-                  laplace_cdf)
+    return around(
+        np.asarray(event.output - event.value, dtype=np.float64), event.scale, laplace_cdf
+    )
 
 
 def _claims(event):
@@ -45,7 +46,8 @@ def _replay_inner(player, known, event):
 
 
 LAWS = {
-    "laplace": Law(_replay, _numbers, _claims,
-                   rho=lambda event: accounting.laplace_zcdp_rho(event.cost)),
+    "laplace": Law(
+        _replay, _numbers, _claims, rho=lambda event: accounting.laplace_zcdp_rho(event.cost)
+    ),
     "inner_laplace": Law(_replay_inner, _numbers, _claims),
 }

@@ -12,8 +12,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
 def _claims(event):
-    if not holds(event.sensitivity, event.scale, len(event.output), event.cost,
-                 event.public["delta"]):
+    if not holds(
+        event.sensitivity, event.scale, len(event.output), event.cost, event.public["delta"]
+    ):
         yield f"{event.entry}: too little noise for its distance and cost"
 
 
@@ -24,8 +25,11 @@ def _replay(player, known, event):
         player.account(event, np.inf, np.inf)
         return known.output
     far = float(max(ratios.max(), 1 / ratios.min())) - 1
-    player.account(event, far / event.sensitivity,
-                   float(renyi(2.0, max(far, 1e-12), event.scale, len(ratios))) / 2)
+    player.account(
+        event,
+        far / event.sensitivity,
+        float(renyi(2.0, max(far, 1e-12), event.scale, len(ratios))) / 2,
+    )
     return known.output
 
 

@@ -20,8 +20,9 @@ def _is_threshold(event):
 
 
 def _rho(event):
-    convert = (accounting.pure_zcdp_rho if _is_threshold(event)
-               else accounting.bounded_range_zcdp_rho)
+    convert = (
+        accounting.pure_zcdp_rho if _is_threshold(event) else accounting.bounded_range_zcdp_rho
+    )
     return convert(event.cost)
 
 
@@ -43,8 +44,7 @@ def _claims_lead(event):
 def _replay(player, known, event):
     if same_shape(player, known, event):
         largest = float(np.abs(np.asarray(event.value) - known.value).max(initial=0))
-        player.account(event, largest / event.sensitivity,
-                       event.cost * largest / event.sensitivity)
+        player.account(event, largest / event.sensitivity, event.cost * largest / event.sensitivity)
     return known.output
 
 
@@ -117,7 +117,12 @@ def _numbers_lead(event):
 
 LAWS = {
     "choice": Law(_replay, _numbers, _claims, rho=_rho),
-    "lead": Law(_replay_lead, _numbers_lead, _claims_lead,
-                rho=lambda event: accounting.pure_zcdp_rho(event.cost), folded=True),
+    "lead": Law(
+        _replay_lead,
+        _numbers_lead,
+        _claims_lead,
+        rho=lambda event: accounting.pure_zcdp_rho(event.cost),
+        folded=True,
+    ),
     "inner_choice": Law(_replay_inner, _numbers, _claims),
 }

@@ -10,8 +10,7 @@ from ..._privacy._plan import PrivacyPlan
 from ..._privacy._session import PrivacySession
 from .._mutation import MUTANTS, Mutant, mutant
 
-_charge = partial(mutant, killed_by="check_charge_is_true", owner=PrivacyLedger,
-                  attribute="charge")
+_charge = partial(mutant, killed_by="check_charge_is_true", owner=PrivacyLedger, attribute="charge")
 
 
 def _told(change):
@@ -89,21 +88,30 @@ def _of_half(original):
     return lambda self, rho, *args, **options: original(self, rho / 2, *args, **options)
 
 
-MUTANTS.append(Mutant(
-    "accounting twice as generous in both directions", ("check_total_is_right",),
-    ((PrivacyBudget, "to_rho", _twice), (PrivacyBudget, "epsilon_of", _of_half))))
+MUTANTS.append(
+    Mutant(
+        "accounting twice as generous in both directions",
+        ("check_total_is_right",),
+        ((PrivacyBudget, "to_rho", _twice), (PrivacyBudget, "epsilon_of", _of_half)),
+    )
+)
 
 
-@mutant("budgets worth a tenth more noise than they pay for", "check_total_is_right",
-        PrivacyBudget, "epsilon_of")
+@mutant(
+    "budgets worth a tenth more noise than they pay for",
+    "check_total_is_right",
+    PrivacyBudget,
+    "epsilon_of",
+)
 def _(original):
     return lambda self, rho, *args, **options: original(self, rho / 1.1, *args, **options)
 
 
 @mutant("conversion with ten times the delta", "check_total_is_right", PrivacyBudget, "epsilon_of")
 def _(original):
-    return lambda self, *args, **options: original(replace(self, delta=10 * self.delta), *args,
-                                                   **options)
+    return lambda self, *args, **options: original(
+        replace(self, delta=10 * self.delta), *args, **options
+    )
 
 
 @mutant("report tells half of epsilon", "check_plan_and_report_agree", PrivacySession, "report")

@@ -16,16 +16,23 @@ from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
 def _release_twice(original):
     def gaussian(self, entry, value, **options):
-        return (original(self, entry, value, **options)
-                + original(self, entry, value, **options)) / 2
+        return (
+            original(self, entry, value, **options) + original(self, entry, value, **options)
+        ) / 2
 
     return gaussian
 
 
-MUTANTS.append(Mutant(
-    "every share spent twice", ("check_replay",),
-    ((PrivacySession, "_charge", lambda original: lambda self, name, rho, delta=0.0: None),
-     (PrivacySession, "gaussian", _release_twice))))
+MUTANTS.append(
+    Mutant(
+        "every share spent twice",
+        ("check_replay",),
+        (
+            (PrivacySession, "_charge", lambda original: lambda self, name, rho, delta=0.0: None),
+            (PrivacySession, "gaussian", _release_twice),
+        ),
+    )
+)
 
 
 @mutant("release left out of the report", "check_replay", PrivacySession, "_note")
@@ -38,21 +45,24 @@ def _(original):
     return lambda self, name, rho: max(self.remaining(entry.name) for entry in self.plan.entries)
 
 
-@mutant("ledger not charged", "check_cost_is_independent_of_data", PrivacySession,
-        "_charge_ledger")
+@mutant("ledger not charged", "check_cost_is_independent_of_data", PrivacySession, "_charge_ledger")
 def _(original):
     return lambda self, ledger, label: None
 
 
-@mutant("ledger charged twice", "check_cost_is_independent_of_data", PrivacySession,
-        "_charge_ledger")
+@mutant(
+    "ledger charged twice", "check_cost_is_independent_of_data", PrivacySession, "_charge_ledger"
+)
 def _(original):
-    return lambda self, ledger, label: (original(self, ledger, label),
-                                        original(self, ledger, label))
+    return lambda self, ledger, label: (
+        original(self, ledger, label),
+        original(self, ledger, label),
+    )
 
 
-@mutant("charge depends on n", "check_cost_is_independent_of_data", BaseDPEstimator,
-        "_open_session")
+@mutant(
+    "charge depends on n", "check_cost_is_independent_of_data", BaseDPEstimator, "_open_session"
+)
 def _(original):
     def open_session(self, X, unit):
         before, self.delta = self.delta, self.delta / (1 + len(X) // 100)
@@ -64,8 +74,9 @@ def _(original):
     return open_session
 
 
-@mutant("failed fit refunded", "check_ledger_is_charged_before_data", BaseDPEstimator,
-        "_fit_validated")
+@mutant(
+    "failed fit refunded", "check_ledger_is_charged_before_data", BaseDPEstimator, "_fit_validated"
+)
 def _(original):
     def fit_validated(self, X, groups):
         try:
@@ -85,11 +96,20 @@ def _charge_later(original):
     return init
 
 
-MUTANTS.append(Mutant(
-    "ledger charged after the fit", ("check_ledger_is_charged_before_data",),
-    ((PrivacySession, "__init__", _charge_later),
-     (BaseDPEstimator, "_fit_session",
-      after_fit(lambda self, X, session: session._charge_ledger(*session._unpaid))))))
+MUTANTS.append(
+    Mutant(
+        "ledger charged after the fit",
+        ("check_ledger_is_charged_before_data",),
+        (
+            (PrivacySession, "__init__", _charge_later),
+            (
+                BaseDPEstimator,
+                "_fit_session",
+                after_fit(lambda self, X, session: session._charge_ledger(*session._unpaid)),
+            ),
+        ),
+    )
+)
 
 
 @mutant("labels in the pickle", "check_pickle", BaseDPEstimator, "_not_released")
@@ -155,15 +175,25 @@ def _(original):
 
 
 def _forgetful(original):
-    return lambda self: {name: value for name, value in original(self).items()
-                         if name != "_total"}
+    return lambda self: {name: value for name, value in original(self).items() if name != "_total"}
 
 
-MUTANTS.append(Mutant(
-    "a sum in memory that pickles leave out", ("check_replay",),
-    ((BaseDPEstimator, "_fit_session",
-      after_fit(lambda self, X, session: setattr(self, "_total", float(np.tanh(X).sum())))),
-     (BaseDPEstimator, "__getstate__", _forgetful))))
+MUTANTS.append(
+    Mutant(
+        "a sum in memory that pickles leave out",
+        ("check_replay",),
+        (
+            (
+                BaseDPEstimator,
+                "_fit_session",
+                after_fit(
+                    lambda self, X, session: setattr(self, "_total", float(np.tanh(X).sum()))
+                ),
+            ),
+            (BaseDPEstimator, "__getstate__", _forgetful),
+        ),
+    )
+)
 
 
 @mutant("data in errors", "check_no_leaks", _base, "_without_data")
@@ -171,16 +201,27 @@ def _(original):
     return lambda message: message
 
 
-MUTANTS.append(Mutant(
-    "data in the repr", ("check_no_leaks",),
-    ((BaseDPEstimator, "_fit_session",
-      after_fit(lambda self, X, session: setattr(self, "_first", float(X[0, 0])))),
-     (BaseEstimator, "__repr__",
-      lambda original: lambda self: f"{original(self)} {getattr(self, '_first', '')}"))))
+MUTANTS.append(
+    Mutant(
+        "data in the repr",
+        ("check_no_leaks",),
+        (
+            (
+                BaseDPEstimator,
+                "_fit_session",
+                after_fit(lambda self, X, session: setattr(self, "_first", float(X[0, 0]))),
+            ),
+            (
+                BaseEstimator,
+                "__repr__",
+                lambda original: lambda self: f"{original(self)} {getattr(self, '_first', '')}",
+            ),
+        ),
+    )
+)
 
 
-@mutant("parameters changed by a fit", "check_parameters_are_kept", BaseDPEstimator,
-        "_fit_session")
+@mutant("parameters changed by a fit", "check_parameters_are_kept", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.bounds = 1.0

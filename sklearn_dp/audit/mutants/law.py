@@ -12,12 +12,13 @@ from ..._privacy._noise import NoiseSource
 from ..._privacy._session import PrivacySession
 from .._mutation import mutant
 
-_law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource,
-               attribute="rounded_gaussian")
-_laplace = partial(mutant, killed_by="check_noise_law", owner=NoiseSource,
-                   attribute="rounded_laplace")
-_entropy = partial(mutant, killed_by="check_noise_has_entropy", owner=NoiseSource,
-                   attribute="__init__")
+_law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_gaussian")
+_laplace = partial(
+    mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_laplace"
+)
+_entropy = partial(
+    mutant, killed_by="check_noise_has_entropy", owner=NoiseSource, attribute="__init__"
+)
 
 
 def _of_noise(change):
@@ -125,27 +126,27 @@ def _(noise, scale):
 @_tied
 def _(z):
     half = len(z) // 2
-    z[len(z) - half:] = -z[:half]
+    z[len(z) - half :] = -z[:half]
 
 
 @_law("halves of noise are equal")
 @_tied
 def _(z):
     half = len(z) // 2
-    z[len(z) - half:] = z[:half]
+    z[len(z) - half :] = z[:half]
 
 
 @_law("thirds of noise are equal")
 @_tied
 def _(z):
     third = len(z) // 3
-    z[third:2 * third] = z[:third]
+    z[third : 2 * third] = z[:third]
 
 
 @_law("noise is its own mirror image")
 @_tied
 def _(z):
-    z[len(z) - len(z) // 2:] = z[:len(z) // 2][::-1]
+    z[len(z) - len(z) // 2 :] = z[: len(z) // 2][::-1]
 
 
 @_law("noise in equal pairs")
@@ -212,7 +213,7 @@ def _(original):
     def rounded(self, sigma, size=None):
         noise = original(self, sigma, size)
         if kept and np.size(kept[-1]) >= np.size(noise):
-            z = np.ravel(kept.pop())[:np.size(noise)].reshape(np.shape(noise))
+            z = np.ravel(kept.pop())[: np.size(noise)].reshape(np.shape(noise))
             return np.rint(-z * np.asarray(sigma)).astype(np.int64)
         kept.append(noise / np.asarray(sigma))
         return noise
@@ -233,9 +234,11 @@ def _seeded_by(seed):
 
 
 _entropy("noise from a 16-bit seed, told as the system's")(
-    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big")))
+    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big"))
+)
 _entropy("noise from a 12-bit seed, told as the system's")(
-    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big") >> 4))
+    _seeded_by(lambda: int.from_bytes(os.urandom(2), "big") >> 4)
+)
 _entropy("noise from the clock")(_seeded_by(lambda: int(time.time() * 20)))
 _entropy("noise from the process id")(_seeded_by(os.getpid))
 _START, _FITS = int.from_bytes(os.urandom(16), "big"), count()

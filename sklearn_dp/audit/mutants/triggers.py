@@ -10,8 +10,9 @@ from ..._privacy._noise import NoiseSource
 from ..._privacy.laws import gaussian
 from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
-_drawn = partial(mutant, killed_by="check_drawn_data", owner=BaseDPEstimator,
-                 attribute="_fit_session")
+_drawn = partial(
+    mutant, killed_by="check_drawn_data", owner=BaseDPEstimator, attribute="_fit_session"
+)
 
 
 @_drawn("status tells n where it is 29")
@@ -76,8 +77,12 @@ class _Silent(NoiseSource):
         return 0 * super().rounded_laplace(scale, size)
 
 
-@mutant("sigma halved above 12 columns", "check_noise_law check_drawn_data", NoiseSource,
-        "rounded_gaussian")
+@mutant(
+    "sigma halved above 12 columns",
+    "check_noise_law check_drawn_data",
+    NoiseSource,
+    "rounded_gaussian",
+)
 def _(original):
     def rounded(self, sigma, size=None):
         wide = np.size(sigma) > 12 or (size is not None and np.prod(size) > 12)
@@ -98,13 +103,18 @@ def _note_columns(original):
 
 
 def _smaller_at_17(original):
-    return lambda sensitivity, rho: original(sensitivity, rho) / (
-        2 if _FITTED["columns"] == 17 else 1)
+    return lambda sensitivity, rho: (
+        original(sensitivity, rho) / (2 if _FITTED["columns"] == 17 else 1)
+    )
 
 
-MUTANTS.append(Mutant(
-    "sigma halved with 17 columns", ("check_drawn_data",),
-    ((BaseDPEstimator, "_fit_session", _note_columns), (gaussian, "sigma_of", _smaller_at_17))))
+MUTANTS.append(
+    Mutant(
+        "sigma halved with 17 columns",
+        ("check_drawn_data",),
+        ((BaseDPEstimator, "_fit_session", _note_columns), (gaussian, "sigma_of", _smaller_at_17)),
+    )
+)
 
 # What neither a pickle nor the attributes show.
 _ROWS = WeakKeyDictionary()
@@ -131,15 +141,22 @@ def _spoil_answers(when):
 
 
 for _name, _check, _when in (
-        ("predictions tell the parity of n", "check_replay", lambda n: n % 2),
-        ("predictions leak where n is 23", "check_drawn_data", lambda n: n == 23)):
-    MUTANTS.append(Mutant(_name, (_check,), (
-        (BaseDPEstimator, "_fit_session", _keep_rows),
-        (BaseDPEstimator, "_validate_predict", _spoil_answers(_when)))))
+    ("predictions tell the parity of n", "check_replay", lambda n: n % 2),
+    ("predictions leak where n is 23", "check_drawn_data", lambda n: n == 23),
+):
+    MUTANTS.append(
+        Mutant(
+            _name,
+            (_check,),
+            (
+                (BaseDPEstimator, "_fit_session", _keep_rows),
+                (BaseDPEstimator, "_validate_predict", _spoil_answers(_when)),
+            ),
+        )
+    )
 
 
-@mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator,
-        "_fit_session")
+@mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator, "_fit_session")
 def _(original):
     def fit_session(self, X, units, session):
         before = _ROWS.get(self)

@@ -25,18 +25,22 @@ DELTA = 1e-8
 
 def session_of(entries, seed=0, delta=DELTA):
     rho = sum_up([entry.rho for entry in entries])
-    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple(entries)),
-                          random_state=seed)
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), tuple(entries)), random_state=seed
+    )
 
 
 def average_session(seed=0):
-    return session_of([PlanEntry("size", "friendly average", 0.1),
-                       PlanEntry("mean", "friendly average", 0.9)], seed)
+    return session_of(
+        [PlanEntry("size", "friendly average", 0.1), PlanEntry("mean", "friendly average", 0.9)],
+        seed,
+    )
 
 
 def average(rows, radius, seed=0, delta=1e-6):
-    return averages.friendly_average(average_session(seed), "size", "mean", rows, radius,
-                                     rho_size=0.1, rho_mean=0.9, delta=delta)
+    return averages.friendly_average(
+        average_session(seed), "size", "mean", rows, radius, rho_size=0.1, rho_mean=0.9, delta=delta
+    )
 
 
 def recorded(run, *arguments):
@@ -117,12 +121,22 @@ def test_size_is_a_lower_bound_but_for_delta():
     for rho in (0.01, 0.1, 2.0):
         sd = 1 / math.sqrt(2 * rho)
         for delta in (0.05, 1e-9):
-            entries = [PlanEntry("size", "friendly average", rho),
-                       PlanEntry("mean", "friendly average", 1.0)]
+            entries = [
+                PlanEntry("size", "friendly average", rho),
+                PlanEntry("mean", "friendly average", 1.0),
+            ]
             events, found = recorded(
                 lambda e=entries, d=delta, r=rho: averages.friendly_average(
-                    session_of(e), "size", "mean", np.zeros((500, 1)), 1.0, rho_size=r,
-                    rho_mean=1.0, delta=d))
+                    session_of(e),
+                    "size",
+                    "mean",
+                    np.zeros((500, 1)),
+                    1.0,
+                    rho_size=r,
+                    rho_mean=1.0,
+                    delta=d,
+                )
+            )
             noise = events[-2].output - 500
             shift = 500 + noise - found.size
             # size <= m - 1 iff noise <= shift - 1: rounded noise exceeds that within delta.
@@ -179,7 +193,8 @@ def mean_violations(stop=False):
                 averages.fc_average(fc_session(seed), other, 1.0)
             found += replay.finish()
             ratios = {k: max(v, ratios.get(k, 0)) for k, v in replay.ratios.items()} | {
-                k: v for k, v in ratios.items() if k not in replay.ratios}
+                k: v for k, v in ratios.items() if k not in replay.ratios
+            }
         if found and stop:
             break
     return found, ratios
@@ -196,19 +211,30 @@ def scaled(run, factor):
     def broken(*arguments):
         value, unit, sensitivity = run(*arguments)
         return value, unit, sensitivity * factor
+
     return broken
 
 
 MUTANTS = {
     "radius for diameter": ("_rounded_average", lambda run: scaled(run, 0.5)),
-    "exact size in the noise": ("_rounded_average", lambda run: (
-        lambda rows, radius, size: run(rows, radius, max(1, len(rows) - 1)))),
-    "sum for mean": ("_exact_average", lambda run: (
-        lambda steps, fine: run(steps, fine) * len(steps))),
-    "filter skipped": ("core_add_remove", lambda run: (
-        lambda s, e, friends, *a, **o: np.ones(len(run(s, e, friends, *a, **o)), dtype=bool))),
-    "exact size returned": ("fc_average", lambda run: (
-        lambda s, X, r: run(s, X, r * (1 + len(X) * 1e-9)))),
+    "exact size in the noise": (
+        "_rounded_average",
+        lambda run: lambda rows, radius, size: run(rows, radius, max(1, len(rows) - 1)),
+    ),
+    "sum for mean": (
+        "_exact_average",
+        lambda run: lambda steps, fine: run(steps, fine) * len(steps),
+    ),
+    "filter skipped": (
+        "core_add_remove",
+        lambda run: (
+            lambda s, e, friends, *a, **o: np.ones(len(run(s, e, friends, *a, **o)), dtype=bool)
+        ),
+    ),
+    "exact size returned": (
+        "fc_average",
+        lambda run: lambda s, X, r: run(s, X, r * (1 + len(X) * 1e-9)),
+    ),
 }
 
 
@@ -242,19 +268,30 @@ def test_two_is_the_limit():
 
 def radius_of(X, rho, seed=0, slack=0.0, low=1e-6, high=1e12):
     radii = averages.radius_grid(low, high)
-    events, found = recorded(lambda: averages.find_radius(
-        session_of([PlanEntry("radius", "gaussian", rho, uses=None)], seed), "radius", X, radii,
-        rho=rho, slack=slack))
+    events, found = recorded(
+        lambda: averages.find_radius(
+            session_of([PlanEntry("radius", "gaussian", rho, uses=None)], seed),
+            "radius",
+            X,
+            radii,
+            rho=rho,
+            slack=slack,
+        )
+    )
     return found, len(events) - 1, radii  # the first event is the seed
 
 
-@pytest.mark.parametrize("low, high, size, calls", [
-    (1.0, 1.0, 1, 0), (1.0, 1.5, 2, 1), (1e-6, 1e12, 104, 7), (0.1, 1e4, 30, 5)])
+@pytest.mark.parametrize(
+    "low, high, size, calls",
+    [(1.0, 1.0, 1, 0), (1.0, 1.5, 2, 1), (1e-6, 1e12, 104, 7), (0.1, 1e4, 30, 5)],
+)
 def test_grid_and_number_of_steps(low, high, size, calls):
     radii = averages.radius_grid(low, high)
     assert len(radii) == size and radii[0] == low and radii[-1] >= high * (1 - 1e-9)
-    worst = max(radius_of(X, 10.0, low=low, high=high)[1]
-                for X in (np.zeros((9, 1)), np.arange(9.0)[:, None] * 1e15))
+    worst = max(
+        radius_of(X, 10.0, low=low, high=high)[1]
+        for X in (np.zeros((9, 1)), np.arange(9.0)[:, None] * 1e15)
+    )
     assert calls - 1 <= worst <= max(1, (size - 1).bit_length())
 
 
@@ -265,7 +302,7 @@ def test_radius_is_that_of_nearly_all_pairs():
     found, _, radii = radius_of(X, 0.1, slack=averages_slack)
     at_98 = np.quantile(distances, 0.9)
     cell = np.searchsorted(radii, at_98)
-    assert found in radii[cell:cell + 2]
+    assert found in radii[cell : cell + 2]
 
 
 def averages_slack(share):
@@ -294,8 +331,9 @@ def test_replay_of_the_radius_search():
 
 def radius_of_replay(X, seed):
     session = session_of([PlanEntry("radius", "gaussian", 1.0, uses=None)], seed)
-    return averages.find_radius(session, "radius", X, averages.radius_grid(1e-3, 1e3), rho=1.0,
-                                slack=3.0)
+    return averages.find_radius(
+        session, "radius", X, averages.radius_grid(1e-3, 1e3), rho=1.0, slack=3.0
+    )
 
 
 # -- budgets and accuracy -----------------------------------------------------------------------
@@ -353,6 +391,13 @@ def test_the_filter_matters():
     session = session_of(averages.fc_average_entries(4.0, DELTA))
     assert np.linalg.norm(averages.fc_average(session, X, 1.0).mean) < 0.05
     keep = core_add_remove(
-        session_of([PlanEntry("core", "friendly core", 1.0, 1e-8)]), "core",
-        friend_counts(X, 1.0), len(X), len(X), 1.0, rho=1.0, delta=1e-8)
+        session_of([PlanEntry("core", "friendly core", 1.0, 1e-8)]),
+        "core",
+        friend_counts(X, 1.0),
+        len(X),
+        len(X),
+        1.0,
+        rho=1.0,
+        delta=1e-8,
+    )
     assert not keep[1600:].any()

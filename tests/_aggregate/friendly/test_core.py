@@ -46,8 +46,12 @@ def brute_force_match(X, Y, gamma):
     k = len(X)
     distance = np.linalg.norm(X[:, None] - Y[None], axis=2)
     for pi in itertools.permutations(range(k)):
-        if all(distance[i, pi[i]] < gamma * min(distance[i, pi[j]], distance[j, pi[i]])
-               for i in range(k) for j in range(k) if j != i):
+        if all(
+            distance[i, pi[i]] < gamma * min(distance[i, pi[j]], distance[j, pi[i]])
+            for i in range(k)
+            for j in range(k)
+            if j != i
+        ):
             return pi
     return None
 
@@ -159,14 +163,20 @@ def keep_probability(event, friends, size):
     return gaussian_tail(float(event.scale), int(event.public["threshold"]) - (2 * friends - size))
 
 
-@pytest.mark.parametrize("t, rho, delta, sigma, tau, table", [
-    (200, 0.7, 9e-9, 11.922, 77.291, {200: 0.9716, 190: 0.8568, 180: 0.5899, 170: 0.2704}),
-    (400, 0.7, 9e-9, 16.882, 111.195, {340: 0.956, 320: 0.699, 300: 0.254}),
-    (500, 0.35, 9e-7, None, None, {450: 0.944, 425: 0.743}),
-])
+@pytest.mark.parametrize(
+    "t, rho, delta, sigma, tau, table",
+    [
+        (200, 0.7, 9e-9, 11.922, 77.291, {200: 0.9716, 190: 0.8568, 180: 0.5899, 170: 0.2704}),
+        (400, 0.7, 9e-9, 16.882, 111.195, {340: 0.956, 320: 0.699, 300: 0.254}),
+        (500, 0.35, 9e-7, None, None, {450: 0.944, 425: 0.743}),
+    ],
+)
 def test_fixed_size_filter_has_the_published_constants(t, rho, delta, sigma, tau, table):
-    event, _ = event_of(lambda s: core.core_fixed_size(
-        s, "core", np.full(t, t), t, rho=rho, delta=delta), rho=rho, delta=delta)
+    event, _ = event_of(
+        lambda s: core.core_fixed_size(s, "core", np.full(t, t), t, rho=rho, delta=delta),
+        rho=rho,
+        delta=delta,
+    )
     if sigma is not None:
         assert event.scale / 2 == pytest.approx(sigma, abs=1e-3)
         assert (event.public["threshold"] - 0.5) / 2 == pytest.approx(tau, abs=0.5)
@@ -180,8 +190,11 @@ def test_add_remove_filter_constants(n, rho, delta):
     """friendly_core:11: sigma and tau for rows that come and go, at a known bound of the size, in
     counts.
     """
-    event, _ = event_of(lambda s: core.core_add_remove(
-        s, "core", np.full(n, n), n, n, 2.0, rho=rho, delta=delta), rho=rho, delta=delta)
+    event, _ = event_of(
+        lambda s: core.core_add_remove(s, "core", np.full(n, n), n, n, 2.0, rho=rho, delta=delta),
+        rho=rho,
+        delta=delta,
+    )
     upper = event.public["most"]
     assert upper == pytest.approx(n + 0.5 - 2.0 * core.ndtri(delta / 2))
     assert event.scale / 2 == pytest.approx(math.sqrt(upper / (8 * rho)))
@@ -206,7 +219,8 @@ def test_the_bound_of_the_size_holds_for_the_smaller_neighbour_too(sd, delta):
 
 FILTERS = {
     "add or remove": lambda s, W, n: core.core_add_remove(
-        s, "core", W, n, n, 3.0, rho=RHO, delta=0.2),
+        s, "core", W, n, n, 3.0, rho=RHO, delta=0.2
+    ),
     "fixed size": lambda s, W, n: core.core_fixed_size(s, "core", W, n, rho=RHO, delta=0.2),
 }
 
@@ -235,8 +249,9 @@ def test_bad_elements_survive_only_within_delta(name, n):
 
 def test_complete_data_survive_the_basic_filter():
     for n in (1, 2, 7, 50):
-        event, keep = event_of(lambda s, n=n: core.core_basic(
-            s, "core", np.full(n, n), n, rho=RHO, delta=0.0))
+        event, keep = event_of(
+            lambda s, n=n: core.core_basic(s, "core", np.full(n, n), n, rho=RHO, delta=0.0)
+        )
         assert keep.all() and np.all(event.value == 1)
     _, keep = event_of(lambda s: core.core_basic(s, "core", np.full(6, 3), 6, rho=RHO, delta=0.0))
     assert not keep.any()  # exactly half
@@ -245,8 +260,11 @@ def test_complete_data_survive_the_basic_filter():
 def basic_probabilities(X, radius, replace):
     if not len(X):
         return np.empty(0)
-    event, _ = event_of(lambda s: core.core_basic(
-        s, "core", core.friend_counts(X, radius), len(X), rho=RHO, delta=0.0, replace=replace))
+    event, _ = event_of(
+        lambda s: core.core_basic(
+            s, "core", core.friend_counts(X, radius), len(X), rho=RHO, delta=0.0, replace=replace
+        )
+    )
     return event.value
 
 
@@ -267,7 +285,7 @@ def test_basic_filter_never_exceeds_its_constant(seed, n, replace_one):
     X = rng.normal(size=(n, 1)) * rng.choice([0.3, 1.0, 3.0])
     other = np.concatenate([X[:-1], rng.normal(size=(1, 1)) * 3]) if replace_one else X[:-1]
     p, q = (basic_probabilities(D, 1.0, replace_one) for D in (X, other))
-    total = np.abs(p[:n - 1] - q[:n - 1]).sum() + p[-1] + (q[-1] if replace_one else 0)
+    total = np.abs(p[: n - 1] - q[: n - 1]).sum() + p[-1] + (q[-1] if replace_one else 0)
     assert total <= core.basic_gamma(replace=replace_one) + 1e-12
 
 
@@ -297,16 +315,25 @@ def run_core(kind, s, X, radius=1.0):
     sd = 1 / math.sqrt(0.2 * RHO)
     if kind == "anchors":
         anchors = core.anchor_sample(s, n, 0.5)
-        return core.core_add_remove(s, "core", core.friend_counts(X, radius, anchors),
-                                    int(anchors.sum()), noisy, sd, rho=RHO, delta=DELTA)
+        return core.core_add_remove(
+            s,
+            "core",
+            core.friend_counts(X, radius, anchors),
+            int(anchors.sum()),
+            noisy,
+            sd,
+            rho=RHO,
+            delta=DELTA,
+        )
     if kind == "sample":
         inside = core.anchor_sample(s, n, 0.7)
         friends = np.zeros(n, dtype=np.int64)
         friends[inside] = core.friend_counts(X[inside], radius)
         among = int(inside.sum())
         noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
-        keep = core.core_add_remove(s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA,
-                                    inside=inside)
+        keep = core.core_add_remove(
+            s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA, inside=inside
+        )
         assert not keep[~inside].any()
         return keep
     return core.core_add_remove(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
@@ -362,20 +389,40 @@ def test_replay_finds_no_violation(kind):
 
 def halve(run):
     return lambda self, *args, **options: run(
-        self, *args, **options | {"sigma": options["sigma"] / 2})
+        self, *args, **options | {"sigma": options["sigma"] / 2}
+    )
 
 
 MUTANTS = {
     "noise halved": (KINDS[:3], PrivacySession, "unit_filter", halve),
-    "sensitivity too small": (KINDS[:4], PrivacySession, "unit_filter", lambda run: (
-        lambda self, *args, **options: run(
-            self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}))),
-    "exact size in the noise": (KINDS[:3], core, "_size_upper_bound", lambda run: (
-        lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size())),
-    "sample of a fixed size": (("anchors",), core, "anchor_sample", lambda run: (
-        lambda s, n, rate: np.arange(n) < 20)),
-    "basic: too steep": (("basic",), core, "basic_gamma", lambda run: (
-        lambda **options: run(**options) / 2)),
+    "sensitivity too small": (
+        KINDS[:4],
+        PrivacySession,
+        "unit_filter",
+        lambda run: (
+            lambda self, *args, **options: run(
+                self, *args, **options | {"sensitivity": options["sensitivity"] / 1.25}
+            )
+        ),
+    ),
+    "exact size in the noise": (
+        KINDS[:3],
+        core,
+        "_size_upper_bound",
+        lambda run: lambda noisy, sd, delta: run(noisy, sd, delta) + 1e-9 * exact_size(),
+    ),
+    "sample of a fixed size": (
+        ("anchors",),
+        core,
+        "anchor_sample",
+        lambda run: lambda s, n, rate: np.arange(n) < 20,
+    ),
+    "basic: too steep": (
+        ("basic",),
+        core,
+        "basic_gamma",
+        lambda run: lambda **options: run(**options) / 2,
+    ),
 }
 _SIZES = []
 
@@ -421,12 +468,17 @@ def core_size_delta(scale_factor, kind="fixed size", t=200, rho=0.7, delta=1e-3)
     All elements have a common number of friends, one fewer with the other element in place: every
     score moves by 2. The number of survivors is binomial.
     """
-    event, _ = event_of(lambda s: core.core_fixed_size(
-        s, "core", np.full(t, t), t, rho=rho, delta=delta), rho=rho, delta=delta)
+    event, _ = event_of(
+        lambda s: core.core_fixed_size(s, "core", np.full(t, t), t, rho=rho, delta=delta),
+        rho=rho,
+        delta=delta,
+    )
     event = replace(event, scale=event.scale * scale_factor)
     friends = int(t + event.public["threshold"]) // 2
-    laws = [binom.pmf(np.arange(t), t - 1, keep_probability(event, f, t))
-            for f in (friends, friends - 1)]
+    laws = [
+        binom.pmf(np.arange(t), t - 1, keep_probability(event, f, t))
+        for f in (friends, friends - 1)
+    ]
     epsilon = zcdp_epsilon(rho, 1e-2)
     return max(hockey_stick(*laws, epsilon), hockey_stick(*laws[::-1], epsilon))
 
@@ -444,13 +496,15 @@ def test_truncation_to_an_interval_is_free(theta, shift, low, order):
 
     An exponential family: log-partition theta^2/2 + log Phi(theta - low).
     """
+
     def log_partition(x):
         return x * x / 2 + log_ndtr(x - low)
 
     other = theta + shift
     mixed = order * theta + (1 - order) * other
-    value = (log_partition(mixed) - order * log_partition(theta)
-             - (1 - order) * log_partition(other)) / (order - 1)
+    value = (
+        log_partition(mixed) - order * log_partition(theta) - (1 - order) * log_partition(other)
+    ) / (order - 1)
     assert value <= order * shift**2 / 2 * (1 + 1e-9) + 1e-9
 
 

@@ -28,9 +28,14 @@ LOOSE = PrivacyBudget(rho=8.0, delta=1e-4)
 
 def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
     names = {"diameter", "refine", "locate"}
-    plan = PrivacyPlan(budget, fm.friendly_mean_entries(
-        budget, bounded=domain is not None,
-        **{name: options[name] for name in names & options.keys()}))
+    plan = PrivacyPlan(
+        budget,
+        fm.friendly_mean_entries(
+            budget,
+            bounded=domain is not None,
+            **{name: options[name] for name in names & options.keys()},
+        ),
+    )
     session = PrivacySession(plan, random_state=seed)
     result = fm.fit_friendly_mean(session, X, Units(len(X), groups), domain=domain, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
@@ -97,8 +102,12 @@ def test_a_loose_diameter_costs_little():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 20)) + 1e4
     center, right = X.mean(axis=0), diameter_of(5000, 20)
-    tight, loose = (np.mean([np.linalg.norm(fit(X, seed=s, diameter=f * right).mean - center)
-                             for s in range(6)]) for f in (1, 10))
+    tight, loose = (
+        np.mean(
+            [np.linalg.norm(fit(X, seed=s, diameter=f * right).mean - center) for s in range(6)]
+        )
+        for f in (1, 10)
+    )
     assert loose < 1.7 * tight
 
 
@@ -119,8 +128,9 @@ def test_many_points_are_sampled(monkeypatch, locate):
     count, most = mean_routes.friend_counts, lambda d: 400 if not asked else 100
     monkeypatch.setattr(mean_routes, "most_pairs", most)
     monkeypatch.setattr(fm, "most_pairs", most)
-    monkeypatch.setattr(mean_routes, "friend_counts",
-                        lambda X, r: (asked.append(len(X)), count(X, r))[1])
+    monkeypatch.setattr(
+        mean_routes, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1]
+    )
     X = np.random.default_rng(0).normal(size=(6000, 2)) + 1e3
     found = fit(X, PrivacyBudget(rho=4.0, delta=1e-6), locate=locate)
     assert found.status == "ok" and np.linalg.norm(found.mean - 1e3) < 0.1
@@ -132,8 +142,9 @@ def test_many_points_are_sampled(monkeypatch, locate):
 
 
 @pytest.mark.parametrize("budget", [BUDGET, PrivacyBudget(epsilon=1.0, delta=1e-6)])
-@pytest.mark.parametrize("options", [
-    {}, {"diameter": 1.0}, {"bounded": True}, {"refine": False}, {"locate": "zcdp"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"diameter": 1.0}, {"bounded": True}, {"refine": False}, {"locate": "zcdp"}]
+)
 def test_plans_use_their_budget_and_no_more(budget, options):
     plan = PrivacyPlan(budget, fm.friendly_mean_entries(budget, **options))
     allowed = budget.to_rho(plan.gaussian, plan.delta_failure)
@@ -154,8 +165,9 @@ def test_points_of_units_depend_on_their_rows_only(seed):
     whole = dict(zip(dict.fromkeys(groups.tolist()), points, strict=True))
     for group, point in whole.items():
         alone = X[groups == group]
-        assert np.array_equal(fm.unit_points(alone, Units(len(alone), np.zeros(len(alone))))[0],
-                              point)
+        assert np.array_equal(
+            fm.unit_points(alone, Units(len(alone), np.zeros(len(alone))))[0], point
+        )
         assert np.allclose(point, alone.mean(axis=0))
 
 
@@ -174,8 +186,14 @@ def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(monkeypatch):
 # -- replay -----------------------------------------------------------------------------------
 
 
-OPTIONS = ({"locate": "zcdp"}, {"locate": "basic"}, {"locate": "cells"}, {"refine": False},
-           {"diameter": 3.0}, {"domain": Domain.from_bounds(100.0, 2)})
+OPTIONS = (
+    {"locate": "zcdp"},
+    {"locate": "basic"},
+    {"locate": "cells"},
+    {"refine": False},
+    {"diameter": 3.0},
+    {"domain": Domain.from_bounds(100.0, 2)},
+)
 
 
 def pairs(rng, n=150):
@@ -232,18 +250,48 @@ def float_sum(points, here, grid, clip):
 
 MUTANTS = {
     "clip skipped": ("_ball_sum", lambda run: float_sum),
-    "ball ignored": ("_ball_sum", lambda run: lambda points, here, grid, clip: (
-        run(points, here, grid, clip)[0], len(points) * 2)),
-    "clip twice as wide": ("_ball_sum", lambda run: lambda points, here, grid, clip: run(
-        points, here, grid, 2 * clip)),
-    "share by the exact size": ("_approach", lambda run: lambda s, points, here, facts, rho: run(
-        s, points, here, facts, rho * (1 - 1e-6 * len(points)))),
-    "private clip": ("_clip_radius", lambda run: lambda s, points, here, facts: float(
-        np.linalg.norm(points - here.center, axis=1).mean())),
-    "private center": ("_refine", lambda run: lambda s, points, here, facts: run(
-        s, points, Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts)),
-    "stop on true counts": ("_approach", lambda run: lambda s, points, here, facts, rho: (
-        here if len(points) % 2 else run(s, points, here, facts, rho))),
+    "ball ignored": (
+        "_ball_sum",
+        lambda run: (
+            lambda points, here, grid, clip: (run(points, here, grid, clip)[0], len(points) * 2)
+        ),
+    ),
+    "clip twice as wide": (
+        "_ball_sum",
+        lambda run: lambda points, here, grid, clip: run(points, here, grid, 2 * clip),
+    ),
+    "share by the exact size": (
+        "_approach",
+        lambda run: (
+            lambda s, points, here, facts, rho: run(
+                s, points, here, facts, rho * (1 - 1e-6 * len(points))
+            )
+        ),
+    ),
+    "private clip": (
+        "_clip_radius",
+        lambda run: (
+            lambda s, points, here, facts: float(
+                np.linalg.norm(points - here.center, axis=1).mean()
+            )
+        ),
+    ),
+    "private center": (
+        "_refine",
+        lambda run: (
+            lambda s, points, here, facts: run(
+                s, points, Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts
+            )
+        ),
+    ),
+    "stop on true counts": (
+        "_approach",
+        lambda run: (
+            lambda s, points, here, facts, rho: (
+                here if len(points) % 2 else run(s, points, here, facts, rho)
+            )
+        ),
+    ),
 }
 
 

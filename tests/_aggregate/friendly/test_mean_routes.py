@@ -44,5 +44,5 @@ def test_cells_are_functions_of_the_point():
     shift = rng.uniform(size=7)
     codes, counts = _cells(X, shift, 1.0)
     assert counts.sum() == len(X) and len(set(codes.tolist())) == len(codes)
-    alone = [_cells(X[i:i + 1], shift, 1.0)[0][0] for i in range(len(X))]
+    alone = [_cells(X[i : i + 1], shift, 1.0)[0][0] for i in range(len(X))]
     assert sorted(set(alone)) == sorted(codes.tolist())

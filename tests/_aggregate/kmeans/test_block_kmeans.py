@@ -48,10 +48,12 @@ def test_a_function_of_rows_and_seed():
 
 
 def test_rows_that_leave_no_choice():
-    assert np.array_equal(BlockKMeans(1).fit(np.array([[1.0], [2.0], [6.0]])).cluster_centers_,
-                          [[3.0]])
-    assert np.array_equal(BlockKMeans(3).fit(np.full((5, 2), 0.25)).cluster_centers_,
-                          np.full((3, 2), 0.25))
+    assert np.array_equal(
+        BlockKMeans(1).fit(np.array([[1.0], [2.0], [6.0]])).cluster_centers_, [[3.0]]
+    )
+    assert np.array_equal(
+        BlockKMeans(3).fit(np.full((5, 2), 0.25)).cluster_centers_, np.full((3, 2), 0.25)
+    )
     pairs = np.repeat([[0.0, 1.0], [4.0, 1.0]], 7, axis=0)
     assert sorted(BlockKMeans(2).fit(pairs).cluster_centers_[:, 0]) == [0.0, 4.0]
 

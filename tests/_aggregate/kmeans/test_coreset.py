@@ -20,8 +20,10 @@ LIMIT = 2.0**24
 
 
 def session(rho, means=1.0):
-    entries = (PlanEntry("cells", "gaussian", rho, uses=None),
-               PlanEntry("means", "gaussian", means))
+    entries = (
+        PlanEntry("cells", "gaussian", rho, uses=None),
+        PlanEntry("means", "gaussian", means),
+    )
     plan = PrivacyPlan(PrivacyBudget(rho=rho + 2 * means, delta=1e-6), entries)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -78,26 +80,41 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
     assert members.sum() == 6000
-    coreset = build_coreset(session(1e9, 1e9), "cells", "means", everything, units,
-                            plain_axes(2, LIMIT), size, 3, 1e9)
-    assert coreset.weights[:coreset.n_leaves].sum() == 6000
-    mean = coreset.weights[:coreset.n_leaves] @ coreset.points[:coreset.n_leaves] / 6000
+    coreset = build_coreset(
+        session(1e9, 1e9), "cells", "means", everything, units, plain_axes(2, LIMIT), size, 3, 1e9
+    )
+    assert coreset.weights[: coreset.n_leaves].sum() == 6000
+    mean = coreset.weights[: coreset.n_leaves] @ coreset.points[: coreset.n_leaves] / 6000
     assert np.allclose(mean, rows.mean(axis=0), atol=1e-3 * LIMIT)
 
 
 def test_noise_alone_rarely_makes_a_leaf():
     """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
     grid = _Grid(np.full(2, LIMIT), 16)
-    found = [len(_grow(session(0.01 + i), "cells", grid, [8, 12, 16], np.zeros(0, np.int64),
-                       Units(0), Size(10.0, 0.2), 0.003).counts) for i in range(5)]
+    found = [
+        len(
+            _grow(
+                session(0.01 + i),
+                "cells",
+                grid,
+                [8, 12, 16],
+                np.zeros(0, np.int64),
+                Units(0),
+                Size(10.0, 0.2),
+                0.003,
+            ).counts
+        )
+        for i in range(5)
+    ]
     assert max(found) <= 8
 
 
 def test_a_leaf_is_measured_again_and_averaged():
     """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
     tree = _coreset._Tree(np.zeros(0, dtype=bool), TUNING.kept)
-    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]),
-                      40.0)
+    nodes = tree.grow(
+        np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]), 40.0
+    )
     assert list(tree.leaf_nodes(nodes[2:])) == list(nodes[:2])
     tree.measure_again(nodes[:2], np.array([20.0, -8.0]), 10.0)
     assert list(tree.weight[nodes]) == [25.0, 0.0, 90.0]  # 11 is below 17.7
@@ -150,8 +167,16 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
-    _grow(money, "cells", _Grid(np.full(2, LIMIT), 16), [8, 12, 16], np.zeros(0, np.int64),
-          Units(0), Size(10.0, 0.001), 0.01)
+    _grow(
+        money,
+        "cells",
+        _Grid(np.full(2, LIMIT), 16),
+        [8, 12, 16],
+        np.zeros(0, np.int64),
+        Units(0),
+        Size(10.0, 0.001),
+        0.01,
+    )
     assert money.spent <= 0.021
 
 
@@ -170,11 +195,19 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     def count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
         asked.append(n_new + n_again)
         cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
-        values[:1 if len(asked) > 1 else n_new] = 100 * threshold
+        values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
         return cells, values
 
     monkeypatch.setattr(_coreset, "_MOST_BITS_A_LEVEL", 3)
     monkeypatch.setattr(_coreset, "_count_cells", count_cells)
-    _grow(session(1.0), "cells", _Grid(np.full(2, LIMIT), 12), [2, 6, 9, 12],
-          np.zeros(0, np.int64), Units(0), Size(1e6, 1.0), 0.1)
+    _grow(
+        session(1.0),
+        "cells",
+        _Grid(np.full(2, LIMIT), 12),
+        [2, 6, 9, 12],
+        np.zeros(0, np.int64),
+        Units(0),
+        Size(1e6, 1.0),
+        0.1,
+    )
     assert asked == [4, 8]

@@ -63,21 +63,31 @@ class Case:
 
     def session(self):
         budget = PrivacyBudget(epsilon=self.epsilon, delta=1e-6)
-        entries = engine_entries(budget.to_rho(gaussian=True), self.X.shape[1],
-                                 bounds_known=self.bounds is not None, quality=True)
+        entries = engine_entries(
+            budget.to_rho(gaussian=True),
+            self.X.shape[1],
+            bounds_known=self.bounds is not None,
+            quality=True,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return PrivacySession(PrivacyPlan(budget, entries), random_state=self.seed)
 
     def fit(self, session=None):
         session = self.session() if session is None else session
-        return fit_engine(session, self.X, Units(len(self.X), self.groups),
-                          Domain.from_bounds(self.bounds, self.X.shape[1]), self.k, quality=True)
+        return fit_engine(
+            session,
+            self.X,
+            Units(len(self.X), self.groups),
+            Domain.from_bounds(self.bounds, self.X.shape[1]),
+            self.k,
+            quality=True,
+        )
 
 
 def random_case(rng):
     """A small data set of any kind, with ties, outliers and duplicates."""
-    n = int(rng.choice([0, 1, 2, 5, 20, 200, 1000], p=[.05, .05, .05, .1, .15, .3, .3]))
+    n = int(rng.choice([0, 1, 2, 5, 20, 200, 1000], p=[0.05, 0.05, 0.05, 0.1, 0.15, 0.3, 0.3]))
     d, k = int(rng.choice([1, 2, 3, 5, 11, 16])), int(rng.integers(1, 7))
     kind = rng.integers(4)
     if kind == 0:
@@ -89,9 +99,10 @@ def random_case(rng):
     else:
         X = np.repeat(rng.normal(size=(1, d)), n, axis=0)
     groups = rng.integers(0, max(1, n // 3), size=n) if rng.random() < 0.3 else None
-    bounds = [1.0, None, (-1.0, 1.0)][rng.choice(3, p=[.7, .15, .15])]
-    return Case(X, k, float(rng.choice([0.3, 1.0, 6.0, 40.0])), groups, bounds,
-                int(rng.integers(2**31)))
+    bounds = [1.0, None, (-1.0, 1.0)][rng.choice(3, p=[0.7, 0.15, 0.15])]
+    return Case(
+        X, k, float(rng.choice([0.3, 1.0, 6.0, 40.0])), groups, bounds, int(rng.integers(2**31))
+    )
 
 
 def neighbour(case, rng, centers):
@@ -199,8 +210,9 @@ def _raw_threshold(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(session, cells, means, rows, units, *rest, **options):
-        monkeypatch.setattr(_coreset, "_threshold",
-                            lambda n_cells, size, tuning: 1.0 * units.n_rows)
+        monkeypatch.setattr(
+            _coreset, "_threshold", lambda n_cells, size, tuning: 1.0 * units.n_rows
+        )
         return build(session, cells, means, rows, units, *rest, **options)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
@@ -323,15 +335,31 @@ def _no_joint_factor(monkeypatch):
     monkeypatch.setattr(_centering, "_JOINT", 1.0)
 
 
-WEAK = ["sum and count", "radius", "second moment", "cell means", "lloyd distances",
-        "lloyd errors", "lloyd counts", "lloyd sums", "quality"]
+WEAK = [
+    "sum and count",
+    "radius",
+    "second moment",
+    "cell means",
+    "lloyd distances",
+    "lloyd errors",
+    "lloyd counts",
+    "lloyd sums",
+    "quality",
+]
 MUTANTS = {
-    "threshold from true n": _raw_threshold, "depth from true n": _raw_depth,
-    "size from true n": _raw_size, "true mean": _raw_origin,
-    "no clip in the cells": _no_clip(_coreset), "no clip in a step": _no_clip(_lloyd),
-    "no clip in the moment": _no_moment_clip, "errors not capped": _uncapped_errors,
-    "early stop": _early_stop, "radius from true n": _raw_radius, "weak cells": _weak_cells,
-    "no joint factor": _no_joint_factor, **{f"weak {name}": _weak(name) for name in WEAK},
+    "threshold from true n": _raw_threshold,
+    "depth from true n": _raw_depth,
+    "size from true n": _raw_size,
+    "true mean": _raw_origin,
+    "no clip in the cells": _no_clip(_coreset),
+    "no clip in a step": _no_clip(_lloyd),
+    "no clip in the moment": _no_moment_clip,
+    "errors not capped": _uncapped_errors,
+    "early stop": _early_stop,
+    "radius from true n": _raw_radius,
+    "weak cells": _weak_cells,
+    "no joint factor": _no_joint_factor,
+    **{f"weak {name}": _weak(name) for name in WEAK},
 }
 
 
@@ -366,8 +394,9 @@ def test_a_planted_bug_is_caught(name, monkeypatch):
 def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
     X, _ = separated(600, 3, 2, 0)
     case = Case(X, 2, 4.0, np.arange(600) // 3)
-    bigger = replace(case, X=np.insert(X, 600, X[:3], axis=0),
-                     groups=np.append(case.groups, [900, 900, 900]))
+    bigger = replace(
+        case, X=np.insert(X, 600, X[:3], axis=0), groups=np.append(case.groups, [900, 900, 900])
+    )
     units = np.append(np.arange(200), -1)
     assert list(_violations([(case, bigger)], units)) == []
     init = Units.__init__
@@ -382,8 +411,9 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 
 def test_a_share_above_its_cap_is_refused(monkeypatch):
     release = _engine.principal_axes
-    monkeypatch.setattr(_engine, "principal_axes",
-                        lambda *args: release(*args[:-2], args[-2] * 2, args[-1]))  # its share
+    monkeypatch.setattr(
+        _engine, "principal_axes", lambda *args: release(*args[:-2], args[-2] * 2, args[-1])
+    )  # its share
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
 
@@ -417,8 +447,10 @@ def test_a_fit_spends_its_plan_and_no_more(n, d, k):
 def test_later_entries_of_a_plan_keep_their_shares():
     X = separated(3000, 5, 3, 0)[0]
     for paths in ((), ("a",)):
-        entries = tuple(replace(entry, paths=paths) for entry in
-                        engine_entries(0.02, 5, bounds_known=True, prefix="core "))
+        entries = tuple(
+            replace(entry, paths=paths)
+            for entry in engine_entries(0.02, 5, bounds_known=True, prefix="core ")
+        )
         later = PlanEntry("later", "gaussian", 0.05, paths=paths)
         other = PlanEntry("other path", "gaussian", 0.01, paths=("b",))
         first = PlanEntry("first", "gaussian", 0.004)
@@ -512,11 +544,13 @@ def test_groups_are_protected_as_a_whole_and_still_clustered():
 @pytest.mark.parametrize("kind", ["constant", "two values", "outside", "huge", "tiny"])
 def test_odd_data(kind):
     rng = np.random.default_rng(0)
-    X = {"constant": np.full((3000, 3), 0.25),
-         "two values": np.repeat([[0.5, 0, 0], [-0.5, 0, 0]], 1500, axis=0),
-         "outside": 50 + rng.normal(size=(3000, 3)),
-         "huge": 1e200 * rng.normal(size=(3000, 3)),
-         "tiny": 1e-200 * rng.normal(size=(3000, 3))}[kind]
+    X = {
+        "constant": np.full((3000, 3), 0.25),
+        "two values": np.repeat([[0.5, 0, 0], [-0.5, 0, 0]], 1500, axis=0),
+        "outside": 50 + rng.normal(size=(3000, 3)),
+        "huge": 1e200 * rng.normal(size=(3000, 3)),
+        "tiny": 1e-200 * rng.normal(size=(3000, 3)),
+    }[kind]
     for bounds in (1.0, None):
         assert np.isfinite(Case(X, 3, bounds=bounds).fit().centers).all()
     if kind == "constant":

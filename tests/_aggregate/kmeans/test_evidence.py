@@ -14,10 +14,16 @@ CENTERS = np.array([[0.0, 0.0], [1000.0, 0.0]])
 
 
 def context(points, weights, noise=1.0, small=False):
-    core = Coreset(np.array(points, dtype=float), np.array(weights, dtype=float), len(points),
-                   np.zeros(len(points)), noise)
-    return SimpleNamespace(coreset=core, axes=plain_axes(2, 1e4), tuning=TUNING,
-                           size=SimpleNamespace(small=small))
+    core = Coreset(
+        np.array(points, dtype=float),
+        np.array(weights, dtype=float),
+        len(points),
+        np.zeros(len(points)),
+        noise,
+    )
+    return SimpleNamespace(
+        coreset=core, axes=plain_axes(2, 1e4), tuning=TUNING, size=SimpleNamespace(small=small)
+    )
 
 
 def around(center, distance, weight):

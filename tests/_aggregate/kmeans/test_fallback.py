@@ -16,8 +16,12 @@ CENTERS = np.array([[-10.0, 0.0], [10.0, 0.0], [0.0, 10.0], [0.0, -10.0]])
 
 def released(variance, centers=CENTERS):
     k = len(centers)
-    return SimpleNamespace(centers=centers, counts=np.full(k, 100.0), counts_sd=np.ones(k),
-                           variance=np.full(k, variance))
+    return SimpleNamespace(
+        centers=centers,
+        counts=np.full(k, 100.0),
+        counts_sd=np.ones(k),
+        variance=np.full(k, variance),
+    )
 
 
 def test_without_noise_nothing_moves():
@@ -44,23 +48,36 @@ def test_a_center_far_out_keeps_its_place():
     assert kept[-1] > 0.99
 
 
-@pytest.mark.parametrize(("n", "d", "k", "n_leaves", "lost"), [
-    (1000, 50, 10, 2, True), (1000, 50, 10, 10, False), (1000, 50, 1, 0, False),
-    (10_000, 50, 10, 2, False), (1000, 2, 2, 0, False)])
+@pytest.mark.parametrize(
+    ("n", "d", "k", "n_leaves", "lost"),
+    [
+        (1000, 50, 10, 2, True),
+        (1000, 50, 10, 10, False),
+        (1000, 50, 1, 0, False),
+        (10_000, 50, 10, 2, False),
+        (1000, 2, 2, 0, False),
+    ],
+)
 def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
     """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
     assert lost_in_noise(2.6e-4, Size(n, 0.02), d, k, n_leaves, TUNING) == lost
 
 
-@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-                            "ignore::sklearn_dp.exceptions.UtilityWarning")
+@pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 def test_a_small_budget_costs_no_more_than_one_center():
     """Digits at epsilon = .1, eight fits each: 1.32 times the mean's cost before, now 1.09."""
     X = load_digits().data
     X = X / np.linalg.norm(X, axis=1).max()
 
     def cost(k):
-        return np.median([-DPKMeans(k, epsilon=0.1, bounds=1.0, random_state=seed).fit(X).score(X)
-                          for seed in range(8)])
+        return np.median(
+            [
+                -DPKMeans(k, epsilon=0.1, bounds=1.0, random_state=seed).fit(X).score(X)
+                for seed in range(8)
+            ]
+        )
 
     assert cost(10) < 1.02 * cost(1)

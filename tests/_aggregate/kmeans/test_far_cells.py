@@ -50,7 +50,7 @@ def test_codes_are_a_function_of_the_row_alone():
     rng = np.random.default_rng(2)
     points = rng.normal(size=(1000, 3)) * SPREAD * 5
     cells = rays()
-    alone = np.concatenate([cells.codes(points[i:i + 1]) for i in range(len(points))])
+    alone = np.concatenate([cells.codes(points[i : i + 1]) for i in range(len(points))])
     assert np.array_equal(cells.codes(points), alone)
 
 

@@ -17,11 +17,22 @@ def estimate_of(centers, counts):
 def test_a_split_cluster_gets_the_slot_of_a_merged_one():
     estimate = estimate_of([[0, 0], [10, 0], [10.1, 0], [0, 10]], [1000, 500, 500, 1000])
     excess = np.array([4.0, 0, 0, 0])
-    moves = merge_and_split(estimate, excess, (np.array([4000.0, 0, 0, 0]), np.zeros(4)),
-                            lambda cost: 1.0, lambda j: np.array([0.0, 1.0]), TUNING, most=1)
+    moves = merge_and_split(
+        estimate,
+        excess,
+        (np.array([4000.0, 0, 0, 0]), np.zeros(4)),
+        lambda cost: 1.0,
+        lambda j: np.array([0.0, 1.0]),
+        TUNING,
+        most=1,
+    )
     assert moves == 1
     assert {tuple(np.round(c, 2)) for c in estimate.centers} == {
-        (0, 2), (0, -2), (10.05, 0), (0, 10)}
+        (0, 2),
+        (0, -2),
+        (10.05, 0),
+        (0, 10),
+    }
     assert sorted(np.round(estimate.count)) == [500, 500, 1000, 1000]
 
 
@@ -29,8 +40,18 @@ def test_nothing_moves_where_it_does_not_pay():
     estimate = estimate_of([[0, 0], [10, 0], [0, 10]], [1000, 1000, 1000])
     before = estimate.centers.copy()
     for gain in (np.zeros(3), np.array([100.0, 0, 0])):  # no gain; less than the merger costs
-        assert merge_and_split(estimate, np.ones(3), (gain, np.zeros(3)), lambda cost: 1.0,
-                               lambda j: np.array([1.0, 0]), TUNING, most=1) == 0
+        assert (
+            merge_and_split(
+                estimate,
+                np.ones(3),
+                (gain, np.zeros(3)),
+                lambda cost: 1.0,
+                lambda j: np.array([1.0, 0]),
+                TUNING,
+                most=1,
+            )
+            == 0
+        )
     assert np.array_equal(estimate.centers, before)
 
 
@@ -54,8 +75,18 @@ def test_evidence_is_asked_for_in_proportion_to_the_cheapest_merger():
             return wanted
 
         gain = np.array([100.0, 0, 0, 0]), np.full(4, 60.0)
-        assert merge_and_split(estimate, np.array([4.0, 0, 0, 0]), gain, needed,
-                               lambda j: np.array([0.0, 1.0]), TUNING, most=1) == moves
+        assert (
+            merge_and_split(
+                estimate,
+                np.array([4.0, 0, 0, 0]),
+                gain,
+                needed,
+                lambda j: np.array([0.0, 1.0]),
+                TUNING,
+                most=1,
+            )
+            == moves
+        )
         assert np.allclose(costs, 250 * 0.001**2)  # 500 * 500 / 1000 times the squared distance
 
 

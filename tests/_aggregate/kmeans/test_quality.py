@@ -16,7 +16,8 @@ from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
 X = CENTERS[np.arange(2000) % 2] + 0.05 * np.random.default_rng(0).normal(size=(2000, 2))
@@ -29,8 +30,15 @@ def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, midd
     session = PrivacySession(plan, random_state=seed)
     rows = Rows.quantise(X, Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
-    return measure_quality(session, rows, Units(len(X), groups), np.rint(CENTERS * steps),
-                           np.array(middle) * steps, np.array(caps) * steps, most * steps)
+    return measure_quality(
+        session,
+        rows,
+        Units(len(X), groups),
+        np.rint(CENTERS * steps),
+        np.array(middle) * steps,
+        np.array(caps) * steps,
+        most * steps,
+    )
 
 
 def squares(X, centers):
@@ -97,7 +105,10 @@ def test_fits_tell_how_good_they_are():
         fitted = DPKMeans(k, bounds=1.0, epsilon=4.0, random_state=0).fit(X)
         cost = -fitted.score(X)
         # Rows beyond the cap, one in a hundred or so, count as the cap.
-        assert 0.9 * cost - 4 * fitted.inertia_std_error_ < fitted.inertia_ < (
-            cost + 4 * fitted.inertia_std_error_)
+        assert (
+            0.9 * cost - 4 * fitted.inertia_std_error_
+            < fitted.inertia_
+            < (cost + 4 * fitted.inertia_std_error_)
+        )
         assert low <= fitted.explained_ + 4 * fitted.explained_std_error_
         assert fitted.explained_ - 4 * fitted.explained_std_error_ <= high

@@ -11,10 +11,20 @@ from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
-GOOD = Signs(signal=1000.0, noise=0.1, n_leaves=5, one_center=False, noise_share=0.01, loss=0.01,
-             light=0.0, explained=0.8, explained_sd=0.05)
+GOOD = Signs(
+    signal=1000.0,
+    noise=0.1,
+    n_leaves=5,
+    one_center=False,
+    noise_share=0.01,
+    loss=0.01,
+    light=0.0,
+    explained=0.8,
+    explained_sd=0.05,
+)
 NOT_SHOWN = replace(GOOD, explained=0.05)
 
 
@@ -22,26 +32,38 @@ def status(signs, known="ok", epsilon=1.0):
     return in_words(signs, known, TUNING, epsilon)
 
 
-@pytest.mark.parametrize(("signs", "words"), [
-    (replace(GOOD, one_center=True), "one center for all"),
-    (replace(GOOD, loss=0.4), "mostly noise: about 40 % of the sum of squares"),
-    (replace(GOOD, loss=3.0), "mostly noise: nearly all of the sum of squares"),
-    (replace(GOOD, noise_share=0.5), "mostly noise: the clusters are narrower"),
-    (replace(NOT_SHOWN, signal=10.0), "too few rows for this budget"),
-    (replace(NOT_SHOWN, light=0.4), "mostly noise: about 40 % of the clusters"),
-    (replace(NOT_SHOWN, loss=0.15), "no clusters shown"),
-    (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
-    (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
-    (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
-])
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [
+        (replace(GOOD, one_center=True), "one center for all"),
+        (replace(GOOD, loss=0.4), "mostly noise: about 40 % of the sum of squares"),
+        (replace(GOOD, loss=3.0), "mostly noise: nearly all of the sum of squares"),
+        (replace(GOOD, noise_share=0.5), "mostly noise: the clusters are narrower"),
+        (replace(NOT_SHOWN, signal=10.0), "too few rows for this budget"),
+        (replace(NOT_SHOWN, light=0.4), "mostly noise: about 40 % of the clusters"),
+        (replace(NOT_SHOWN, loss=0.15), "no clusters shown"),
+        (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
+        (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
+        (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
+    ],
+)
 def test_each_trouble_has_its_words(signs, words):
     assert status(signs).startswith(words)
     assert status(signs, "no bound found") == "no bound found"
 
 
-@pytest.mark.parametrize("signs", [
-    GOOD, replace(GOOD, n_leaves=0), replace(GOOD, light=0.5), replace(GOOD, signal=10.0),
-    replace(GOOD, n_leaves=None, noise_share=np.nan), NOT_SHOWN, Signs(1e3, 0.1, 5, False, 0.1)])
+@pytest.mark.parametrize(
+    "signs",
+    [
+        GOOD,
+        replace(GOOD, n_leaves=0),
+        replace(GOOD, light=0.5),
+        replace(GOOD, signal=10.0),
+        replace(GOOD, n_leaves=None, noise_share=np.nan),
+        NOT_SHOWN,
+        Signs(1e3, 0.1, 5, False, 0.1),
+    ],
+)
 def test_what_is_shown_to_be_good_is_called_ok(signs):
     assert status(signs) == "ok"
 
@@ -49,9 +71,11 @@ def test_what_is_shown_to_be_good_is_called_ok(signs):
 def test_the_remedy_is_in_numbers():
     """Noise of 0.5 is as much as the rest: three times the rows leave a tenth of that."""
     assert status(replace(GOOD, loss=0.5), epsilon=0.5).endswith(
-        "; about 3 times the rows, or an epsilon of about 1.5, would help")
+        "; about 3 times the rows, or an epsilon of about 1.5, would help"
+    )
     assert status(replace(GOOD, one_center=True, noise=1.0)).endswith(
-        "; about 5 times the rows, or an epsilon of about 5, would help")
+        "; about 5 times the rows, or an epsilon of about 5, would help"
+    )
     assert "times" not in status(replace(GOOD, one_center=True, noise=1e5))
 
 
@@ -62,6 +86,8 @@ def test_useless_answers_are_not_called_ok():
     X = centers[np.arange(1024) % 16] + 0.01 * rng.normal(size=(1024, 128))
     X /= np.linalg.norm(X, axis=1).max()
     for epsilon, ok in ((1.0, False), (300.0, True)):
-        found = [DPKMeans(16, epsilon=epsilon, bounds=1.0, random_state=seed).fit(X).status_
-                 for seed in range(3)]
+        found = [
+            DPKMeans(16, epsilon=epsilon, bounds=1.0, random_state=seed).fit(X).status_
+            for seed in range(3)
+        ]
         assert [words == "ok" for words in found] == [ok] * 3

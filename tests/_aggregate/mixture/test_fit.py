@@ -1,6 +1,5 @@
 """From a partition to components: what is done with an empty one."""
 
-
 import numpy as np
 import pytest
 
@@ -22,13 +21,17 @@ pytestmark = [
 
 
 def ellipsoid(center, scales, weight):
-    return Ellipsoid(np.array(center, dtype=float), np.eye(2), np.array(scales, dtype=float), 6.0,
-                     weight)
+    return Ellipsoid(
+        np.array(center, dtype=float), np.eye(2), np.array(scales, dtype=float), 6.0, weight
+    )
 
 
 def test_an_empty_component_halves_a_long_one():
-    three = [ellipsoid([0, 0], [100, 100], 1000), ellipsoid([5000, 0], [500, 110], 2000),
-             ellipsoid([70, 7], [9, 900], 5)]
+    three = [
+        ellipsoid([0, 0], [100, 100], 1000),
+        ellipsoid([5000, 0], [500, 110], 2000),
+        ellipsoid([70, 7], [9, 900], 5),
+    ]
     found = split_widest(three, 200.0, 1e5)
     assert sorted(e.center.tolist() for e in found) == [[0, 0], [4500, 0], [5500, 0]]
     assert [round(e.weight) for e in found] == [1000, 1000, 1000]
@@ -60,8 +63,9 @@ def test_two_clusters_under_one_center_are_told_apart():
         assert apart.max() < 0.5
         # Balls must stay balls, and what all components share must be the same for all.
         ends, result = [], _mixture._result
-        patch.setattr(_mixture, "_result", lambda found, *rest: (ends.append(found),
-                                                                 result(found, *rest))[1])
+        patch.setattr(
+            _mixture, "_result", lambda found, *rest: (ends.append(found), result(found, *rest))[1]
+        )
         for form in ("spherical", "tied"):
             DPGaussianMixture(5, covariance_type=form, random_state=0).fit(X)
         assert all(np.ptp(e.scales) == 0 for e in ends[0])

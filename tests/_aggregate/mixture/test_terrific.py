@@ -40,8 +40,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 
 def session_of(*entries, rho=1e9, delta=0.1, seed=0):
-    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries),
-                          random_state=seed)
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries), random_state=seed
+    )
 
 
 def in_ball(n, center, radius, rng):
@@ -84,8 +85,10 @@ def test_queries_move_by_at_most_two(replace):
     for _ in range(1500):
         n, t = rng.integers(1, 9), int(rng.integers(1, 7))
         points = rng.integers(-4, 5, size=(n, int(rng.integers(1, 3)))).astype(float)
-        pair = [radius_queries(each, radii, 2.0, t)
-                for each in (points, neighbours(points, rng, replace))]
+        pair = [
+            radius_queries(each, radii, 2.0, t)
+            for each in (points, neighbours(points, rng, replace))
+        ]
         moved = np.abs(pair[0] - pair[1]).max()
         assert moved <= 2 * t - 1 and min(each.min() for each in pair) >= 0
         worst = max(worst, moved / (2 * t - 1))
@@ -119,9 +122,15 @@ def test_the_scans():
 STEP = 1e-3  # length of a grid step in what follows
 
 
-@pytest.mark.parametrize("case, increasing, decreasing", [
-    ("two balls", 1.6, 25.6), ("three balls", 1.6, 409.6), ("one normal", None, None),
-    ("one ball", None, None)])
+@pytest.mark.parametrize(
+    "case, increasing, decreasing",
+    [
+        ("two balls", 1.6, 25.6),
+        ("three balls", 1.6, 409.6),
+        ("one normal", None, None),
+        ("one ball", None, None),
+    ],
+)
 def test_radius_in_both_directions(case, increasing, decreasing):
     """separated_gaussians:C1: exact scores, so that only the noise of AboveThreshold can go wrong.
 
@@ -130,12 +139,18 @@ def test_radius_in_both_directions(case, increasing, decreasing):
     """
     rng = np.random.default_rng(3)
     far = np.array([200.0, 0.0, 0.0])
-    X = {"two balls": lambda: np.vstack([in_ball(300, c, 1.0, rng) for c in (0 * far, far)]),
-         "three balls": lambda: np.vstack([in_ball(300, 0 * far, 1.0, rng),
-                                           in_ball(300, far, 10.0, rng),
-                                           in_ball(300, 15 * far, 1.0, rng)]),
-         "one normal": lambda: rng.normal(size=(900, 3)),
-         "one ball": lambda: in_ball(900, 0 * far, 100.0, rng)}[case]()
+    X = {
+        "two balls": lambda: np.vstack([in_ball(300, c, 1.0, rng) for c in (0 * far, far)]),
+        "three balls": lambda: np.vstack(
+            [
+                in_ball(300, 0 * far, 1.0, rng),
+                in_ball(300, far, 10.0, rng),
+                in_ball(300, 15 * far, 1.0, rng),
+            ]
+        ),
+        "one normal": lambda: rng.normal(size=(900, 3)),
+        "one ball": lambda: in_ball(900, 0 * far, 100.0, rng),
+    }[case]()
     points = np.rint(X / STEP)
     for largest, wanted in ((False, increasing), (True, decreasing)):
         radii = scan_radii(0.1 / STEP, 1e4 / STEP, largest)
@@ -144,9 +159,20 @@ def test_radius_in_both_directions(case, increasing, decreasing):
         session = session_of(PlanEntry("radius", "above threshold", 1e6, uses=None))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_terrific, "radius_queries", lambda *_, found=cached: found[18])
-            found = [terrific_radius(session, "radius", points, 250, 5.0, largest=largest,
-                                     least=0.1 / STEP, most=1e4 / STEP, epsilon=1.0)
-                     for _ in range(400)]
+            found = [
+                terrific_radius(
+                    session,
+                    "radius",
+                    points,
+                    250,
+                    5.0,
+                    largest=largest,
+                    least=0.1 / STEP,
+                    most=1e4 / STEP,
+                    epsilon=1.0,
+                )
+                for _ in range(400)
+            ]
         assert len(radii) == 18
         right = [r is None if wanted is None else r == pytest.approx(wanted / STEP) for r in found]
         assert sum(right) > 378
@@ -155,8 +181,12 @@ def test_radius_in_both_directions(case, increasing, decreasing):
 def test_no_radius_at_all_costs_the_same():
     session = session_of(PlanEntry("radius", "above threshold", 0.5))
     points = np.zeros((5, 2))
-    assert terrific_radius(session, "radius", points, 3, 2.0, largest=True, least=8.0, most=2.0,
-                           epsilon=1.0) is None
+    assert (
+        terrific_radius(
+            session, "radius", points, 3, 2.0, largest=True, least=8.0, most=2.0, epsilon=1.0
+        )
+        is None
+    )
     assert 0.4 < session.spent <= 0.5
 
 
@@ -168,8 +198,10 @@ def test_above_threshold_is_as_strict_as_its_theorem():
     margin = 5 * 8
 
     def answers(query, n):
-        return [session.above_threshold("radius", [query] * n, 0, sensitivity=1, epsilon=1.0)
-                for _ in range(2000)]
+        return [
+            session.above_threshold("radius", [query] * n, 0, sensitivity=1, epsilon=1.0)
+            for _ in range(2000)
+        ]
 
     assert sum(found is not None for found in answers(-margin, 10)) < 100
     assert sum(found is None for found in answers(margin, 1)) < 100
@@ -189,7 +221,7 @@ def two_balls(d=3, apart=100.0, n=300):
 
 def test_counts_of_balls_are_exact():
     rows = two_balls(n=50)
-    (_, x), = rows.chunks()
+    ((_, x),) = rows.chunks()
     rng = np.random.default_rng(1)
     centers = np.rint(rng.normal(size=(4, 3)) * 1000)
     active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
@@ -215,8 +247,20 @@ def test_a_joint_ball_isolates_a_cluster(largest):
     alike = [r for r in radii if r > 1000 and 1.5 * r < 99000]
     middle = math.sqrt(1.5) * np.median(alike)  # cuts are in the middle of the empty region
     assert length >= middle if largest else length <= middle
-    assert joint_ball(session_of(*joint_entries(8.0, ""), rho=9.0), "", rows, active, 700, 1.5,
-                      centers, largest=largest, radii=radii) is None  # 350 on either side
+    assert (
+        joint_ball(
+            session_of(*joint_entries(8.0, ""), rho=9.0),
+            "",
+            rows,
+            active,
+            700,
+            1.5,
+            centers,
+            largest=largest,
+            radii=radii,
+        )
+        is None
+    )  # 350 on either side
 
 
 def test_a_ball_of_the_published_way():
@@ -224,10 +268,11 @@ def test_a_ball_of_the_published_way():
     found = 0
     for seed in range(10):
         session = session_of(*points_entries(50.0, 0.01, ""), rho=51.0, seed=seed)
-        ball = points_ball(session, "", rows, active, 200, 5.0, largest=False, least=100.0,
-                           most=1.5e5, size=600.0)
+        ball = points_ball(
+            session, "", rows, active, 200, 5.0, largest=False, least=100.0, most=1.5e5, size=600.0
+        )
         if ball is not None:
-            (_, x), = rows.chunks()
+            ((_, x),) = rows.chunks()
             inside = ((x - ball.center) ** 2).sum(axis=1) <= ball.square
             found += inside.sum() == 300 and inside[:300].sum() in (0, 300)
     assert found >= 8
@@ -247,8 +292,11 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     units = Units(len(X)) if units is None else units
     roots, grow = [], _mixture_partition._Recursion.grow
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_mixture_partition._Recursion, "grow",
-                      lambda self, root: (roots.append(root), grow(self, root)))
+        patch.setattr(
+            _mixture_partition._Recursion,
+            "grow",
+            lambda self, root: (roots.append(root), grow(self, root)),
+        )
         parts = partition_parts(session, X, units, place, settings, "", lambda name: None)
     assert session.spent <= rho
     return parts, roots[0], session
@@ -267,17 +315,19 @@ def test_three_pure_leaves(ball):
 
 
 def test_every_row_is_in_one_leaf_and_the_tree_is_small():
-    """separated_gaussians:A10,A5, on points in geometric progression, which could be cut for ever.
-    """
+    """separated_gaussians:A10,A5, points in geometric progression, that could be cut for ever."""
     X = np.repeat(np.append(3.0 ** np.arange(12), 0.0), 40)[:, None] * [1.0, 0.0]
     for k in (2, 4, 7):
         parts, root, session = partition(X, k)
         leaves = root.leaves()
         assert 1 < len(leaves) <= k and max(leaf.depth for leaf in leaves) <= k - 1
         assert np.sum([leaf.active for leaf in leaves], axis=0).tolist() == [1] * len(X)
-        assert np.array_equal(root.labels(Rows.quantise(X, Domain.from_bounds(
-            2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2))),
-            np.argmax([leaf.active for leaf in leaves], axis=0))
+        assert np.array_equal(
+            root.labels(
+                Rows.quantise(X, Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2))
+            ),
+            np.argmax([leaf.active for leaf in leaves], axis=0),
+        )
         assert set(parts.labels) <= set(range(k))
 
 
@@ -303,18 +353,23 @@ def test_a_chain_pays_for_all_that_its_levels_do(ball, k, d):
     parts = {"joint": ("ball", "counts"), "points": ("radius", "box", "center", "test")}[ball]
     costs = []
     for found in levels.values():
-        groups = {name: [e for key, e in found.items() if key.startswith(name)]
-                  for name in ("place/", "principal axes", *balls)}
+        groups = {
+            name: [e for key, e in found.items() if key.startswith(name)]
+            for name in ("place/", "principal axes", *balls)
+        }
         assert sum(map(len, groups.values())) == len(found)
         assert bool(groups["principal axes"]) == (d > k)
         for name in balls:
-            assert all(any(e.name.rpartition(name)[2].startswith(part) for e in groups[name])
-                       for part in parts)
+            assert all(
+                any(e.name.rpartition(name)[2].startswith(part) for e in groups[name])
+                for part in parts
+            )
         # Both balls cost the same, the second of them no less because there was a first.
         totals = [math.fsum(e.cap for e in groups[name]) for name in balls]
         assert min(totals) == pytest.approx(max(totals), rel=1e-6)
-        costs.append((math.fsum(e.cap for e in found.values()),
-                      math.fsum(e.delta for e in found.values())))
+        costs.append(
+            (math.fsum(e.cap for e in found.values()), math.fsum(e.delta for e in found.values()))
+        )
     rest = math.fsum(e.cap for e in entries if not e.name.startswith("level "))
     assert np.ptp(costs, axis=0) == pytest.approx([0, 0], abs=1e-15)
     unused = 0.0875 if d <= 3 else 0.0  # no second moment: its share goes to the components
@@ -333,8 +388,9 @@ def square():
     return np.repeat([[0.0, 0], [0, 3], [500, 0], [500, 3]], 60, axis=0)
 
 
-@pytest.mark.parametrize("X, depths", [(chain(4), [1, 2, 3, 3]), (square(), [2, 2, 2, 2])],
-                         ids=["chain", "balanced"])
+@pytest.mark.parametrize(
+    "X, depths", [(chain(4), [1, 2, 3, 3]), (square(), [2, 2, 2, 2])], ids=["chain", "balanced"]
+)
 def test_what_is_spent_is_the_dearest_chain(X, depths):
     """separated_gaussians:A5,E1: against all sums from the root to a leaf, of the report's own
     rows.
@@ -343,9 +399,14 @@ def test_what_is_spent_is_the_dearest_chain(X, depths):
     assert sorted(leaf.depth for leaf in root.leaves()) == depths
     rows = session.report().releases
     parts = {row.get("part", "") for row in rows}
-    sums = [math.fsum(row["rho"] for row in rows
-                      if f"{part}/".startswith(row.get("part", "") and row["part"] + "/"))
-            for part in parts]
+    sums = [
+        math.fsum(
+            row["rho"]
+            for row in rows
+            if f"{part}/".startswith(row.get("part", "") and row["part"] + "/")
+        )
+        for part in parts
+    ]
     assert session.spent == pytest.approx(max(sums), rel=1e-9)
     every = math.fsum(row["rho"] for row in rows)
     # Nothing is saved along a chain, and the second of two like nodes is free.
@@ -366,8 +427,12 @@ def test_spherical_laws_are_shells():
         x = rng.normal(size=(n, d))
         squares = np.einsum("ij,ij->i", x, x)
         pairs = (squares[:, None] + squares - 2 * x @ x.T)[np.triu_indices(n, 1)]
-        right += (0.75 * d <= squares.min() and squares.max() <= 1.5 * d
-                  and 1.5 * d <= pairs.min() and pairs.max() <= 3 * d)
+        right += (
+            0.75 * d <= squares.min()
+            and squares.max() <= 1.5 * d
+            and 1.5 * d <= pairs.min()
+            and pairs.max() <= 3 * d
+        )
         about = np.sort(np.linalg.norm(x - x[0], axis=1))  # a ball about any of the points
         assert about[-1] < _mixture_spherical._NEAR * about[n // 4]
         lengths = np.sqrt(np.sort(squares))
@@ -396,7 +461,8 @@ def test_projection_finds_what_the_whole_space_hides():
     first = parts.labels[:2000].mean().round()
     assert (parts.labels == np.repeat([first, 1 - first], 2000)).mean() > 0.99
     assert {"level 0/projected ball/ball", "level 0/principal axes"} <= {
-        row["release"] for row in session.report().releases}
+        row["release"] for row in session.report().releases
+    }
 
 
 # -- units ----------------------------------------------------------------------------------------

@@ -48,11 +48,14 @@ def test_whether_two_are_friends_depends_on_them_alone():
     matrices = random_matrices(rng, 12, 4, 25)
     far = matrix_distance(matrices[0], matrices[1])
     for distance in np.nextafter(far, [0, 9]).tolist() + [far, 0.7]:
-        pairs = np.array([[friend_counts(matrices[[i, j]], distance)[0] - 1 for j in range(12)]
-                          for i in range(12)])
+        pairs = np.array(
+            [
+                [friend_counts(matrices[[i, j]], distance)[0] - 1 for j in range(12)]
+                for i in range(12)
+            ]
+        )
         assert np.array_equal(pairs, pairs.T)
-        assert np.array_equal(friend_counts(matrices, distance),
-                              pairs.sum(axis=1))
+        assert np.array_equal(friend_counts(matrices, distance), pairs.sum(axis=1))
 
 
 def test_nobody_is_a_friend_of_what_is_no_covariance():
@@ -86,12 +89,15 @@ def test_a_core_moves_by_no_more_than_is_claimed():
     rng, worst = np.random.default_rng(1), np.zeros(2)
     for _ in range(2000):
         n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
-        logs = rng.uniform(0, 1, size=(n + 1, d)) if rng.random() < 0.5 else (
-            rng.integers(0, 2, size=(n + 1, d)))
+        logs = (
+            rng.uniform(0, 1, size=(n + 1, d))
+            if rng.random() < 0.5
+            else (rng.integers(0, 2, size=(n + 1, d)))
+        )
         turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
         # All eigenvalues within a factor of 1 + kappa: every two are within kappa.
         core = (turn * ((1 + kappa) ** logs)[:, None, :]) @ turn.T
-        more = matrix_distance(core[:n].mean(axis=0), core[:n - 1].mean(axis=0)) if n > 1 else 0
+        more = matrix_distance(core[:n].mean(axis=0), core[: n - 1].mean(axis=0)) if n > 1 else 0
         other = matrix_distance(core[:n].mean(axis=0), core[1:].mean(axis=0))
         worst = np.maximum(worst, [more * n / kappa, other * n / kappa])
         assert max(more, other) <= stage.spread / n
@@ -125,13 +131,19 @@ def test_block_matrices_are_exact():
     ((_, x),) = rows.chunks()
     whole = block_matrices(rows, Units(300), blocks, 5, centered=False)
     order = np.random.default_rng(1).permutation(300)
-    turned = block_matrices(Rows.of(x[order], rows.ball), Units(300), blocks[order], 5,
-                            centered=False)
+    turned = block_matrices(
+        Rows.of(x[order], rows.ball), Units(300), blocks[order], 5, centered=False
+    )
     assert (whole == turned).all()
     for b in range(5):
         inside = x[blocks == b]
-        alone = block_matrices(Rows.of(inside, rows.ball), Units(len(inside)),
-                               np.full(len(inside), 3), 5, centered=False)
+        alone = block_matrices(
+            Rows.of(inside, rows.ball),
+            Units(len(inside)),
+            np.full(len(inside), 3),
+            5,
+            centered=False,
+        )
         assert (alone[3] == whole[b]).all()
         exact = inside.astype(np.int64).astype(object)
         n, total = len(exact), exact.sum(axis=0)
@@ -144,16 +156,20 @@ def test_one_more_row_changes_one_block():
     rows, blocks = table(60, 2)
     ((_, x),) = rows.chunks()
     for n in (0, 1, 59):
-        pair = [block_matrices(Rows.of(x[:m], rows.ball), Units(m), blocks[:m], 5, centered=True)
-                for m in (n, n + 1)]
+        pair = [
+            block_matrices(Rows.of(x[:m], rows.ball), Units(m), blocks[:m], 5, centered=True)
+            for m in (n, n + 1)
+        ]
         assert len(pair[0]) == len(pair[1]) == 5
         assert np.count_nonzero((pair[0] != pair[1]).any(axis=(1, 2))) == 1
     groups = np.repeat(np.arange(20), 3)
     units = Units(60, groups)
     spread = units.spread(blocks[:20])
     fewer = Units(57, groups[:57])
-    pair = [block_matrices(rows, units, spread, 5, centered=True),
-            block_matrices(Rows.of(x[:57], rows.ball), fewer, spread[:57], 5, centered=True)]
+    pair = [
+        block_matrices(rows, units, spread, 5, centered=True),
+        block_matrices(Rows.of(x[:57], rows.ball), fewer, spread[:57], 5, centered=True),
+    ]
     assert np.count_nonzero((pair[0] != pair[1]).any(axis=(1, 2))) == 1
 
 
@@ -164,8 +180,13 @@ def test_a_group_counts_as_one():
     times = 1 + np.arange(40) % 4
     repeated = np.repeat(np.arange(40), times)
     one = block_matrices(Rows.of(x, rows.ball), Units(40), blocks, 5, centered=True)
-    many = block_matrices(Rows.of(x[repeated], rows.ball), Units(len(repeated), repeated),
-                          blocks[repeated], 5, centered=True)
+    many = block_matrices(
+        Rows.of(x[repeated], rows.ball),
+        Units(len(repeated), repeated),
+        blocks[repeated],
+        5,
+        centered=True,
+    )
     assert np.allclose(one.astype(float), many.astype(float), rtol=0.01)
 
 
@@ -178,8 +199,9 @@ def test_the_number_of_blocks_is_the_smallest_sufficient_one():
         assert 2 <= stage.n_blocks <= BLOCK_LIMIT and stage.suffices(d)
         fewer = _covariance_core.replace(stage, n_blocks=stage.n_blocks - 2)
         assert not fewer.suffices(d)
-        others = [_covariance_core._stage(rho, 1e-6, d, g, None)
-                  for g in _covariance_core._DISTANCES]
+        others = [
+            _covariance_core._stage(rho, 1e-6, d, g, None) for g in _covariance_core._DISTANCES
+        ]
         assert stage.rows(d) == min(other.rows(d) for other in others if other)
     assert core_stage(1e-3, 1e-6, 2) is None
     assert core_stage(1e-3, 1e-6, 2, 40).n_blocks == 40

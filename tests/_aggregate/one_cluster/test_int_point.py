@@ -25,8 +25,7 @@ RADIUS = 2.0**20
 
 
 def run(values, n_points=500, rho=0.5, seed=0):
-    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6),
-                       int_point_entries(rho, 1e-6, SEARCH))
+    plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=1e-6), int_point_entries(rho, 1e-6, SEARCH))
     session = PrivacySession(plan, random_state=seed)
     point = int_point(session, values, RADIUS, n_points, SEARCH)
     assert session.spent <= rho
@@ -36,10 +35,12 @@ def run(values, n_points=500, rho=0.5, seed=0):
 @pytest.mark.parametrize("law", ["uniform", "cluster", "two", "equal"])
 def test_the_point_is_interior_and_near_the_median(law):
     rng = np.random.default_rng(0)
-    values = {"uniform": rng.integers(-2**19, 2**19, 1000),
-              "cluster": 3000 + rng.integers(-50, 50, 1000),
-              "two": np.where(rng.random(1000) < 0.5, -4000, 70000) + rng.integers(0, 99, 1000),
-              "equal": np.full(1000, 12345)}[law].astype(float)
+    values = {
+        "uniform": rng.integers(-(2**19), 2**19, 1000),
+        "cluster": 3000 + rng.integers(-50, 50, 1000),
+        "two": np.where(rng.random(1000) < 0.5, -4000, 70000) + rng.integers(0, 99, 1000),
+        "equal": np.full(1000, 12345),
+    }[law].astype(float)
     for seed in range(10):
         point = run(values, seed=seed)
         assert values.min() <= point <= values.max()
@@ -68,8 +69,8 @@ def test_the_middle_changes_in_one_number():
 def test_replay_of_neighbours():
     rng = np.random.default_rng(2)
     for seed in range(60):
-        values = rng.integers(-2**15, 2**15, rng.integers(1, 40)).astype(float)
-        other = np.append(values, rng.integers(-2**19, 2**19))
+        values = rng.integers(-(2**15), 2**15, rng.integers(1, 40)).astype(float)
+        other = np.append(values, rng.integers(-(2**19), 2**19))
         recorder = Trace()
         with trace(recorder):
             first = run(values, 20, 50.0, seed)
@@ -84,8 +85,9 @@ def test_a_median_with_bounds_and_a_report(bounds):
     values = np.random.default_rng(3).normal(100.0, 5.0, size=4000)
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     for seed in range(3):
-        found = public_int_point(values, bounds=bounds, n_points=2000, epsilon=1.0,
-                                 random_state=seed, ledger=ledger)
+        found = public_int_point(
+            values, bounds=bounds, n_points=2000, epsilon=1.0, random_state=seed, ledger=ledger
+        )
         assert 90 < found.point < 110
     report = found.privacy_report
     assert report.epsilon <= 1.0 and report.spent_rho <= report.rho
@@ -115,9 +117,16 @@ def test_bad_values(values):
         public_int_point(values, bounds=1.0, n_points=3)
 
 
-@pytest.mark.parametrize("options, error", [
-    ({"bounds": None}, ValueError), ({"bounds": -1.0}, ValueError), ({"n_points": 0}, ValueError),
-    ({"n_points": 2.5}, TypeError), ({"epsilon": -1.0}, ValueError)])
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"bounds": None}, ValueError),
+        ({"bounds": -1.0}, ValueError),
+        ({"n_points": 0}, ValueError),
+        ({"n_points": 2.5}, TypeError),
+        ({"epsilon": -1.0}, ValueError),
+    ],
+)
 def test_bad_parameters(options, error):
     with pytest.raises(error, match=next(iter(options))):
         public_int_point([1.0, 2.0], **{"bounds": 1.0, "n_points": 3, **options})

@@ -36,13 +36,15 @@ from sklearn_dp._privacy.laws.histograms import stability_threshold
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 
 def open_session(*entries, seed=0):
     rho = sum(entry.rho for entry in entries) * 1.01
-    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=0.9), entries),
-                          random_state=seed)
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.9), entries), random_state=seed
+    )
 
 
 @dataclass
@@ -80,9 +82,14 @@ def law_of_histogram(counts, sigma, low):
     return joint
 
 
-PAIRS = [((1, 30), (0, 30), 1.0), ((30, 30), (31, 30), 1.0), ((1, 30), (0, 31), math.sqrt(2)),
-         ((30, 2), (29, 3), math.sqrt(2)), ((1, 0, 14), (0, 1, 14), math.sqrt(2)),
-         ((1, 9, 9), (0, 9, 10), math.sqrt(2))]
+PAIRS = [
+    ((1, 30), (0, 30), 1.0),
+    ((30, 30), (31, 30), 1.0),
+    ((1, 30), (0, 31), math.sqrt(2)),
+    ((30, 2), (29, 3), math.sqrt(2)),
+    ((1, 0, 14), (0, 1, 14), math.sqrt(2)),
+    ((1, 9, 9), (0, 9, 10), math.sqrt(2)),
+]
 
 
 @pytest.mark.parametrize("before, after, sensitivity", PAIRS, ids=str)
@@ -177,8 +184,9 @@ def test_axes_cost_no_more_than_their_share(d, delta):
 def rounded_laplace(scale, span):
     """The law of round(scale Lap) on -span .. span, ends included."""
     edges = np.arange(-span, span) + 0.5
-    below = np.where(edges < 0, np.exp(-np.abs(edges) / scale) / 2,
-                     1 - np.exp(-np.abs(edges) / scale) / 2)
+    below = np.where(
+        edges < 0, np.exp(-np.abs(edges) / scale) / 2, 1 - np.exp(-np.abs(edges) / scale) / 2
+    )
     return np.diff(np.concatenate([[0.0], below, [1.0]]))
 
 
@@ -188,8 +196,9 @@ def first_above(queries, threshold, epsilon, span=1500):
     above = np.cumsum(noise[::-1])[::-1]  # P[noise >= i - span]
     shifts = threshold + np.arange(-span, span + 1)
     first, second = (above[np.clip(shifts - query + span, 0, 2 * span)] for query in queries)
-    return np.array([level @ first, level @ ((1 - first) * second),
-                     level @ ((1 - first) * (1 - second))])
+    return np.array(
+        [level @ first, level @ ((1 - first) * second), level @ ((1 - first) * (1 - second))]
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
@@ -214,13 +223,20 @@ def test_above_threshold_stops_and_seldom_errs():
     for _ in range(runs):
         queries = rng.integers(-200, 200, k)
         index = session.above_threshold("a", queries, 20, sensitivity=1, epsilon=epsilon)
-        told = queries[:k if index is None else index]
+        told = queries[: k if index is None else index]
         wrong += bool((told > 20 + margin).any())
         wrong += index is not None and queries[index] < 20 - margin
     assert wrong <= stats.binom.isf(1e-6, runs, beta)
-    found = np.bincount([2 if i is None else i for i in (
-        session.above_threshold("a", [1, 4], 2, sensitivity=1, epsilon=0.5)
-        for _ in range(1000))], minlength=3)
+    found = np.bincount(
+        [
+            2 if i is None else i
+            for i in (
+                session.above_threshold("a", [1, 4], 2, sensitivity=1, epsilon=0.5)
+                for _ in range(1000)
+            )
+        ],
+        minlength=3,
+    )
     assert stats.chisquare(found, 1000 * first_above((1, 4), 2, 0.5)).pvalue > 1e-6
 
 
@@ -235,26 +251,35 @@ def test_the_size_of_an_average_is_seldom_too_large(delta):
         chance = sum(  # of the noisy numbers from which the size comes out as m or more
             ndtr(-(noise - 0.5) / sd) - ndtr(-(noise + 0.5) / sd)
             for noise in range(int(12 * sd) + 2)
-            if float(m + noise) - 1.5 + sd * stats.norm.ppf(delta) > m - 1)
+            if float(m + noise) - 1.5 + sd * stats.norm.ppf(delta) > m - 1
+        )
         assert chance <= delta
         assert chance >= delta / 10 or sd < 5
 
 
 def test_noise_of_an_average_is_what_it_says():
     """one_cluster:21: the standard deviation given the size within 2 %; nothing from nothing."""
-    entries = (PlanEntry("size", "gaussian", 1e5, uses=None),
-               PlanEntry("mean", "gaussian", 1e5, uses=None))
+    entries = (
+        PlanEntry("size", "gaussian", 1e5, uses=None),
+        PlanEntry("mean", "gaussian", 1e5, uses=None),
+    )
     session, d, errors = open_session(*entries), 1500, []
     rows = np.trunc(100 * np.random.default_rng(0).random((60, d)))
     for _ in range(40):
-        found = friendly_average(session, "size", "mean", rows, 5000.0, rho_size=0.5,
-                                 rho_mean=0.5, delta=1e-3)
+        found = friendly_average(
+            session, "size", "mean", rows, 5000.0, rho_size=0.5, rho_mean=0.5, delta=1e-3
+        )
         # 2 R / size over sqrt(2 rho), but for the rounding of the rows to a fine grid.
         assert found.sd == pytest.approx(1e4 / found.size, rel=1e-2)
         errors.append((found.mean - rows.mean(axis=0)) / found.sd)
     assert np.std(errors) == pytest.approx(1, abs=0.02)
-    none = sum(friendly_average(session, "size", "mean", rows[:0], 5000.0, rho_size=0.5,
-                                rho_mean=0.5, delta=0.01) is None for _ in range(2000))
+    none = sum(
+        friendly_average(
+            session, "size", "mean", rows[:0], 5000.0, rho_size=0.5, rho_mean=0.5, delta=0.01
+        )
+        is None
+        for _ in range(2000)
+    )
     assert 2000 - none <= stats.binom.isf(1e-6, 2000, 0.01)
 
 
@@ -272,8 +297,9 @@ def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
         return
     assert method != "binary_search" and (rate < 0.9 or method == "above_threshold")
     assert inner.remaining("r") > rho >= session.spent > 0.9 * rho
-    spend = (_good_radius.exponential_epsilon if method == "exponential"
-             else accounting.pure_dp_epsilon)
+    spend = (
+        _good_radius.exponential_epsilon if method == "exponential" else accounting.pure_dp_epsilon
+    )
     epsilon = amplified(spend(inner.remaining("r")), rate)
     assert accounting.pure_zcdp_rho(epsilon) <= rho
 
@@ -291,8 +317,7 @@ def test_what_a_sample_allows_is_exact_for_the_worst_pair(epsilon, rate):
         odds = mp.exp(mp.mpf(_one_cluster.on_a_sample(epsilon, rate)))
         with_unit = odds / (1 + odds), 1 / (1 + odds)
         rate = mp.mpf(rate)
-        mixed = [rate * p + (1 - rate) * q
-                 for p, q in zip(with_unit, with_unit[::-1], strict=True)]
+        mixed = [rate * p + (1 - rate) * q for p, q in zip(with_unit, with_unit[::-1], strict=True)]
         losses = [abs(mp.log(p / q)) for p, q in zip(mixed, with_unit[::-1], strict=True)]
         assert epsilon * (1 - mp.mpf(1e-7)) <= max(losses) <= epsilon
 
@@ -309,8 +334,10 @@ def test_amplification_is_exact_for_a_choice():
 def test_samples_of_different_searches_are_independent():
     """Amplified costs add up over the rounds only if each has its own coins."""
     session = open_session(PlanEntry("r", "gaussian", 1.0))
-    first, again, other = (_one_cluster._sample(session, tag, 40_000, 0.3)
-                           for tag in ("0/radius", "0/radius", "1/radius"))
+    first, again, other = (
+        _one_cluster._sample(session, tag, 40_000, 0.3)
+        for tag in ("0/radius", "0/radius", "1/radius")
+    )
     assert np.array_equal(first, again)
     table = np.histogram2d(first, other, bins=2)[0]
     assert stats.chi2_contingency(table).pvalue > 1e-6
@@ -371,8 +398,9 @@ def shown_cells(counts):
     session = open_session(PlanEntry("h", "stability histogram", 0.5, 0.02), seed=sum(counts[:1]))
     copies = np.tile(counts, RUNS)
     codes = np.flatnonzero(copies)
-    found, values = session.stability_histogram("h", codes, copies[codes], rho=0.5, delta=0.02,
-                                                sensitivity=math.sqrt(2))
+    found, values = session.stability_histogram(
+        "h", codes, copies[codes], rho=0.5, delta=0.02, sensitivity=math.sqrt(2)
+    )
     seen = np.full(len(copies), -9)
     seen[found] = np.clip(values - 30, -8, 8)
     return seen.reshape(-1, len(counts)) @ (32 ** np.arange(len(counts)))
@@ -380,27 +408,36 @@ def shown_cells(counts):
 
 def cells_with_an_early_threshold(counts, patch, factor):
     original = histograms.stability_threshold
-    patch.setattr(histograms, "stability_threshold",
-                  lambda sigma, delta: original(sigma / factor, delta))
+    patch.setattr(
+        histograms, "stability_threshold", lambda sigma, delta: original(sigma / factor, delta)
+    )
     return shown_cells(counts)
 
 
 def cells_with_less_noise(counts, patch, factor):
     original = NoiseSource.rounded_gaussian
-    patch.setattr(NoiseSource, "rounded_gaussian", lambda self, sigma, size=None:
-                  original(self, np.asarray(sigma) / factor, size))
+    patch.setattr(
+        NoiseSource,
+        "rounded_gaussian",
+        lambda self, sigma, size=None: original(self, np.asarray(sigma) / factor, size),
+    )
     return shown_cells(counts)
 
 
 def first_answers(queries, patch, factor):
     """Which of the queries of an AboveThreshold is told."""
     original = NoiseSource.rounded_laplace
-    patch.setattr(NoiseSource, "rounded_laplace", lambda self, scale, size=None:
-                  original(self, scale / factor, size))
-    session = open_session(PlanEntry("a", "above threshold", RUNS, uses=None),
-                           seed=int(queries[0]) + 10)
-    found = (session.above_threshold("a", queries, 0, sensitivity=1, epsilon=1.0)
-             for _ in range(RUNS))
+    patch.setattr(
+        NoiseSource,
+        "rounded_laplace",
+        lambda self, scale, size=None: original(self, scale / factor, size),
+    )
+    session = open_session(
+        PlanEntry("a", "above threshold", RUNS, uses=None), seed=int(queries[0]) + 10
+    )
+    found = (
+        session.above_threshold("a", queries, 0, sensitivity=1, epsilon=1.0) for _ in range(RUNS)
+    )
     return [len(queries) if i is None else i for i in found]
 
 
@@ -433,8 +470,9 @@ def fits(n, number, first_seed):
     Whatever is released as the center, the second radius reaches all points, and larger ones are
     needed where there are fewer than t: the record decides about the odds of the final radius.
     """
-    model = DPOneCluster(12, epsilon=1.0, delta=1e-3, bounds=1.0, min_radius=2.0,
-                         center_method="clip")
+    model = DPOneCluster(
+        12, epsilon=1.0, delta=1e-3, bounds=1.0, min_radius=2.0, center_method="clip"
+    )
     found = []
     for seed in range(first_seed, first_seed + number):
         fitted = model.set_params(random_state=seed).fit(np.zeros((n, 2)))
@@ -452,10 +490,16 @@ def test_black_box_audit_of_fits(monkeypatch, factor):
     which the last ones show, the radius most of all; these amount to mu = 0.6 or so then.
     """
     gaussian, choice = NoiseSource.rounded_gaussian, NoiseSource.exponential_choice
-    monkeypatch.setattr(NoiseSource, "rounded_gaussian", lambda self, sigma, size=None:
-                        gaussian(self, np.asarray(sigma) / factor, size))
-    monkeypatch.setattr(NoiseSource, "exponential_choice", lambda self, gaps, rate:
-                        choice(self, gaps, factor * rate))
+    monkeypatch.setattr(
+        NoiseSource,
+        "rounded_gaussian",
+        lambda self, sigma, size=None: gaussian(self, np.asarray(sigma) / factor, size),
+    )
+    monkeypatch.setattr(
+        NoiseSource,
+        "exponential_choice",
+        lambda self, gaps, rate: choice(self, gaps, factor * rate),
+    )
     number = 10_000 if factor == 1 else 5_000
     seen = epsilon_seen(fits(10, number, 0), fits(9, number, 10**6), 1e-3)
     assert (seen > 1.0) == (factor == 8)
@@ -466,6 +510,7 @@ def test_black_box_audit_of_fits(monkeypatch, factor):
 
 def quick_choices(original):
     """Of many candidates a draw in floating point: the same law, without the exact trials."""
+
     def exponential(self, entry, scores, *, sensitivity, epsilon):
         if len(scores) <= 4096:
             return original(self, entry, scores, sensitivity=sensitivity, epsilon=epsilon)
@@ -483,8 +528,12 @@ def test_rec_concave_on_a_million_candidates(monkeypatch, law):
     mechanism is never worse: it fails with a probability below 1e-9 (exact)."""
     size, n = 2**20, 1600
     u = np.random.default_rng(5).random(n)
-    points = {"normal": 5e5 + 5e4 * stats.norm.ppf(u), "uniform": u * (size - 1),
-              "point": np.full(n, 777.0), "geometric": 2.0 ** (20 * u) - 1}[law].astype(int)
+    points = {
+        "normal": 5e5 + 5e4 * stats.norm.ppf(u),
+        "uniform": u * (size - 1),
+        "point": np.full(n, 777.0),
+        "geometric": 2.0 ** (20 * u) - 1,
+    }[law].astype(int)
     at_most = np.cumsum(np.bincount(points, minlength=size))
     scores = np.minimum(at_most, n - at_most + np.bincount(points, minlength=size))
     chance = np.exp((scores - scores.max()) / 2)
@@ -493,7 +542,15 @@ def test_rec_concave_on_a_million_candidates(monkeypatch, law):
     good = 0
     for seed in range(100):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = rec_concave(session, "r", scores, n // 2, sensitivity=1, epsilon=0.25,
-                            lead_epsilon=0.25, lead_delta=2.5e-7)
+        index = rec_concave(
+            session,
+            "r",
+            scores,
+            n // 2,
+            sensitivity=1,
+            epsilon=0.25,
+            lead_epsilon=0.25,
+            lead_delta=2.5e-7,
+        )
         good += index is not None and scores[index] >= n // 4
     assert good >= 95

@@ -38,8 +38,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 def open_session(*entries, seed=0):
     rho = sum(entry.rho for entry in entries) * 1.01
-    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=rho, delta=0.01), entries),
-                          random_state=seed)
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.01), entries), random_state=seed
+    )
 
 
 @dataclass
@@ -94,8 +95,13 @@ def integer_points(draw_from, n, d, high=2**23):
 
 
 @settings(max_examples=40)
-@given(st.integers(0, 40), st.integers(1, 6), st.integers(1, 12), st.integers(0, 2**32),
-       st.sampled_from([3, 60, 2**20]))
+@given(
+    st.integers(0, 40),
+    st.integers(1, 6),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.sampled_from([3, 60, 2**20]),
+)
 def test_scores_agree_with_their_definition_for_every_tiling(n, d, t, seed, high):
     rng = np.random.default_rng(seed)
     points = np.trunc(integer_points(rng, n, d, high))
@@ -151,8 +157,9 @@ def test_the_sensitivity_is_attained(t):
     spokes = np.eye(t + 2) * 1000.0
     with_hub = np.vstack([spokes, np.zeros(t + 2)])
     radii = Squares(np.array([1200.0**2]))
-    change = (radius_scores(neighbour_counts(with_hub, radii), t)
-              - radius_scores(neighbour_counts(spokes, radii), t))
+    change = radius_scores(neighbour_counts(with_hub, radii), t) - radius_scores(
+        neighbour_counts(spokes, radii), t
+    )
     assert change[0] == 2 * t - 2
 
 
@@ -176,7 +183,7 @@ def test_quality_is_quasi_concave_and_reaches_half_the_slack():
             scores = radius_scores(neighbour_counts(points, radii), t)
             values = _good_radius.quality(scores, t, slack, radii)
             peak = int(values.argmax())
-            assert (np.diff(values[:peak + 1]) >= 0).all()
+            assert (np.diff(values[: peak + 1]) >= 0).all()
             assert (np.diff(values[peak:]) <= 0).all()
             assert values.max() >= slack / 2
 
@@ -226,8 +233,10 @@ def test_probabilities_of_neighbours_are_within_bounded_range():
     points, radii, scores = planted_scores(300, 60)
     other = radius_scores(neighbour_counts(points[1:], radii), 60)
     for epsilon in (0.5, 2.0):
-        logs = [np.log(softmax(_good_radius.quality(s, 60, 400, radii), epsilon, 119))
-                for s in (scores, other)]
+        logs = [
+            np.log(softmax(_good_radius.quality(s, 60, 400, radii), epsilon, 119))
+            for s in (scores, other)
+        ]
         ratio = logs[0] - logs[1]
         assert 0 < ratio.max() - ratio.min() <= epsilon + 1e-9
 
@@ -239,9 +248,12 @@ def test_exponential_choices_follow_the_law():
     epsilon = _good_radius.exponential_epsilon(rho)
     slack = _good_radius._slack(t, 8 / epsilon * math.log(len(scores) / 0.05))
     chance = softmax(_good_radius.quality(scores, t, slack, radii), epsilon, 2 * t - 1)
-    found = [_good_radius._by_exponential(
-        open_session(PlanEntry("r", "exponential", rho), seed=seed), "r", scores, t, radii)[0]
-        for seed in range(1000)]
+    found = [
+        _good_radius._by_exponential(
+            open_session(PlanEntry("r", "exponential", rho), seed=seed), "r", scores, t, radii
+        )[0]
+        for seed in range(1000)
+    ]
     counts = np.bincount(found, minlength=len(chance))
     often = chance * 1000 >= 5
     expected = np.append(chance[often], chance[~often].sum()) * 1000
@@ -289,12 +301,13 @@ def test_radius_on_a_line_against_the_smallest_interval():
     for _ in range(20):
         n, t = 400, int(rng.integers(100, 300))
         points = np.sort(np.trunc(2**23 * rng.random(n) ** rng.integers(1, 6)))
-        optimal = (points[t - 1:] - points[:n - t + 1]).min() / 2
+        optimal = (points[t - 1 :] - points[: n - t + 1]).min() / 2
         radii = LogRadii(2.0**9, 2.0**24)
         scores = radius_scores(neighbour_counts(points[:, None], radii), t)
         loss = 8 / 2.0 * math.log(len(scores) / 0.05)
-        chance = softmax(_good_radius.quality(scores, t, math.ceil(t * loss), radii), 2.0,
-                         2 * t - 1)
+        chance = softmax(
+            _good_radius.quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1
+        )
         lengths = np.sqrt(radii.squares)
         assert chance[lengths <= max(2**1.5 * optimal, 2.0**9) + 1].sum() >= 0.95
 
@@ -310,22 +323,35 @@ def test_rec_concave_finds_an_interior_point(law):
     """one_cluster:29 on 2^16 candidates: a score of n/4 at n = 4000, in every run."""
     size, rng = 2**16, np.random.default_rng(5)
     u = rng.random(4000)
-    points = {"normal": 30000 + 3000 * stats.norm.ppf(u), "uniform": u * (size - 1),
-              "point": np.full(4000, 777.0), "geometric": 2.0 ** (16 * u) - 1}[law]
+    points = {
+        "normal": 30000 + 3000 * stats.norm.ppf(u),
+        "uniform": u * (size - 1),
+        "point": np.full(4000, 777.0),
+        "geometric": 2.0 ** (16 * u) - 1,
+    }[law]
     scores = median_scores(points.astype(int), size)
     assert rec_concave_steps(size) == (2, 2)
     for seed in range(10):
         session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None), seed=seed)
-        index = rec_concave(session, "r", scores, 2000, sensitivity=1, epsilon=0.25,
-                            lead_epsilon=0.25, lead_delta=1e-6)
+        index = rec_concave(
+            session,
+            "r",
+            scores,
+            2000,
+            sensitivity=1,
+            epsilon=0.25,
+            lead_epsilon=0.25,
+            lead_delta=1e-6,
+        )
         assert index is not None and scores[index] >= 1000
 
 
 def test_rec_concave_on_few_points_says_so_or_chooses():
     scores = median_scores(np.array([5, 900]), 1024)
     session = open_session(PlanEntry("r", "RecConcave", 10.0, 1e-4, uses=None))
-    index = rec_concave(session, "r", scores, 1, sensitivity=1, epsilon=0.1, lead_epsilon=0.1,
-                        lead_delta=1e-6)
+    index = rec_concave(
+        session, "r", scores, 1, sensitivity=1, epsilon=0.1, lead_epsilon=0.1, lead_delta=1e-6
+    )
     assert index is None or 0 <= index < 1024
 
 
@@ -334,8 +360,10 @@ def test_a_lead_is_told_only_when_it_is_clear():
     epsilon, delta = 0.5, 1e-6
     threshold = 2 + math.ceil(0.5 - 4 * math.log(2 * delta))
     session = open_session(PlanEntry("l", "lead", 2000.0, 0.009, uses=None))
-    found = [session.lead("l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta)
-             for _ in range(2000)]
+    found = [
+        session.lead("l", [10, 10 + threshold], sensitivity=1, epsilon=epsilon, delta=delta)
+        for _ in range(2000)
+    ]
     assert set(found) == {1, None}
     # Told if the noise, of scale 4, rounds to at least 0.
     told = sum(index == 1 for index in found)
@@ -352,9 +380,10 @@ def test_probability_that_a_grid_does_not_cut_a_segment():
     """(1 - w/l)^k = 0.349 at k = 10 and w/l = 0.1; 5000 shifts; false alarms at 1e-6."""
     rng = np.random.default_rng(6)
     ends = np.stack([np.zeros(10), np.full(10, 0.1)])
-    whole = sum((_good_center._boxes(ends, shift, 1.0)[0]
-                 == _good_center._boxes(ends, shift, 1.0)[1]).all()
-                for shift in rng.random((5000, 10)))
+    whole = sum(
+        (_good_center._boxes(ends, shift, 1.0)[0] == _good_center._boxes(ends, shift, 1.0)[1]).all()
+        for shift in rng.random((5000, 10))
+    )
     assert stats.binomtest(whole, 5000, 0.9**10).pvalue > 1e-6
 
 
@@ -382,8 +411,9 @@ def test_random_bases():
     rng = np.random.default_rng(8)
     violated = 0
     for seed in range(20):
-        basis = _good_center._random_basis(open_session(PlanEntry("a", "gaussian", 1.0),
-                                                        seed=seed), 24)
+        basis = _good_center._random_basis(
+            open_session(PlanEntry("a", "gaussian", 1.0), seed=seed), 24
+        )
         assert np.abs(basis @ basis.T - np.eye(24)).max() < 1e-10
         points = rng.normal(size=(30, 24))
         pairs = (points[:, None] - points[None])[np.triu_indices(30, 1)]
@@ -397,10 +427,13 @@ def test_projections_keep_distances_with_the_logarithm_to_base_two():
     k = math.ceil(46 * math.log2(2 * n / 0.1))
     points = np.random.default_rng(9).normal(size=(n, 100))
     for seed in range(10):
-        signs = _good_center._signs(open_session(PlanEntry("a", "gaussian", 1.0), seed=seed),
-                                    100, k)
-        ratio = (cdist(points @ signs.T / math.sqrt(k), points @ signs.T / math.sqrt(k))
-                 / np.maximum(cdist(points, points), 1e-9))[np.triu_indices(n, 1)] ** 2
+        signs = _good_center._signs(
+            open_session(PlanEntry("a", "gaussian", 1.0), seed=seed), 100, k
+        )
+        ratio = (
+            cdist(points @ signs.T / math.sqrt(k), points @ signs.T / math.sqrt(k))
+            / np.maximum(cdist(points, points), 1e-9)
+        )[np.triu_indices(n, 1)] ** 2
         assert ratio.min() > 0.5 and ratio.max() < 1.5
 
 
@@ -417,8 +450,9 @@ def ball_statistics(points, center, radius, replace):
             recorded.append((value, sensitivity))
             return value.astype(float)
 
-    _balls.ball_mean(Recorder(), "e", rows, np.ones(len(points), bool), center, radius, 1.0,
-                     replace=replace)
+    _balls.ball_mean(
+        Recorder(), "e", rows, np.ones(len(points), bool), center, radius, 1.0, replace=replace
+    )
     return recorded[0]
 
 

@@ -54,8 +54,14 @@ def test_adding_a_row_changes_one_result():
     rng = np.random.default_rng(1)
     X, blocks = rng.normal(size=(200, 3)), rng.integers(0, 8, 200)
     before = fit_blocks(KMeans(2, n_init=2), X, blocks, range(8), centers, (2, 3))
-    after = fit_blocks(KMeans(2, n_init=2), np.insert(X, 50, 9.0, axis=0),
-                       np.insert(blocks, 50, 3), range(8), centers, (2, 3))
+    after = fit_blocks(
+        KMeans(2, n_init=2),
+        np.insert(X, 50, 9.0, axis=0),
+        np.insert(blocks, 50, 3),
+        range(8),
+        centers,
+        (2, 3),
+    )
     changed = [b for b in range(8) if not np.array_equal(before[b], after[b])]
     assert changed == [3]
 
@@ -92,8 +98,12 @@ def test_nested_random_states_come_from_the_seed_and_output_is_silenced(capsys):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 5))
     read = {"seed": 5}
-    one, two = (fit_blocks(inner, X, np.zeros(60, int), [read["seed"]],
-                           lambda e: e[-1].cluster_centers_, (2, 2)) for _ in range(2))
+    one, two = (
+        fit_blocks(
+            inner, X, np.zeros(60, int), [read["seed"]], lambda e: e[-1].cluster_centers_, (2, 2)
+        )
+        for _ in range(2)
+    )
     assert np.array_equal(one, two) and np.isfinite(one).all()
     assert capsys.readouterr().out == ""
 

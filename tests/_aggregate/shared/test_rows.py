@@ -20,8 +20,9 @@ def integer_rows(rng, n, d, limit=2**25):
 
 
 def exact_nearest(row, centers):
-    squared = [sum((int(a) - int(b)) ** 2 for a, b in zip(row, center, strict=True))
-               for center in centers]
+    squared = [
+        sum((int(a) - int(b)) ** 2 for a, b in zip(row, center, strict=True)) for center in centers
+    ]
     return squared.index(min(squared)), min(squared)
 
 
@@ -105,16 +106,31 @@ def test_sums_are_the_sums_of_the_rows():
     labels = np.where(rng.random(500) < 0.2, -1, labels)
     limits = np.array([2.0**21, 2.0**23, 2.0**26])
     whole = clipped_sums(everything, centers, labels, squared, limits, Units(500))
-    parts = sum(clipped_sums(Rows.of(rows[i:i + 1], 2**25), centers, labels[i:i + 1],
-                             squared[i:i + 1], limits, Units(1)) for i in range(500))
+    parts = sum(
+        clipped_sums(
+            Rows.of(rows[i : i + 1], 2**25),
+            centers,
+            labels[i : i + 1],
+            squared[i : i + 1],
+            limits,
+            Units(1),
+        )
+        for i in range(500)
+    )
     assert np.array_equal(whole, parts)
 
 
 def test_sums_of_the_largest_rows_are_exact():
     n = 2**16
     rows = np.full((n, 1), 2.0**25 - 1)
-    sums = clipped_sums(Rows.of(rows, 2**25), np.full((1, 1), -(2.0**25)), np.zeros(n, int),
-                        np.full(n, (2.0**26 - 1) ** 2), np.array([2.0**27]), Units(n))
+    sums = clipped_sums(
+        Rows.of(rows, 2**25),
+        np.full((1, 1), -(2.0**25)),
+        np.zeros(n, int),
+        np.full(n, (2.0**26 - 1) ** 2),
+        np.array([2.0**27]),
+        Units(n),
+    )
     assert int(sums[0, 0]) == n * 2**WEIGHT_BITS * (2**26 - 1)
 
 
@@ -150,10 +166,14 @@ def test_sums_have_a_type_that_holds_them(bits):
 
 def test_sums_of_more_rows_than_int64_holds_do_not_wrap():
     """2**29 rows in one cluster, as 2**13 longer ones: without wide sums they wrap to 0."""
-    rows = SimpleNamespace(n_rows=2**29, n_features=2, chunks=lambda: (
-        (slice(i, i + 1), np.array([[2.0**42, -(2.0**42)]])) for i in range(2**13)))
+    rows = SimpleNamespace(
+        n_rows=2**29,
+        n_features=2,
+        chunks=lambda: ((slice(i, i + 1), np.array([[2.0**42, -(2.0**42)]])) for i in range(2**13)),
+    )
     labels = np.broadcast_to(np.int32(0), 2**13)
-    sums = clipped_sums(rows, np.full((1, 2), 2.0**25), labels, np.ones(2**13), np.full(1, 2.0),
-                        Units(2**29))
+    sums = clipped_sums(
+        rows, np.full((1, 2), 2.0**25), labels, np.ones(2**13), np.full(1, 2.0), Units(2**29)
+    )
     shift = 2**13 * 2**10 * 2**25
     assert sums.tolist() == [[2**65 - shift, -(2**65) - shift]]

@@ -38,9 +38,15 @@ class Death(BaseException):
     """Not even an Exception."""
 
 
-DEATHS = {"ValueError": ValueError, "SystemExit": SystemExit, "GeneratorExit": GeneratorExit,
-          "KeyboardInterrupt": KeyboardInterrupt, "Death": Death, "Warning": UserWarning,
-          None: None}
+DEATHS = {
+    "ValueError": ValueError,
+    "SystemExit": SystemExit,
+    "GeneratorExit": GeneratorExit,
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "Death": Death,
+    "Warning": UserWarning,
+    None: None,
+}
 
 
 def say_in_every_way(where):
@@ -90,7 +96,8 @@ class Loud(ClusterMixin, BaseEstimator):
         death = list(DEATHS)[self.random_state] if self.death == "any" else self.death
         joblib.Parallel(n_jobs=2)(joblib.delayed(say_in_every_way)("task") for _ in range(2))
         joblib.Parallel(n_jobs=2, backend="threading")(
-            joblib.delayed(say_in_every_way)("thread") for _ in range(2))
+            joblib.delayed(say_in_every_way)("thread") for _ in range(2)
+        )
         thread = threading.Thread(target=dies_in_a_thread)
         thread.start()
         thread.join()
@@ -137,9 +144,12 @@ def listening(monkeypatch):
     root.addHandler(ears)
     logging.getLogger("inner").addFilter(ears)
     try:
-        with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(err),
-              np.errstate(all="call", call=ears.note),
-              warnings.catch_warnings(record=True) as caught):
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            np.errstate(all="call", call=ears.note),
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             yield ears.heard
             gc.collect()
@@ -155,12 +165,28 @@ def listening(monkeypatch):
 
 
 def state_of_the_process():
-    return (warnings.filters, list(warnings.filters), warnings.showwarning, warnings._showwarnmsg,
-            warnings._add_filter, warnings.resetwarnings, warnings.catch_warnings.__enter__,
-            warnings.catch_warnings.__exit__, sys.stdout, sys.stderr, sys.__stdout__,
-            sys.__stderr__, sys.unraisablehook, logging.Logger._log, logging.Logger.handle,
-            logging.basicConfig, threading.Thread.start, contextlib.redirect_stdout.__enter__,
-            [signal.getsignal(number) for number in signal.valid_signals()], np.geterr())
+    return (
+        warnings.filters,
+        list(warnings.filters),
+        warnings.showwarning,
+        warnings._showwarnmsg,
+        warnings._add_filter,
+        warnings.resetwarnings,
+        warnings.catch_warnings.__enter__,
+        warnings.catch_warnings.__exit__,
+        sys.stdout,
+        sys.stderr,
+        sys.__stdout__,
+        sys.__stderr__,
+        sys.unraisablehook,
+        logging.Logger._log,
+        logging.Logger.handle,
+        logging.basicConfig,
+        threading.Thread.start,
+        contextlib.redirect_stdout.__enter__,
+        [signal.getsignal(number) for number in signal.valid_signals()],
+        np.geterr(),
+    )
 
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -182,8 +208,10 @@ def with_backend(backend):
             pytest.importorskip("distributed")
             from distributed import Client
 
-            with Client(n_workers=2, threads_per_worker=1, dashboard_address=None), \
-                    joblib.parallel_config("dask"):
+            with (
+                Client(n_workers=2, threads_per_worker=1, dashboard_address=None),
+                joblib.parallel_config("dask"),
+            ):
                 return fits()
         if backend == "ray":
             pytest.importorskip("ray")
@@ -192,22 +220,28 @@ def with_backend(backend):
             register_ray()
         with joblib.parallel_config(backend, n_jobs=2):
             return fits()
+
     return call
 
 
-WAYS = {"alone": fits} | {name: with_backend(name) for name in
-                          ("sequential", "threading", "loky", "multiprocessing", "dask", "ray")}
+WAYS = {"alone": fits} | {
+    name: with_backend(name)
+    for name in ("sequential", "threading", "loky", "multiprocessing", "dask", "ray")
+}
 WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer("loky")}
 
 
 SLOW = {"in processes", "multiprocessing"}  # others start worker processes as well
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ())
-                                 for way in WAYS])
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
+)
 def test_nothing_is_heard_and_all_is_left_as_it_was(way, monkeypatch, capfd):
-    if way in ("dask", "ray") and importlib.util.find_spec(
-            {"dask": "distributed"}.get(way, way)) is None:
+    if (
+        way in ("dask", "ray")
+        and importlib.util.find_spec({"dask": "distributed"}.get(way, way)) is None
+    ):
         pytest.skip(f"{way} is not installed")
     loky.get_reusable_executor().shutdown()  # workers that write to the files of this test
     with listening(monkeypatch) as heard:
@@ -249,6 +283,7 @@ def test_whatever_a_fit_dies_of_is_a_block_without_a_result(backend, monkeypatch
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 def test_warnings_as_errors_change_no_result(backend):
     """Of the user, for the whole process, and of an inner fit, for itself."""
+
     class Strict(Loud):
         def fit(self, X, y=None):
             warnings.warn("few rows", stacklevel=1)
@@ -376,10 +411,14 @@ def out_of_time(number, frame):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no such signals")
-@pytest.mark.parametrize(("name", "handler", "kind"), [
-    ("SIGINT", signal.default_int_handler, KeyboardInterrupt),
-    ("SIGALRM", out_of_time, TimeoutError),
-    ("SIGTERM", lambda *_: sys.exit(3), SystemExit)])
+@pytest.mark.parametrize(
+    ("name", "handler", "kind"),
+    [
+        ("SIGINT", signal.default_int_handler, KeyboardInterrupt),
+        ("SIGALRM", out_of_time, TimeoutError),
+        ("SIGTERM", lambda *_: sys.exit(3), SystemExit),
+    ],
+)
 def test_what_a_signal_raises_stops_the_fit(name, handler, kind, capsys):
     old = signal.signal(getattr(signal, name), handler)
     try:
@@ -391,8 +430,9 @@ def test_what_a_signal_raises_stops_the_fit(name, handler, kind, capsys):
         signal.signal(getattr(signal, name), old)
     # Nothing of the fit is in its wake: no exception of it, no frame that holds its rows.
     assert caught.value.__context__ is None and caught.value.__cause__ is None
-    assert not any(entry.name == "fit" and "test_silence" in str(entry.path)
-                   for entry in caught.traceback)
+    assert not any(
+        entry.name == "fit" and "test_silence" in str(entry.path) for entry in caught.traceback
+    )
     assert capsys.readouterr().out == ("out of time\n" if handler is out_of_time else "")
     assert np.isfinite(fit_blocks(KMeans(1), X, BLOCKS, range(4), centers, (1, 2))).all()
 
@@ -401,6 +441,7 @@ def test_what_a_signal_raises_stops_the_fit(name, handler, kind, capsys):
 @pytest.mark.parametrize("backend", ["sequential", "threading", LOKY])
 def test_ctrl_c_stops_a_fit_on_every_backend(backend):
     """From outside, in the middle of a fit of ten minutes."""
+
     class Long(Loud):
         def fit(self, X, y=None):
             for _ in range(600 if self.death is None else 20):
@@ -413,8 +454,14 @@ def test_ctrl_c_stops_a_fit_on_every_backend(backend):
     try:
         with joblib.parallel_config(backend, n_jobs=2), pytest.raises(KeyboardInterrupt):
             # Threads cannot be killed: theirs end after two seconds.
-            fit_blocks(Long("soon" if backend == "threading" else None), X, BLOCKS, range(4),
-                       centers, (1, 2))
+            fit_blocks(
+                Long("soon" if backend == "threading" else None),
+                X,
+                BLOCKS,
+                range(4),
+                centers,
+                (1, 2),
+            )
     finally:
         signal.signal(signal.SIGINT, old)
     while doors.DOORS._inside:  # the threads that are left
@@ -461,11 +508,19 @@ def test_a_client_that_wants_to_end_the_process_is_dropped():
 def test_estimators_with_inner_fits_are_silent(backend, monkeypatch):
     """scikit-learn's own warning of too few distinct points, among the others."""
     same = np.repeat(np.arange(4.0).reshape(2, 2), 400, axis=0)
-    for model in (SampleAndAggregate(Loud(), output=("cluster_centers_",), n_blocks=12,
-                                     aggregator="mean", output_bounds=5.0),
-                  SampleAndAggregate(KMeans(5), output=("cluster_centers_",), n_blocks=12,
-                                     aggregator="mean", output_bounds=5.0),
-                  DPKTupleKMeans(5, inner=KMeans(5), n_tuples=20, bounds=5.0)):
+    for model in (
+        SampleAndAggregate(
+            Loud(), output=("cluster_centers_",), n_blocks=12, aggregator="mean", output_bounds=5.0
+        ),
+        SampleAndAggregate(
+            KMeans(5),
+            output=("cluster_centers_",),
+            n_blocks=12,
+            aggregator="mean",
+            output_bounds=5.0,
+        ),
+        DPKTupleKMeans(5, inner=KMeans(5), n_tuples=20, bounds=5.0),
+    ):
         with listening(monkeypatch) as heard, joblib.parallel_config(backend, n_jobs=2):
             model.fit(same)
         own = type(model).__name__ + ":"  # what it says of releases

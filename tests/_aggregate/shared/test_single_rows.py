@@ -42,8 +42,10 @@ def test_other_libraries_answers_become_finite():
 def test_rows_have_the_same_bits_in_any_company(d, k, dtype):
     rng = np.random.default_rng(d)
     X, matrix = rng.normal(size=(5000, d)).astype(dtype), rng.normal(size=(d, k))
-    for function, width in ((lambda rows: products(rows, matrix), k),
-                            (lambda rows: distances(rows, matrix.T), k)):
+    for function, width in (
+        (lambda rows: products(rows, matrix), k),
+        (lambda rows: distances(rows, matrix.T), k),
+    ):
         together = for_rows(function, X, width)
         assert together.dtype == dtype
         for part in (slice(0, 1), slice(7, 9), slice(4095, 4098), slice(1, 400)):

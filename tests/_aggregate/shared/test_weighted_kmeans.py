@@ -12,8 +12,12 @@ def test_it_finds_weighted_clusters():
     points = np.repeat(truth, 20, axis=0) + 0.1 * rng.normal(size=(240, 3))
     weights = rng.uniform(0.5, 5, size=240)
     centers = weighted_kmeans(points, weights, 12, np.random.default_rng(1))
-    exact = np.array([np.average(points[i:i + 20], axis=0, weights=weights[i:i + 20])
-                      for i in range(0, 240, 20)])
+    exact = np.array(
+        [
+            np.average(points[i : i + 20], axis=0, weights=weights[i : i + 20])
+            for i in range(0, 240, 20)
+        ]
+    )
     gaps = np.linalg.norm(centers[:, None] - exact, axis=2)
     assert sorted(gaps.argmin(axis=1)) == list(range(12))
     assert gaps.min(axis=1).max() < 1e-9
@@ -62,9 +66,11 @@ def test_many_clusters_take_fewer_starts(monkeypatch):
         return np.zeros((n_starts, n_clusters, 2)), None
 
     monkeypatch.setattr(module, "_starts", starts)
-    monkeypatch.setattr(module, "_iterate",
-                        lambda points, weights, centers, n: (centers, np.zeros(len(centers))))
+    monkeypatch.setattr(
+        module, "_iterate", lambda points, weights, centers, n: (centers, np.zeros(len(centers)))
+    )
     for n_points, n_clusters in ((300, 7), (4000, 2000), (8000, 4000)):
-        weighted_kmeans(np.zeros((n_points, 2)), np.ones(n_points), n_clusters,
-                        np.random.default_rng(0))
+        weighted_kmeans(
+            np.zeros((n_points, 2)), np.ones(n_points), n_clusters, np.random.default_rng(0)
+        )
     assert seen == [20, 2, 1]

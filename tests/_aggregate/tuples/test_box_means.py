@@ -24,8 +24,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 
 def session_of(seed=0):
-    plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.5),
-                       (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=100.0, delta=0.5),
+        (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
+    )
     return PrivacySession(plan, random_state=seed)
 
 
@@ -40,8 +42,10 @@ def brute_force(values, cell, ball):
     grid = -ball + cell * np.arange(-(-2 * ball // cell) + 1)
     left = -ball + np.floor((values + ball) / cell) * cell
     right = -ball + np.ceil((values + ball) / cell) * cell
-    return np.array([min(np.count_nonzero(left <= y), np.count_nonzero(right >= y))
-                     for y in grid], dtype=np.int64)
+    return np.array(
+        [min(np.count_nonzero(left <= y), np.count_nonzero(right >= y)) for y in grid],
+        dtype=np.int64,
+    )
 
 
 def probabilities(q, epsilon):
@@ -52,7 +56,9 @@ def probabilities(q, epsilon):
 def test_distribution_of_the_acceptance_list():
     q = qualities(np.array([0.0, 0.0, 1.0]), 1, 2)
     assert q.tolist() == [0, 0, 2, 1, 0]
-    assert probabilities(q, 2.0) == pytest.approx([.0763, .0763, .5638, .2074, .0763], abs=1e-4)
+    assert probabilities(q, 2.0) == pytest.approx(
+        [0.0763, 0.0763, 0.5638, 0.2074, 0.0763], abs=1e-4
+    )
 
 
 def test_qualities_equal_their_definition():
@@ -79,6 +85,7 @@ def test_draws_follow_the_distribution():
 @pytest.mark.parametrize("weight", [lambda q: q, lambda q: np.exp(q)])
 def test_other_weights_would_be_seen(weight, monkeypatch):
     """easy_instances:E16: q * count as printed; and a rate without the half."""
+
     def choice(self, scores, *, sensitivity, epsilon):
         total = np.cumsum(weight(scores / sensitivity * epsilon))
         u = int(self._session._noise.uniform_integers(2**53)) * 2.0**-53
@@ -122,13 +129,15 @@ def test_segments_hold_the_values_and_any_number_of_values_is_fine():
     values = np.rint(1000 * (5 + 0.1 * rng.normal(size=5000)))
     m = extremes(100, 10**6, changes=1, epsilon=0.5, beta=0.05)
     assert m == pytest.approx(8 * np.log(4 * 10_001 / 0.05), abs=1)
-    middle, width = bounding_segment(step_of(), values, 100, 10**6, changes=1, epsilon=1.0,
-                                     beta=0.05)
+    middle, width = bounding_segment(
+        step_of(), values, 100, 10**6, changes=1, epsilon=1.0, beta=0.05
+    )
     inside = np.abs(values - middle) <= width / 2
     assert np.count_nonzero(~inside) <= 2 * m + 2 and width <= np.ptp(values) + 400
     for few in (values[:0], values[:1], values[:7]):
-        middle, width = bounding_segment(step_of(), few, 100, 10**6, changes=1, epsilon=1.0,
-                                         beta=0.05)
+        middle, width = bounding_segment(
+            step_of(), few, 100, 10**6, changes=1, epsilon=1.0, beta=0.05
+        )
         assert abs(middle) <= 10**6 + 100 and width >= 100
 
 
@@ -141,16 +150,18 @@ def test_errors_of_the_acceptance_list(d, limit):
     rng, errors = np.random.default_rng(4), []
     for seed in range(12):
         points = np.rint(1000 * (5 + 0.1 * rng.normal(size=(5000, d))))
-        found = box_means(step_of(seed), [points], 100, 10**6, changes=1, epsilon=1.0, delta=1e-6,
-                          beta=0.05)[0]
+        found = box_means(
+            step_of(seed), [points], 100, 10**6, changes=1, epsilon=1.0, delta=1e-6, beta=0.05
+        )[0]
         errors.append(np.linalg.norm(found - points.mean(axis=0)) / 1000)
     assert np.quantile(errors, 0.95) < limit
 
 
 def test_any_size_has_an_answer():
     for points in (np.empty((0, 2)), np.array([[5.0, -5.0]]), np.zeros((20, 2))):
-        found = box_means(step_of(), [points, points], 10, 1000, changes=1, epsilon=0.1,
-                          delta=1e-6, beta=0.05)
+        found = box_means(
+            step_of(), [points, points], 10, 1000, changes=1, epsilon=0.1, delta=1e-6, beta=0.05
+        )
         assert found.shape == (2, 2) and np.isfinite(found).all()
         assert np.abs(found).max() <= 1020
 
@@ -162,8 +173,16 @@ def test_exact_distances_of_added_points_are_within_the_claims():
     for added in ([[1000.0, 1000.0, 1000.0]], np.full((6, 3), -1000.0)):
         with trace(Trace()) as recording:
             for data in (points, np.concatenate([points, added])):
-                box_means(step_of(1), [data], 1, 1000, changes=len(added), epsilon=1.0,
-                          delta=1e-6, beta=0.05)
+                box_means(
+                    step_of(1),
+                    [data],
+                    1,
+                    1000,
+                    changes=len(added),
+                    epsilon=1.0,
+                    delta=1e-6,
+                    beta=0.05,
+                )
         inner = [e for e in recording.events if e.kind.startswith("inner")]
         half = len(inner) // 2
         for one, two in zip(inner[:half], inner[half:], strict=True):
@@ -181,8 +200,12 @@ def test_exact_distances_of_added_points_are_within_the_claims():
 
 
 def tuples_of(rng, t, spread, k=2, d=2):
-    centers = np.rint(2.0**22 * np.stack([np.cos(2 * np.pi * np.arange(k) / k),
-                                          np.sin(2 * np.pi * np.arange(k) / k)], axis=1))
+    centers = np.rint(
+        2.0**22
+        * np.stack(
+            [np.cos(2 * np.pi * np.arange(k) / k), np.sin(2 * np.pi * np.arange(k) / k)], axis=1
+        )
+    )
     tuples = np.rint(centers + spread * rng.normal(size=(t, k, d)))
     return np.stack([rng.permutation(each) for each in tuples]), centers
 
@@ -194,8 +217,19 @@ def test_averages_of_partitioned_tuples(joint):
     tuples[:5] = np.nan
     tuples[5:9] = 0.0
     session = session_of()
-    found = k_averages(session, session.step("tuples", epsilon=1.0, delta=1e-6), tuples, tuples[99],
-                       2**23, 3.0, 2**10, epsilon=20.0, delta=1e-6, beta=0.05, joint=joint)
+    found = k_averages(
+        session,
+        session.step("tuples", epsilon=1.0, delta=1e-6),
+        tuples,
+        tuples[99],
+        2**23,
+        3.0,
+        2**10,
+        epsilon=20.0,
+        delta=1e-6,
+        beta=0.05,
+        joint=joint,
+    )
     worst = max(np.linalg.norm(found - c, axis=1).min() for c in centers)
     assert worst < 300
 
@@ -208,8 +242,19 @@ def test_joint_averages_are_less_noisy():
     for joint in (True, False):
         with trace(Trace()) as recording:
             session = session_of()
-            k_averages(session, session.step("tuples", epsilon=1.0, delta=1e-6), tuples, tuples[0],
-                       2**23, 3.0, 2**10, epsilon=50.0, delta=1e-6, beta=0.05, joint=joint)
+            k_averages(
+                session,
+                session.step("tuples", epsilon=1.0, delta=1e-6),
+                tuples,
+                tuples[0],
+                2**23,
+                3.0,
+                2**10,
+                epsilon=50.0,
+                delta=1e-6,
+                beta=0.05,
+                joint=joint,
+            )
         (event,) = [e for e in recording.events if e.kind == "inner_gaussian"]
         scales.append(float(np.max(event.scale)))
     assert scales[1] / scales[0] == pytest.approx(2.0)

@@ -29,8 +29,12 @@ def session_of(rho=4.0, delta=1e-6, random_state=0):
 
 def make_tuples(rng, t=80, k=4, d=2, spread=0.01):
     """Random orders of noisy copies of k far centers."""
-    centers = np.stack([np.cos(np.arange(k) * 2 * np.pi / k), np.sin(np.arange(k) * 2 * np.pi / k)],
-                       axis=1) * 0.8
+    centers = (
+        np.stack(
+            [np.cos(np.arange(k) * 2 * np.pi / k), np.sin(np.arange(k) * 2 * np.pi / k)], axis=1
+        )
+        * 0.8
+    )
     centers = np.hstack([centers, np.zeros((k, d - 2))])
     tuples = np.stack([rng.permutation(centers) for _ in range(t)])
     return tuples + spread * rng.normal(size=tuples.shape), centers
@@ -56,11 +60,14 @@ def test_strange_and_null_tuples_do_not_move_it():
     assert unordered_error(found, centers) < 0.05
 
 
-@pytest.mark.parametrize("tuples", [
-    np.full((60, 3, 2), np.nan),
-    np.random.default_rng(2).uniform(-1, 1, size=(60, 3, 2)),
-    np.zeros((60, 3, 2)),
-])
+@pytest.mark.parametrize(
+    "tuples",
+    [
+        np.full((60, 3, 2), np.nan),
+        np.random.default_rng(2).uniform(-1, 1, size=(60, 3, 2)),
+        np.zeros((60, 3, 2)),
+    ],
+)
 def test_without_agreement_there_is_no_answer(tuples):
     assert aggregate_tuples(session_of(), tuples, 1.0) is None
 
@@ -104,8 +111,12 @@ def test_radii_reach_every_distance_and_the_search_is_as_long_as_planned():
 def test_number_of_tuples_against_the_table_of_the_exact_formula():
     """Filter with rho 0.7 and delta 9e-9 or 9e-7 of its own: the published table within 2 %."""
     share = _tuples.TupleShares()
-    for rho, delta, friends, expected in ((0.7, 9e-7, 1.0, 138), (0.7, 9e-9, 0.9, 272),
-                                          (0.35, 9e-7, 0.9, 458), (0.07, 9e-9, 1.0, 1872)):
+    for rho, delta, friends, expected in (
+        (0.7, 9e-7, 1.0, 138),
+        (0.7, 9e-9, 0.9, 272),
+        (0.35, 9e-7, 0.9, 458),
+        (0.07, 9e-9, 1.0, 1872),
+    ):
         t = tuples_needed(rho / share.core, delta / share.core_delta, friends=friends)
         assert t == pytest.approx(expected, rel=0.02) and t % 2 == 0
     assert tuples_needed(0.01, 1e-6, most=1000) is None
@@ -118,8 +129,9 @@ def test_distances_are_pure_functions_of_the_pair(monkeypatch):
     monkeypatch.setattr(_tuples, "_PAIR_ENTRIES", 1)
     assert np.array_equal(matched_distances(tuples, 0.2), distances)
     order = rng.permutation(50)
-    assert np.allclose(matched_distances(tuples[order], 0.2), distances[np.ix_(order, order)],
-                       rtol=1e-14)
+    assert np.allclose(
+        matched_distances(tuples[order], 0.2), distances[np.ix_(order, order)], rtol=1e-14
+    )
     some = np.sort(order[:30])  # bit for bit: the earlier one of a pair stays the earlier one
     assert np.array_equal(matched_distances(tuples[some], 0.2), distances[np.ix_(some, some)])
     finite = np.isfinite(distances)
@@ -132,8 +144,9 @@ def two_sided():
     for seed in range(1000):
         rng = np.random.default_rng(seed)
         one, other = centers, centers[rng.permutation(3)] + 0.03 * rng.normal(size=(3, 2))
-        there, back = (matched_distances(np.stack(pair), 0.2)[0, 1]
-                       for pair in ((one, other), (other, one)))
+        there, back = (
+            matched_distances(np.stack(pair), 0.2)[0, 1] for pair in ((one, other), (other, one))
+        )
         if there != back:
             return (one, other, there, back) if there > back else (other, one, back, there)
     raise AssertionError("no such tuples")
@@ -192,11 +205,20 @@ def test_aligned_tuples_of_a_friendly_set_are_within_two_radii():
 def replace_pairs(rng, n_pairs):
     """A database of tuples, and the same with one of them replaced: near, far, null, merged."""
     for i in range(n_pairs):
-        tuples, _ = make_tuples(rng, t=int(rng.integers(30, 60)), k=int(rng.integers(1, 5)),
-                                spread=rng.choice([0.002, 0.02, 0.1]))
+        tuples, _ = make_tuples(
+            rng,
+            t=int(rng.integers(30, 60)),
+            k=int(rng.integers(1, 5)),
+            spread=rng.choice([0.002, 0.02, 0.1]),
+        )
         other, b = tuples.copy(), rng.integers(len(tuples))
-        new = (rng.uniform(-1, 1, size=tuples[0].shape), np.nan, 0.1, tuples[0][::-1],
-               tuples[b] + 0.05)[i % 5]
+        new = (
+            rng.uniform(-1, 1, size=tuples[0].shape),
+            np.nan,
+            0.1,
+            tuples[0][::-1],
+            tuples[b] + 0.05,
+        )[i % 5]
         other[b] = new
         yield (tuples, other) if rng.random() < 0.5 else (other, tuples)
 
@@ -222,9 +244,16 @@ def test_replacing_a_tuple_stays_within_every_claim():
     assert violations == [] and voided <= 2
 
 
-@pytest.mark.parametrize("mutant", [
-    "search noise for one pair", "noise for adding a tuple", "radius, not diameter",
-    "first tuple of all", "own scale"])
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "search noise for one pair",
+        "noise for adding a tuple",
+        "radius, not diameter",
+        "first tuple of all",
+        "own scale",
+    ],
+)
 def test_broken_aggregators_are_caught(mutant, monkeypatch):
     """Errors of the published algorithms, and others; the audit must see each of them."""
     session = PrivacySession
@@ -258,8 +287,9 @@ def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
     for k, ratio in ((3, 0.22668), (10, 0.20221)):
         angle = np.arange(k) * 2 * np.pi / k
         turn = 2 * np.pi / k / 6
-        chain = [np.stack([np.cos(angle + i * turn), np.sin(angle + i * turn)], axis=1)
-                 for i in range(7)]
+        chain = [
+            np.stack([np.cos(angle + i * turn), np.sin(angle + i * turn)], axis=1) for i in range(7)
+        ]
         for one, two in zip(chain[:-1], chain[1:], strict=True):
             assert not match_gamma(one[None], two[None], 0.2)[0][0, 0]
             assert match_gamma(one[None], two[None], ratio * 1.001)[0][0, 0]
@@ -275,8 +305,12 @@ def test_a_regular_polygon_turned_six_times_shows_that_one_fifth_is_sharp():
 
 def test_how_far_balls_must_be_for_tuples_to_match():
     """4.6: centers Delta radii apart, points at opposite ends of their balls."""
-    for separation, ratio, expected in ((16.0, 1 / 7, False), (16.01, 1 / 7, True),
-                                        (12.0, 1 / 5, False), (12.01, 1 / 5, True)):
+    for separation, ratio, expected in (
+        (16.0, 1 / 7, False),
+        (16.01, 1 / 7, True),
+        (12.0, 1 / 5, False),
+        (12.01, 1 / 5, True),
+    ):
         one = np.array([[1.0], [1.0 + separation]])
         two = np.array([[-1.0], [separation - 1.0]])
         assert match_gamma(one[None], two[None], ratio)[0][0, 0] == expected
@@ -284,8 +318,9 @@ def test_how_far_balls_must_be_for_tuples_to_match():
 
 def client_session(random_state=0):
     entries = tuple_entries(8.0, 1e-6, neighbours="add_remove")
-    return PrivacySession(PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries),
-                          random_state=random_state)
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries), random_state=random_state
+    )
 
 
 def test_clients_come_and_go():
@@ -307,6 +342,7 @@ def test_the_share_of_strangers_moves_by_less_than_two():
         friend = rng.random((t + 1, t + 1)) < rng.random()
         friend = np.triu(friend, 1) | np.triu(friend, 1).T
         strangers = [int((~friend[:n, :n]).sum()) - n for n in (t, t + 1)]
-        one, two = (_tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1),
-                                                                   strict=True))
+        one, two = (
+            _tuples._private_score(s, n)[0] for s, n in zip(strangers, (t, t + 1), strict=True)
+        )
         assert abs(one - two) <= sensitivity

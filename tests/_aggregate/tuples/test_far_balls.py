@@ -26,14 +26,17 @@ from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
-    "ignore::sklearn_dp.exceptions.UtilityWarning")
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
 
 E28 = math.exp(-28)
 
 
 def session_of(seed=0):
-    plan = PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.5),
-                       (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=100.0, delta=0.5),
+        (PlanEntry("tuples", "approximate DP", 99.0, 0.4, uses=None),),
+    )
     return PrivacySession(plan, random_state=seed)
 
 
@@ -63,19 +66,27 @@ def paper_constants(n, epsilon, delta, beta):
 
 
 def test_printed_constants():
-    for n, delta, m, eps1, most in ((5000, 2.5e-7, 7, 5.168046, 583.424647),
-                                    (4296, E28 / 4, 15, 4.228293, 2146.993441),
-                                    (500_000, E28 / 4, 7, 9.789991, 980.590351)):
+    for n, delta, m, eps1, most in (
+        (5000, 2.5e-7, 7, 5.168046, 583.424647),
+        (4296, E28 / 4, 15, 4.228293, 2146.993441),
+        (500_000, E28 / 4, 7, 9.789991, 980.590351),
+    ):
         assert paper_constants(n, 0.5, delta, 0.025) == (
-            m, pytest.approx(eps1, rel=1e-6), pytest.approx(most, rel=1e-6))
+            m,
+            pytest.approx(eps1, rel=1e-6),
+            pytest.approx(most, rel=1e-6),
+        )
     assert paper_constants(1000, 0.5, 2.5e-7, 0.025)[2] == pytest.approx(1026.028369)
     assert paper_constants(300, 0.5, 2.5e-7, 0.025) is None
 
 
 def test_corrected_constants():
     delta = 1e-6 / (2 * (1 + math.e))
-    for n, m, eps1, most in ((1000, 5, 4.057077, 454.593494), (5000, 4, 5.875020, 356.534202),
-                             (20_000, 3, None, 260.496281)):
+    for n, m, eps1, most in (
+        (1000, 5, 4.057077, 454.593494),
+        (5000, 4, 5.875020, 356.534202),
+        (20_000, 3, None, 260.496281),
+    ):
         found = constants_of(n, 0.5, delta, 0.025, discrete=False)
         assert found.m == m and found.most == pytest.approx(most, rel=1e-6)
         assert eps1 is None or found.eps1 == pytest.approx(eps1, rel=1e-6)
@@ -94,9 +105,19 @@ def minimum(epsilon, delta, discrete):
     return None
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "expected"), [
-    (0.5, 1e-5, 1610), (0.5, 1e-6, 1794), (1, 1e-5, 820), (1, 1e-6, 912), (1, 1e-8, 1332),
-    (1, E28, 2425), (2, 1e-6, 473), (4, 1e-6, 257)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "expected"),
+    [
+        (0.5, 1e-5, 1610),
+        (0.5, 1e-6, 1794),
+        (1, 1e-5, 820),
+        (1, 1e-6, 912),
+        (1, 1e-8, 1332),
+        (1, E28, 2425),
+        (2, 1e-6, 473),
+        (4, 1e-6, 257),
+    ],
+)
 def test_least_number_of_tuples(epsilon, delta, expected):
     assert minimum(epsilon, delta, discrete=False) == expected
     least = least_tuples(epsilon, delta)
@@ -111,9 +132,17 @@ def test_gaussian_calibration_is_the_analytic_one():
     assert 4 * math.sqrt(2 * math.log(1.25 / 2.5e-7)) == pytest.approx(22.217073, rel=1e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "k", "expected"), [
-    (0.5, 1e-5, 2, 1107), (1, 1e-6, 2, 658), (1, 1e-6, 8, 1907), (1, 1e-8, 5, 1646),
-    (2, 1e-6, 3, 456), (4, 1e-6, 5, 344)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "k", "expected"),
+    [
+        (0.5, 1e-5, 2, 1107),
+        (1, 1e-6, 2, 658),
+        (1, 1e-6, 8, 1907),
+        (1, 1e-8, 5, 1646),
+        (2, 1e-6, 3, 456),
+        (4, 1e-6, 5, 344),
+    ],
+)
 def test_default_separation_against_the_table(epsilon, delta, k, expected):
     found = default_separation(k, epsilon, delta)
     assert found == pytest.approx(expected, abs=0.6)
@@ -121,8 +150,8 @@ def test_default_separation_against_the_table(epsilon, delta, k, expected):
 
 
 def test_the_status_is_private_on_every_number_of_bad_tuples():
-    """easy_instances:B4, exactly: b against b + 1 tuples that are far outside, hypergeometric sums.
-    """
+    """easy_instances:B4, exactly: b against b + 1 tuples far outside, hypergeometric sums."""
+
     def success(t, bad, found):
         # Bad proposals never pass; a good one has `bad` tuples against it.
         scale = found.m / found.eps2
@@ -131,9 +160,11 @@ def test_the_status_is_private_on_every_number_of_bad_tuples():
         drawn = np.arange(found.m + 1)
         with np.errstate(divide="ignore"):
             weight = stats.hypergeom.pmf(drawn, t, good, found.m)
-        chance = [stats.binom.pmf(np.arange(g + 1), g, passing)
-                  @ stats.laplace.sf((found.quorum - np.arange(g + 1)) * found.eps1)
-                  for g in drawn]
+        chance = [
+            stats.binom.pmf(np.arange(g + 1), g, passing)
+            @ stats.laplace.sf((found.quorum - np.arange(g + 1)) * found.eps1)
+            for g in drawn
+        ]
         return float(weight @ chance)
 
     for t in (1000, 2000, 5000):
@@ -160,14 +191,20 @@ def test_success_without_nearly_partitioning_balls_is_within_delta():
 
 
 def brute_force(tuples, proposal, separation):
-    gaps = [min(np.linalg.norm(a - b) for j, b in enumerate(proposal) if i != j)
-            for i, a in enumerate(proposal)]
+    gaps = [
+        min(np.linalg.norm(a - b) for j, b in enumerate(proposal) if i != j)
+        for i, a in enumerate(proposal)
+    ]
     if min(gaps) == 0:
         return len(tuples)
     bad = 0
     for each in tuples:
-        inside = np.array([[np.linalg.norm(a - c) * separation <= gap for a in each]
-                           for c, gap in zip(proposal, gaps, strict=True)])
+        inside = np.array(
+            [
+                [np.linalg.norm(a - c) * separation <= gap for a in each]
+                for c, gap in zip(proposal, gaps, strict=True)
+            ]
+        )
         bad += not np.all(inside.sum(axis=1) == 1)
     return bad
 
@@ -188,8 +225,7 @@ def test_predicate_equals_its_definition():
 
 
 def test_coincident_points_partition_nothing():
-    """easy_instances:A7: all tuples are {p, q}, one is {p, p}; null tuples, too, partition nothing.
-    """
+    """easy_instances:A7: tuples are {p, q}, one is {p, p}; null tuples partition nothing, too."""
     p, q = [0.0, 0.0], [1000.0, 0.0]
     tuples = np.array([[p, q]] * 99 + [[p, p]])
     assert unpartitioned(tuples, tuples[-1], 7.0) == 100
@@ -215,17 +251,38 @@ def test_a_separation_of_three_is_not_enough_and_six_is_refused():
     assert nearest.tolist() == [1, 1]  # not a bijection, although the balls are 3.1-far
     for separation in (3.1, 6.0):
         with pytest.raises(ValueError, match="separation"):
-            release_if_private(step_of(), np.zeros((5000, 2, 1)), separation=separation,
-                               epsilon=1.0, delta=1e-6, beta=0.05, answer=None)
+            release_if_private(
+                step_of(),
+                np.zeros((5000, 2, 1)),
+                separation=separation,
+                epsilon=1.0,
+                delta=1e-6,
+                beta=0.05,
+                answer=None,
+            )
 
 
 def test_public_limits_are_checked():
     with pytest.raises(ValueError, match="n_tuples"):
-        release_if_private(step_of(), np.zeros((500, 2, 1)), separation=7.0, epsilon=1.0,
-                           delta=1e-6, beta=0.05, answer=None)
+        release_if_private(
+            step_of(),
+            np.zeros((500, 2, 1)),
+            separation=7.0,
+            epsilon=1.0,
+            delta=1e-6,
+            beta=0.05,
+            answer=None,
+        )
     with pytest.raises(ValueError, match="n_clusters"):
-        release_if_private(step_of(), np.zeros((5000, 1, 1)), separation=7.0, epsilon=1.0,
-                           delta=1e-6, beta=0.05, answer=None)
+        release_if_private(
+            step_of(),
+            np.zeros((5000, 1, 1)),
+            separation=7.0,
+            epsilon=1.0,
+            delta=1e-6,
+            beta=0.05,
+            answer=None,
+        )
 
 
 # -- the test (easy_instances:B1,B2,B3,B11) --------------------------------------------------
@@ -242,8 +299,10 @@ def success_rate(tuples, runs, found, separation=7.0):
 def expected_rate(found, beta, bad=0.0, share=0.0):
     passing = (1 - share) * stats.laplace.cdf((found.passing - bad) * found.eps2 / found.m)
     s = np.arange(found.m + 1)
-    return float(stats.binom.pmf(s, found.m, passing)
-                 @ stats.laplace.sf((found.m - s) * found.eps1 - math.log(1 / beta)))
+    return float(
+        stats.binom.pmf(s, found.m, passing)
+        @ stats.laplace.sf((found.m - s) * found.eps1 - math.log(1 / beta))
+    )
 
 
 def test_success_on_partitioned_and_contaminated_tuples():
@@ -276,8 +335,15 @@ def test_what_is_drawn_and_at_which_scale():
         with trace(Trace()) as recording:
             session = session_of()
             step = session.step("tuples", epsilon=1.0, delta=1e-6)
-            found = release_if_private(step, tuples, separation=7.0, epsilon=1.0, delta=1e-6,
-                                       beta=0.05, answer=lambda *others: others)
+            found = release_if_private(
+                step,
+                tuples,
+                separation=7.0,
+                epsilon=1.0,
+                delta=1e-6,
+                beta=0.05,
+                answer=lambda *others: others,
+            )
         kinds = [event.kind for event in recording.events]
         assert kinds == ["seed", "step", "sample", "inner_laplace", "inner_laplace", "condition"]
         constants = constants_of(1500, 0.5, answer_budget(1.0, 1e-6)[0], 0.025)
@@ -300,8 +366,9 @@ def test_a_proposal_decides_about_itself_only():
             close_tuples(step_of(1), tuples[:10], tuples, 7.0, found)
             close_tuples(step_of(1), tuples[:10], other, 7.0, found)
             close_tuples(step_of(1), other[:10], tuples, 7.0, found)
-        scores, sums = ([e.value for e in recording.events if e.kind == "inner_laplace"][i::2]
-                        for i in (0, 1))
+        scores, sums = (
+            [e.value for e in recording.events if e.kind == "inner_laplace"][i::2] for i in (0, 1)
+        )
         assert np.abs(scores[0] - scores[1]).max() <= 2**20
         assert abs(int(sums[0]) - int(sums[2])) <= 2**20
 
@@ -310,8 +377,7 @@ def test_a_proposal_decides_about_itself_only():
 
 
 def test_the_scale_is_private_and_the_printed_one_is_not():
-    """easy_instances:A10: log-density ratio of a released scale for M and M' = M (D + 2) / (D - 2).
-    """
+    """easy_instances:A10: density ratio of a released scale for M and M' = M (D + 2) / (D - 2)."""
     k, epsilon, delta, x = 2, 1.0, 1e-6, np.linspace(-60, 60, 20_001)
     for separation in (7.0, 50.0):
         step = math.log((separation + 2) / (separation - 2))
@@ -357,8 +423,7 @@ def test_laws_of_the_noisy_centers():
     below = 0
     for seed in range(300):
         noisy, events = released(seed, centers, separation, epsilon, delta)
-        scale = (2 + c) / separation * np.exp(
-            events["inner_laplace"].output / 2**20 + offset)
+        scale = (2 + c) / separation * np.exp(events["inner_laplace"].output / 2**20 + offset)
         logs.append(np.log(scale / low) - offset)
         below += np.count_nonzero(scale < low)
         ordered = centers[events["order"].output]
@@ -395,8 +460,10 @@ def test_far_balls_that_touch_agree_on_nearest_centers():
             moved = np.linalg.norm(centers - other, axis=1)
             meet = moved <= (reach + second) / separation * (1 + 1e-12)
             assert meet.all()
-            assert np.abs(np.log(reach / second)).max() <= math.log(
-                (separation + 2) / (separation - 2)) + 1e-12
+            assert (
+                np.abs(np.log(reach / second)).max()
+                <= math.log((separation + 2) / (separation - 2)) + 1e-12
+            )
             points = centers + _in_ball(rng, k, d) * (reach / separation)[:, None]
             for balls in (centers, other):
                 nearest = np.linalg.norm(points[:, None] - balls, axis=2).argmin(axis=1)
@@ -420,11 +487,17 @@ def test_end_to_end_success_of_the_papers_tests(d, k, reach, samples):
     good = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        axes = np.eye(d)[:max(k // 2, 1)]
+        axes = np.eye(d)[: max(k // 2, 1)]
         centers = reach * np.concatenate([axes, -axes])
         tuples = centers + rng.normal(size=(2550, k, d)) / math.sqrt(samples)
-        found = aggregate_k_tuples(tuples, bounds=2.0 * reach, epsilon=1.0, delta=E28,
-                                   aggregator="noisy_centers", random_state=seed).centers
+        found = aggregate_k_tuples(
+            tuples,
+            bounds=2.0 * reach,
+            epsilon=1.0,
+            delta=E28,
+            aggregator="noisy_centers",
+            random_state=seed,
+        ).centers
         if found is None:
             continue
         fresh = np.repeat(centers, 20_000 // k, axis=0)

@@ -75,8 +75,15 @@ def database(rng, t, k=2, spread=0.01):
 
 def strange_tuple(rng, tuples, kind):
     one = tuples[rng.integers(len(tuples))]
-    return (rng.uniform(-0.7, 0.7, size=one.shape), np.full(one.shape, np.nan),
-            np.zeros(one.shape), one[::-1].copy(), 1.15 * one, -one, 0.9 * one)[kind % 7]
+    return (
+        rng.uniform(-0.7, 0.7, size=one.shape),
+        np.full(one.shape, np.nan),
+        np.zeros(one.shape),
+        one[::-1].copy(),
+        1.15 * one,
+        -one,
+        0.9 * one,
+    )[kind % 7]
 
 
 def proposal_of(stage, seed):
@@ -84,8 +91,9 @@ def proposal_of(stage, seed):
     if stage.kind == "friendly_core":
         return 0
     constants = stage._constants(stage.size)
-    session = PrivacySession(PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), stage.entries()),
-                             random_state=seed)
+    session = PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=100.0, delta=0.1), stage.entries()), random_state=seed
+    )
     step = session.step("tuples", epsilon=stage.cost[0], delta=stage.cost[1])
     return int(step.sample(stage.size, constants.m)[0])
 
@@ -140,8 +148,9 @@ def test_replays_of_neighbouring_databases(aggregator, sampling, neighbours, n_p
 @pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
 def test_replays_of_300_neighbouring_databases(aggregator, sampling, neighbours):
     for k in (2, 3):
-        violations, voided, answers = audit(stage_of(aggregator, sampling, neighbours, k), 400,
-                                            seed=k)
+        violations, voided, answers = audit(
+            stage_of(aggregator, sampling, neighbours, k), 400, seed=k
+        )
         assert violations == [] and voided < 100 and answers > 100
 
 
@@ -233,8 +242,12 @@ def test_a_stage_costs_what_it_may(rho):
 def test_the_public_rule(monkeypatch):
     monkeypatch.setattr(_tuple_stage, "_RESOLUTION", 1e-4)
     kinds = {t: TupleStage(2.0, 1e-6, 2, 1, "auto", t).kind for t in (100, 5000, 6000, 10**6)}
-    assert kinds == {100: "friendly_core", 5000: "friendly_core", 6000: "noisy_centers",
-                     10**6: "k_averages"}
+    assert kinds == {
+        100: "friendly_core",
+        5000: "friendly_core",
+        6000: "noisy_centers",
+        10**6: "k_averages",
+    }
     assert TupleStage(1e-4, 1e-6, 2, 1, "auto", 6000).kind == "friendly_core"
     assert TupleStage(1e-3, 1e-6, 2, 1).size == 0
     least = TupleStage(1.0, 1e-6, 2, 1, "noisy_centers").size
@@ -276,6 +289,7 @@ def _raw(original, self, value, **options):
 
 def _printed_scale(patch):
     """easy_instances:E9: (2 / D) (1 + gamma) M, gamma noise of a scale that does not know M."""
+
     def scale(step, reach, separation, epsilon, delta):
         k = len(reach)
         noise = step.laplace(np.zeros(k, dtype=int), sensitivity=k * 2**20, epsilon=epsilon)
@@ -317,7 +331,7 @@ def _quorum_of_true_passes(patch):
 
 def _sample_by_value(patch):
     def test(step, tuples, separation, constants):
-        chosen = np.argsort(np.nan_to_num(tuples[:, 0, 0]), kind="stable")[:constants.m]
+        chosen = np.argsort(np.nan_to_num(tuples[:, 0, 0]), kind="stable")[: constants.m]
         index = _partition.close_tuples(step, tuples[chosen], tuples, separation, constants, True)
         return None if index is None else tuples[chosen[index]]
 
@@ -336,14 +350,21 @@ def _distances_of_tuple_zero(patch):
 
 def _score_for_half(patch):
     original = _tuples._private_score
-    patch.setattr(_tuples, "_private_score",
-                  lambda strangers, t: (original(strangers, t)[0], 2.0**20))
+    patch.setattr(
+        _tuples, "_private_score", lambda strangers, t: (original(strangers, t)[0], 2.0**20)
+    )
 
 
 def _public_number(patch):
-    patch.setattr(_tuples, "_private_core", lambda session, prefix, friends:
-                  _tuples._fixed_core(session, prefix, friends) if len(friends) > 1
-                  else np.zeros(len(friends), dtype=bool))
+    patch.setattr(
+        _tuples,
+        "_private_core",
+        lambda session, prefix, friends: (
+            _tuples._fixed_core(session, prefix, friends)
+            if len(friends) > 1
+            else np.zeros(len(friends), dtype=bool)
+        ),
+    )
 
 
 def _slack_of_the_true_number(patch):
@@ -376,8 +397,11 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_seen_by_replays(name, monkeypatch):
     aggregator, plant = FAULTS[name]
-    stage = stage_of("friendly_core", neighbours="add_remove") if aggregator == "clients" else \
-        stage_of(aggregator)
+    stage = (
+        stage_of("friendly_core", neighbours="add_remove")
+        if aggregator == "clients"
+        else stage_of(aggregator)
+    )
     plant(monkeypatch)
     try:
         violations, voided, _ = audit(stage, 28)
@@ -386,11 +410,16 @@ def test_faults_are_seen_by_replays(name, monkeypatch):
     assert violations or voided > 7
 
 
-@pytest.mark.parametrize(("fault", "plant"), [
-    ("ln M: half of its sensitivity", _patched_step("laplace", _half)),
-    ("centers: sensitivity of the first one", None)])
+@pytest.mark.parametrize(
+    ("fault", "plant"),
+    [
+        ("ln M: half of its sensitivity", _patched_step("laplace", _half)),
+        ("centers: sensitivity of the first one", None),
+    ],
+)
 def test_faults_are_seen_on_extreme_pairs(fault, plant, monkeypatch):
     if plant is None:
+
         def one(step, reach, separation, epsilon, delta):
             return np.repeat(1.0, len(reach))
 
@@ -404,8 +433,7 @@ def noise_found(seeds=range(120)):
     """What the law tests say about the draws."""
     stage = stage_of("noisy_centers")
     rng = np.random.default_rng(9)
-    return noise_problems([run(stage, database(rng, stage.size), seed)[1].events
-                           for seed in seeds])
+    return noise_problems([run(stage, database(rng, stage.size), seed)[1].events for seed in seeds])
 
 
 def test_draws_follow_their_laws(monkeypatch):
@@ -415,29 +443,31 @@ def test_draws_follow_their_laws(monkeypatch):
 @pytest.mark.parametrize("law", ["rounded_laplace", "rounded_gaussian"])
 def test_less_noise_is_seen_by_laws(law, monkeypatch):
     original = getattr(NoiseSource, law)
-    monkeypatch.setattr(NoiseSource, law, lambda self, scale, size=None: original(
-        self, np.asarray(scale) / 2, size))
+    monkeypatch.setattr(
+        NoiseSource, law, lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)
+    )
     assert noise_found()
 
 
 def test_coincident_balls_would_be_seen(monkeypatch):
-    """easy_instances:E31: with the degenerate rule left out, a tuple {p, p} proposes, and passes.
-    """
+    """easy_instances:E31: without the degenerate rule, a tuple {p, p} proposes, and passes."""
     tuples = np.array([[[0.0], [9.0]]] * 99 + [[[0.0], [0.0]]])
 
     def lenient(tuples, proposal, separation):
         gaps = _partition._gaps(proposal)
         square = np.square(tuples[:, :, None, 0] - proposal[None, None, :, 0])
-        return int(np.count_nonzero(~((square <= gaps / separation**2).sum(axis=1) == 1)
-                                    .all(axis=1)))
+        return int(
+            np.count_nonzero(~((square <= gaps / separation**2).sum(axis=1) == 1).all(axis=1))
+        )
 
     assert lenient(tuples, tuples[-1], 7.0) < 100
     assert _partition.unpartitioned(tuples, tuples[-1], 7.0) == 100
 
 
 def test_a_cost_without_amplification_would_be_seen(monkeypatch):
-    monkeypatch.setattr(_tuple_stage, "before_sampling", lambda epsilon, delta, rate:
-                        (2 * epsilon, delta))
+    monkeypatch.setattr(
+        _tuple_stage, "before_sampling", lambda epsilon, delta, rate: (2 * epsilon, delta)
+    )
     stage = TupleStage(0.5, 1e-6, 3, 2, "noisy_centers", 100, "with_replacement")
     assert amplified(*stage.inner, 0.5)[0] > stage.cost[0]
 
@@ -445,6 +475,7 @@ def test_a_cost_without_amplification_would_be_seen(monkeypatch):
 def test_blocks_of_the_copies_do_not_depend_on_the_number_of_units():
     draws = np.random.default_rng(1).integers(2**64, size=500, dtype=np.uint64)
     few, many = copied_rows(draws[:499], 7, 0.5), copied_rows(draws, 7, 0.5)
+
     def changed(one, two):
         return sum(set(a) != set(b) - {499} for a, b in zip(one, two, strict=True))
 

@@ -37,8 +37,10 @@ def test_outputs_lie_on_the_grid_and_large_budgets_have_little_noise():
     assert np.array_equal(out, [1.25, 1.75])
 
 
-@pytest.mark.parametrize("value", [0.5, [1, np.nan], [np.inf], [2.0**54], ["1"], [None],
-                                   np.array([1, 0.5], dtype=object), 1j])
+@pytest.mark.parametrize(
+    "value",
+    [0.5, [1, np.nan], [np.inf], [2.0**54], ["1"], [None], np.array([1, 0.5], dtype=object), 1j],
+)
 def test_a_statistic_that_is_no_integer_is_refused_and_costs_nothing(value):
     """NaN became 9.2e18, and 0.5 became 0: statistics whose claims nobody had made."""
     session = open_session()
@@ -47,8 +49,19 @@ def test_a_statistic_that_is_no_integer_is_refused_and_costs_nothing(value):
     assert session.spent == 0
 
 
-@pytest.mark.parametrize("value", [True, 3, 3.0, np.uint64(2**64 - 1), 10**30, [[1.0, -2.0]],
-                                   np.array([10**30, -1], dtype=object), np.float32(7)])
+@pytest.mark.parametrize(
+    "value",
+    [
+        True,
+        3,
+        3.0,
+        np.uint64(2**64 - 1),
+        10**30,
+        [[1.0, -2.0]],
+        np.array([10**30, -1], dtype=object),
+        np.float32(7),
+    ],
+)
 def test_every_form_of_an_integer_is_taken_as_it_is(value):
     release = gaussian.release(value, 1.0, 0.5)
     assert np.all(np.asarray(release.value, dtype=object) == np.asarray(value, dtype=object))
@@ -69,14 +82,21 @@ def test_more_sensitivities_than_numbers_are_refused():
     assert session.spent == 0
 
 
-@pytest.mark.parametrize("sensitivity", [2**53 + 1, np.int64(2**53 + 1),
-                                         np.array([2**53 + 1, 2**60 + 1]),
-                                         np.array([2**53 + 1, 3**40], dtype=object)])
+@pytest.mark.parametrize(
+    "sensitivity",
+    [
+        2**53 + 1,
+        np.int64(2**53 + 1),
+        np.array([2**53 + 1, 2**60 + 1]),
+        np.array([2**53 + 1, 3**40], dtype=object),
+    ],
+)
 def test_sensitivities_above_2_to_the_53_are_rounded_up(sensitivity):
     """2**53 + 1 is no float: the nearest one is 2**53, which claims too little."""
     release = gaussian.release(np.zeros(np.shape(sensitivity), int), sensitivity, 0.5)
     exact = np.asarray(sensitivity, dtype=object).ravel()
-    for sigma, claim, least in zip(np.ravel(release.scale), np.ravel(release.sensitivity), exact,
-                                   strict=True):
+    for sigma, claim, least in zip(
+        np.ravel(release.scale), np.ravel(release.sensitivity), exact, strict=True
+    ):
         assert int(claim) >= int(least) and int(sigma) >= int(least)
         assert sigma <= int(least) * (1 + 2.0**-50)

@@ -10,13 +10,17 @@ from sklearn_dp._privacy.laws import laplace
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
-
-@pytest.mark.parametrize("change, error, premise", [
-    ({"value": [0.5]}, TypeError, "integers"), ({"value": [np.nan]}, TypeError, "integers"),
-    ({"sensitivity": 0.0}, PlanError, "sensitivity"), ({"epsilon": 0.0}, PlanError, "epsilon"),
-    ({"sensitivity": np.nan}, PlanError, "sensitivity"),
-    ({"epsilon": np.nan}, PlanError, "epsilon"),
-])
+@pytest.mark.parametrize(
+    "change, error, premise",
+    [
+        ({"value": [0.5]}, TypeError, "integers"),
+        ({"value": [np.nan]}, TypeError, "integers"),
+        ({"sensitivity": 0.0}, PlanError, "sensitivity"),
+        ({"epsilon": 0.0}, PlanError, "epsilon"),
+        ({"sensitivity": np.nan}, PlanError, "sensitivity"),
+        ({"epsilon": np.nan}, PlanError, "epsilon"),
+    ],
+)
 def test_a_release_without_its_premises_is_refused(change, error, premise):
     options = {"value": [1], "sensitivity": 1.0, "epsilon": 0.5, **change}
     session = open_session(PlanEntry("a", "laplace", 1.0))

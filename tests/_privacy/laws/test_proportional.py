@@ -20,7 +20,8 @@ def gaussian_divergence(order, mean, variance, other_mean, other_variance):
     sd = math.sqrt(max(variance, other_variance))
     x = np.linspace(-40 * sd, 40 * sd, 100001) + mean
     log = order * norm.logpdf(x, mean, math.sqrt(variance)) + (1 - order) * norm.logpdf(
-        x, other_mean, math.sqrt(other_variance))
+        x, other_mean, math.sqrt(other_variance)
+    )
     return (math.log(np.exp(log - log.max()).sum() * (x[1] - x[0])) + log.max()) / (order - 1)
 
 
@@ -33,8 +34,9 @@ def test_the_divergence_is_that_of_the_gaussians(order, distance, d):
     ends = []
     for w in (1 + distance, 1 / (1 + distance)):
         for one, other in (((1.0, 1.0), (math.sqrt(w), w)), ((math.sqrt(w), w), (1.0, 1.0))):
-            moving = gaussian_divergence(order, one[0], eta**2 * one[1], other[0],
-                                         eta**2 * other[1])
+            moving = gaussian_divergence(
+                order, one[0], eta**2 * one[1], other[0], eta**2 * other[1]
+            )
             still = gaussian_divergence(order, 0.0, eta**2 * one[1], 0.0, eta**2 * other[1])
             ends.append(d * moving + d * (d - 1) * still)
     bound = float(renyi(order, distance, eta, d))
@@ -101,7 +103,8 @@ def test_losses_are_those_of_zcdp(rho):
     d, distance, delta = 3, 0.004, 1e-7
     rng, eta = np.random.default_rng(0), least_eta(0.004, 3, rho, 1e-7)
     epsilon = PrivacyBudget(rho=rho, delta=1e-3 + delta).epsilon_of(
-        gaussian=False, delta_failure=delta)
+        gaussian=False, delta_failure=delta
+    )
 
     def excess(eta, w):
         found = losses(eta, np.full(d, w), d, 200000, rng)
@@ -113,13 +116,15 @@ def test_losses_are_those_of_zcdp(rho):
 
 
 def test_lemma_f4_asks_for_far_more_noise():
-    """friendly_core:18: at the lemma's distance the loss at 99.9 % is about .04 where .9 was asked.
-    """
+    """friendly_core:18: at the lemma's distance the loss at 99.9 % is .04 where .9 was asked."""
     d, eta, epsilon, delta = 3, 0.05, 0.9, 1e-3
     log = math.log(2 / delta)
-    distance = min(math.sqrt(epsilon / (2 * d * (d + 1 / eta**2))),
-                   epsilon / (8 * d * math.sqrt(math.log(1 / delta))), epsilon / (8 * log),
-                   epsilon * eta / (12 * math.sqrt(d * log)))
+    distance = min(
+        math.sqrt(epsilon / (2 * d * (d + 1 / eta**2))),
+        epsilon / (8 * d * math.sqrt(math.log(1 / delta))),
+        epsilon / (8 * log),
+        epsilon * eta / (12 * math.sqrt(d * log)),
+    )
     found = losses(eta, np.full(d, 1 + distance), d, 100000, np.random.default_rng(1))
     assert np.quantile(found, 0.999) == pytest.approx(0.04, abs=0.003)
 
@@ -128,8 +133,9 @@ def test_lemma_f4_asks_for_far_more_noise():
 
 
 def integers(matrix, bits):
-    return np.array([[int(round(value * 2**bits)) for value in row] for row in matrix],
-                    dtype=object)
+    return np.array(
+        [[int(round(value * 2**bits)) for value in row] for row in matrix], dtype=object
+    )
 
 
 def test_the_law_in_one_dimension():
@@ -138,8 +144,11 @@ def test_the_law_in_one_dimension():
     2000 draws: an eta that is 30 % off is caught (checked below).
     """
     noise, eta = NoiseSource(3, "noise"), _proportional._eta(-20)
-    out = np.array([float(draw(noise, integers([[7.0]], 20), 1, 20, eta)[0, 0])
-                    for _ in range(2000)]) / 2**20 / 7.0
+    out = (
+        np.array([float(draw(noise, integers([[7.0]], 20), 1, 20, eta)[0, 0]) for _ in range(2000)])
+        / 2**20
+        / 7.0
+    )
 
     def p_value(eta):
         return kstest(out / eta**2, ncx2(1, 1 / eta**2).cdf).pvalue
@@ -176,20 +185,22 @@ class _Known:
 def test_the_output_is_the_formula_to_the_last_bit(d, count, bits):
     """R (I + eta G) (I + eta G)^T R^T in 600 digits, rounded to steps of 2^-20. Exact."""
     rng, eta = np.random.default_rng(d), _proportional._eta(-37)
-    A = rng.integers(-2**30, 2**30, size=(d, d + 2)).astype(object)
+    A = rng.integers(-(2**30), 2**30, size=(d, d + 2)).astype(object)
     total, noise = (A @ A.T) << 60, _Known(d, d)
     found = draw(noise, total, count, bits, eta)
     with mp.workdps(600):
-        S = mp.matrix([[mp.mpf(int(value)) / count / mp.mpf(2) ** bits for value in row]
-                       for row in total])
+        S = mp.matrix(
+            [[mp.mpf(int(value)) / count / mp.mpf(2) ** bits for value in row] for row in total]
+        )
         M = mp.matrix(d, d)
         for i in range(d):
             for j in range(d):
                 M[i, j] = (i == j) + mp.mpf(eta) * noise.gaussian(i, j)
         product = mp.cholesky(S) * M
         exact = product * product.T * 2**20
-        assert found.tolist() == [[int(mp.floor(exact[i, j] + mp.mpf(1) / 2)) for j in range(d)]
-                                  for i in range(d)]
+        assert found.tolist() == [
+            [int(mp.floor(exact[i, j] + mp.mpf(1) / 2)) for j in range(d)] for i in range(d)
+        ]
 
 
 def test_the_law_in_three_dimensions():
@@ -203,8 +214,12 @@ def test_the_law_in_three_dimensions():
     rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
     matrix = (rotation * np.array([1e6, 1e2, 1.0])) @ rotation.T
     total, inverse = integers((matrix + matrix.T) / 2, 30), np.linalg.inv(matrix)
-    out = np.array([np.sum(inverse * (draw(noise, total, 1, 30, eta).astype(float) / 2**20))
-                    for _ in range(1000)])
+    out = np.array(
+        [
+            np.sum(inverse * (draw(noise, total, 1, 30, eta).astype(float) / 2**20))
+            for _ in range(1000)
+        ]
+    )
 
     def p_value(eta, degrees=d * d):
         return kstest(out / eta**2, ncx2(degrees, d / eta**2).cdf).pvalue
@@ -213,8 +228,9 @@ def test_the_law_in_three_dimensions():
     assert max(p_value(1.15 * eta), p_value(eta / 1.15), p_value(eta, d)) < 1e-6
 
 
-@pytest.mark.parametrize("distance, d, rho, delta", [
-    (0.005, 2, 0.05, 1e-7), (0.01, 10, 0.2, 1e-7), (0.02, 1, 0.5, 1e-5)])
+@pytest.mark.parametrize(
+    "distance, d, rho, delta", [(0.005, 2, 0.05, 1e-7), (0.01, 10, 0.2, 1e-7), (0.02, 1, 0.5, 1e-5)]
+)
 def test_the_guarantee_is_that_of_the_module(distance, d, rho, delta):
     """By hand, in its own words: orders up to m within (1 - 2 delta) rho a, and losses beyond
     L = m rho - 2 delta of at most delta on either side."""
@@ -243,8 +259,12 @@ def test_relative_errors_whatever_the_condition():
     matrix = (rotation * np.array([1e9, 1e6, 1e3, 1.0])) @ rotation.T
     total = integers((matrix + matrix.T) / 2, 30)
     inverse = np.linalg.inv(np.linalg.cholesky(matrix))
-    out = np.array([inverse @ (draw(noise, 6 * total, 6, 30, eta).astype(float) / 2**20)
-                    @ inverse.T for _ in range(400)])
+    out = np.array(
+        [
+            inverse @ (draw(noise, 6 * total, 6, 30, eta).astype(float) / 2**20) @ inverse.T
+            for _ in range(400)
+        ]
+    )
     assert np.abs(out.mean(axis=0) - (1 + eta**2 * d) * np.eye(d)).max() < 6 * 2 * eta / 400**0.5
     expected = 2 * eta**2 * (1 + np.eye(d))
     assert np.allclose(out.var(axis=0), expected, rtol=0.4)
@@ -291,8 +311,9 @@ def test_what_is_off_the_good_event_does_not_show():
 
 
 def test_a_session_refuses_too_little_noise():
-    plan = PrivacyPlan(PrivacyBudget(rho=0.1, delta=1e-5),
-                       (PlanEntry("matrix", "proportional noise", 0.1, 1e-6),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=0.1, delta=1e-5), (PlanEntry("matrix", "proportional noise", 0.1, 1e-6),)
+    )
     session = PrivacySession(plan)
     options = {"bits": 0, "distance": 0.01, "rho": 0.1, "delta": 1e-6}
     eta = least_eta(0.01, 2, 0.1, 1e-6)
@@ -306,18 +327,38 @@ def test_a_session_refuses_too_little_noise():
     assert not plan.gaussian and plan.delta_failure == 1e-6
 
 
-@pytest.mark.parametrize("change, premise", [
-    ({"total": [[1, 2], [3, 4]]}, "symmetric"), ({"total": [1, 2]}, "symmetric"),
-    ({"bits": 513}, "bits"), ({"bits": -1}, "bits"), ({"delta": 0.0}, "delta"),
-    ({"delta": 0.3}, "delta"), ({"distance": 0.0}, "distance"), ({"distance": np.nan}, "distance"),
-    ({"eta": 0.3}, "eta of the grid"), ({"eta": 2.0**-16}, "eta of the grid"),
-    ({"eta": 1.5}, "eta of the grid"), ({"eta": np.nan}, "eta of the grid"),
-    ({"rho": np.nan}, "larger eta"), ({"rho": -1.0}, "larger eta"), ({"eta": 0.5}, "larger eta"),
-])
+@pytest.mark.parametrize(
+    "change, premise",
+    [
+        ({"total": [[1, 2], [3, 4]]}, "symmetric"),
+        ({"total": [1, 2]}, "symmetric"),
+        ({"bits": 513}, "bits"),
+        ({"bits": -1}, "bits"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 0.3}, "delta"),
+        ({"distance": 0.0}, "distance"),
+        ({"distance": np.nan}, "distance"),
+        ({"eta": 0.3}, "eta of the grid"),
+        ({"eta": 2.0**-16}, "eta of the grid"),
+        ({"eta": 1.5}, "eta of the grid"),
+        ({"eta": np.nan}, "eta of the grid"),
+        ({"rho": np.nan}, "larger eta"),
+        ({"rho": -1.0}, "larger eta"),
+        ({"eta": 0.5}, "larger eta"),
+    ],
+)
 def test_a_matrix_without_the_premises_of_the_proof_is_refused(change, premise):
     """An eta off the grid of 2**-40 would be cut down to it, below what was proved to be enough."""
-    options = {"total": [[4, 1], [1, 3]], "count": 1, "bits": 0, "distance": 0.5, "eta": 1.0,
-               "rho": 0.01, "delta": 1e-6, **change}
+    options = {
+        "total": [[4, 1], [1, 3]],
+        "count": 1,
+        "bits": 0,
+        "distance": 0.5,
+        "eta": 1.0,
+        "rho": 0.01,
+        "delta": 1e-6,
+        **change,
+    }
     with pytest.raises(PlanError, match=premise):
         _proportional.release(**options)
 

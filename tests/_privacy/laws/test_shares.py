@@ -65,9 +65,9 @@ def test_a_sum_of_shares_is_nearly_post_processing_of_one_gaussian(n, sigma):
     for _ in range(n - 1):
         law = np.convolve(law, one)
     middle = len(law) // 2
-    law = law[middle - reach:middle + reach + 1]
+    law = law[middle - reach : middle + reach + 1]
     distance = np.abs(law - smoothed(sigma, n, reach)).sum() / 2
-    assert distance <= min(shares_tv(sigma, n), 3 * math.exp(-(math.pi * sigma) ** 2 / 2))
+    assert distance <= min(shares_tv(sigma, n), 3 * math.exp(-((math.pi * sigma) ** 2) / 2))
     # Nor is it the law of one rounded Gaussian of the same variance: taking one theorem for the
     # other is what would be wrong.
     apart = np.abs(law - rounded(math.sqrt(n) * sigma, reach)).sum() / 2
@@ -145,14 +145,17 @@ def test_a_share_has_its_scale_and_one_that_is_too_coarse_is_refused():
 
 
 def session_of(uses=1, seed=0, delta=SHARES_DELTA):
-    plan = PrivacyPlan(PrivacyBudget(rho=uses * RHO, delta=1e-6),
-                       (PlanEntry("a", "gaussian", uses * RHO, uses * delta, uses=uses),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=uses * RHO, delta=1e-6),
+        (PlanEntry("a", "gaussian", uses * RHO, uses * delta, uses=uses),),
+    )
     return PrivacySession(plan, random_state=seed)
 
 
 def released(total, given=None, n_honest=3, **options):
-    return session_of().shared_gaussian("a", total, sensitivity=2.0, n_honest=n_honest,
-                                        given=given, unit=0.5, **options)
+    return session_of().shared_gaussian(
+        "a", total, sensitivity=2.0, n_honest=n_honest, given=given, unit=0.5, **options
+    )
 
 
 def test_a_release_has_the_noise_that_its_cost_asks_for():
@@ -178,8 +181,9 @@ def test_fewer_shares_than_are_counted_on_release_nothing(given):
 
 def test_delta_is_in_the_plan():
     with pytest.raises(PlanError, match="delta"):
-        session_of(delta=0.0).shared_gaussian("a", np.zeros(1, dtype=int), sensitivity=1.0,
-                                              n_honest=1)
+        session_of(delta=0.0).shared_gaussian(
+            "a", np.zeros(1, dtype=int), sensitivity=1.0, n_honest=1
+        )
     session = session_of(uses=2)
     for _ in range(2):
         session.shared_gaussian("a", np.zeros(3, dtype=int), sensitivity=1.0, n_honest=2, rho=RHO)
@@ -190,7 +194,8 @@ def test_delta_is_in_the_plan():
     assert exact <= session.plan.epsilon <= exact * (1 + 1e-9)
     # What the table says is what protects: sensitivity over sigma is mu.
     assert report.releases[0]["sensitivity"] / report.releases[0]["sigma"] == pytest.approx(
-        math.sqrt(2 * RHO))
+        math.sqrt(2 * RHO)
+    )
 
 
 def test_an_audit_sees_the_exact_sum_behind_the_shares():
@@ -198,9 +203,10 @@ def test_an_audit_sees_the_exact_sum_behind_the_shares():
     scale = share_scale(2.0, RHO, 2)
 
     def fit(values, seed):
-        total = sum((np.array([value]) << scale.bits)
-                    + NoiseShares(seed, j).draw("a", 0, scale.sigma, (1,))
-                    for j, value in enumerate(values))
+        total = sum(
+            (np.array([value]) << scale.bits) + NoiseShares(seed, j).draw("a", 0, scale.sigma, (1,))
+            for j, value in enumerate(values)
+        )
         return session_of().shared_gaussian("a", total, sensitivity=2.0, n_honest=2, given=3)
 
     with trace(Trace()) as recorder:

@@ -18,14 +18,22 @@ def test_a_replay_of_the_pair_keeps_the_claim(name):
     estimator = dict(all_estimators())[name](epsilon=case.epsilon, **case.params)
     for pair in case.pairs:
         assert np.array_equal(pair.other[pair.units_of_other >= 0], pair.X)
-        result = replay_audit(estimator, pair.X, [
-            Neighbour(pair.name, pair.other, None, pair.units_of_other)])
+        result = replay_audit(
+            estimator, pair.X, [Neighbour(pair.name, pair.other, None, pair.units_of_other)]
+        )
         assert not result.violations
 
 
 # What choices realise depends on the scores, and a friendly core is not compared.
-WHOLE = ("DPGaussianMixture", "DPKMeans", "DPPCA", "FederatedDPKMeans", "FriendlyCovariance",
-         "FriendlyMean", "SampleAndAggregate")
+WHOLE = (
+    "DPGaussianMixture",
+    "DPKMeans",
+    "DPPCA",
+    "FederatedDPKMeans",
+    "FriendlyCovariance",
+    "FriendlyMean",
+    "SampleAndAggregate",
+)
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -35,8 +43,12 @@ def test_a_pair_realises_most_of_what_is_claimed(name):
     pair = case.pairs[0]
     losses = []
     for seed in range(8):
-        result = replay_audit(estimator, pair.X, [
-            Neighbour(pair.name, pair.other, None, pair.units_of_other)], random_state=seed)
+        result = replay_audit(
+            estimator,
+            pair.X,
+            [Neighbour(pair.name, pair.other, None, pair.units_of_other)],
+            random_state=seed,
+        )
         losses.append(result.worst_loss / result.rho)
     assert np.mean(losses) > 0.75
 
@@ -51,8 +63,12 @@ def test_pairs_may_be_given_and_unknown_estimators_get_several():
 
     several = pairs_of(DPKMeansOfMine(), None, 0)
     assert len(several) > 3
-    for each, same, other in zip(several, pairs_of(DPKMeansOfMine(), None, 0),
-                                 pairs_of(DPKMeansOfMine(), None, 1), strict=True):
+    for each, same, other in zip(
+        several,
+        pairs_of(DPKMeansOfMine(), None, 0),
+        pairs_of(DPKMeansOfMine(), None, 1),
+        strict=True,
+    ):
         assert len(each.other) == len(each.X) + 1
         assert np.array_equal(each.other, same.other)
         assert "scattered" not in each.name or not np.array_equal(each.other, other.other)

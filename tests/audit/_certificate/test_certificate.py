@@ -70,7 +70,9 @@ def test_what_is_shown_on_the_side_is_found(leak):
 def test_an_estimator_of_this_package_is_seen_from_both_sides():
     found = certify(of("FriendlyMean"), fits=400)
     assert found.kept and [each.view for each in found.findings] == [
-        "the fitted estimator", "all releases"]
+        "the fitted estimator",
+        "all releases",
+    ]
     assert found.findings[1].rates.n_true == 200  # nothing to choose
     assert found.findings[0].rates.n_true == 100  # the other half
     assert found.best is found.findings[1] and found.deficit < math.inf
@@ -103,8 +105,10 @@ def test_a_pilot_chooses_between_pairs(monkeypatch):
     monkeypatch.setattr(module, "_PILOT", 300)
     dull = Pair("nothing new", np.zeros((4, 1)), [0.0])
     for order in ((PAIR, dull), (dull, PAIR)):
-        assert certify(FriendlyMean(bounds=1.0, diameter=2.0, rho=4.0), order,
-                       fits=20).pair == PAIR.name
+        assert (
+            certify(FriendlyMean(bounds=1.0, diameter=2.0, rho=4.0), order, fits=20).pair
+            == PAIR.name
+        )
 
 
 def test_the_fits_that_are_counted_had_no_part_in_the_choice():
@@ -118,10 +122,12 @@ def test_the_fits_that_are_counted_had_no_part_in_the_choice():
 
 
 def certificate(value, epsilon=0.5, planted=None):
-    finding = Finding("the fitted estimator", "mean_[0]", Rates(9, 10, 1, 10), value, 1.0, epsilon,
-                      math.inf)
-    return Certificate("Some", "a pair", Claim(GAUSSIAN, 1.0, 4.0, 1e-6), 20, 1e-6, (finding,),
-                       planted)
+    finding = Finding(
+        "the fitted estimator", "mean_[0]", Rates(9, 10, 1, 10), value, 1.0, epsilon, math.inf
+    )
+    return Certificate(
+        "Some", "a pair", Claim(GAUSSIAN, 1.0, 4.0, 1e-6), 20, 1e-6, (finding,), planted
+    )
 
 
 def test_a_claim_is_false_if_any_bound_is_above_it():

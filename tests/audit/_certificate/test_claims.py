@@ -79,7 +79,9 @@ def test_limits_are_those_of_clopper_and_pearson():
     low, high = Rates(0, n, n, n).limits(alpha)
     assert (low, high) == (0.0, 1.0)
     assert Rates(n, n, 0, n).limits(alpha) == (
-        pytest.approx((alpha / 2) ** (1 / n)), pytest.approx(1 - (alpha / 2) ** (1 / n)))
+        pytest.approx((alpha / 2) ** (1 / n)),
+        pytest.approx(1 - (alpha / 2) ** (1 / n)),
+    )
     assert beta.cdf(Rates(9, n, 0, n).limits(alpha)[0], 9, 32) == pytest.approx(alpha / 2)
 
 
@@ -126,5 +128,7 @@ def test_other_estimators_claim_what_their_parameters_say():
     assert claim_of(Other(epsilon=2, delta=0.1), 1).delta == 0.1
     with pytest.raises(ValueError, match="no claim"):
         claim_of(Other(epsilon=None), 1)
-    assert claim_of(FriendlyMean(rho=0.5), 1).kind == ZCDP or FriendlyMean(
-        rho=0.5).privacy_plan(1).gaussian
+    assert (
+        claim_of(FriendlyMean(rho=0.5), 1).kind == ZCDP
+        or FriendlyMean(rho=0.5).privacy_plan(1).gaussian
+    )

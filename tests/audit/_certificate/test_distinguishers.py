@@ -32,14 +32,26 @@ def best_on_the_rest(table):
 CASES = {
     "a shift": ({"a": gaussian() - 2.0 * OTHER}, "a"),
     "a spread": ({"a": gaussian() * np.where(OTHER, 5.0, 1.0)}, "distance of a from its median"),
-    "a direction": ({"a": gaussian(0) + 10 * gaussian(1) + 1.5 * OTHER,
-                     "b": 10 * gaussian(1) - 1.5 * OTHER + gaussian(2)}, "learned"),
-    "a product": ({"a": gaussian(0), "b": gaussian(0) * np.where(OTHER, 1, -1) + gaussian(1) / 2},
-                  "learned"),
+    "a direction": (
+        {
+            "a": gaussian(0) + 10 * gaussian(1) + 1.5 * OTHER,
+            "b": 10 * gaussian(1) - 1.5 * OTHER + gaussian(2),
+        },
+        "learned",
+    ),
+    "a product": (
+        {"a": gaussian(0), "b": gaussian(0) * np.where(OTHER, 1, -1) + gaussian(1) / 2},
+        "learned",
+    ),
     "a word": ({"w": np.where(OTHER & (gaussian() > -1), "ok", "poor").tolist()}, "words: w"),
     "a missing number": ({"a": np.where(OTHER, np.nan, gaussian())}, "learned"),
-    "two words": ({"v": np.where(gaussian(3) > 0, "a", "b").tolist(),
-                   "w": np.where((gaussian(3) > 0) ^ OTHER, "a", "b").tolist()}, "words: all"),
+    "two words": (
+        {
+            "v": np.where(gaussian(3) > 0, "a", "b").tolist(),
+            "w": np.where((gaussian(3) > 0) ^ OTHER, "a", "b").tolist(),
+        },
+        "words: all",
+    ),
 }
 
 

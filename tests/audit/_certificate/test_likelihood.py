@@ -15,8 +15,9 @@ def event(kind, value, scale, output, **public):
 
 
 def ratio(kind, before, after, scale, output, **public):
-    return likelihood._RATIOS[kind](event(kind, before, scale, output, **public),
-                                    event(kind, after, scale, None, **public))
+    return likelihood._RATIOS[kind](
+        event(kind, before, scale, output, **public), event(kind, after, scale, None, **public)
+    )
 
 
 def total(kind, before, after, scale, outputs, **public):
@@ -28,19 +29,25 @@ def total(kind, before, after, scale, outputs, **public):
 def test_ratios_of_rounded_gaussian_noise_are_exact(scale):
     outputs = np.arange(-200, 201)
     logs = total("gaussian", np.array(2), np.array(5), np.array(scale), outputs)
-    before, after = (ndtr((outputs - v + 0.5) / scale) - ndtr((outputs - v - 0.5) / scale)
-                     for v in (2, 5))
+    before, after = (
+        ndtr((outputs - v + 0.5) / scale) - ndtr((outputs - v - 0.5) / scale) for v in (2, 5)
+    )
     likely = before > 1e-8  # the differences above cancel in the upper tail
-    np.testing.assert_allclose(np.exp(logs)[likely] * before[likely], after[likely], rtol=1e-6,
-                               atol=1e-14)
+    np.testing.assert_allclose(
+        np.exp(logs)[likely] * before[likely], after[likely], rtol=1e-6, atol=1e-14
+    )
 
 
 def test_ratios_of_fine_gaussian_noise_are_those_of_the_density():
-    found = ratio("gaussian", np.array([0, 2**40]), np.array([2**21, 2**40]), np.array(2.0**20),
-                  np.array([2**20, 2**40 + 5]))
+    found = ratio(
+        "gaussian",
+        np.array([0, 2**40]),
+        np.array([2**21, 2**40]),
+        np.array(2.0**20),
+        np.array([2**20, 2**40 + 5]),
+    )
     assert found == 0.0
-    assert ratio("gaussian", np.array(0), np.array(2**20), np.array(2.0**20),
-                 np.array(0)) == -0.5
+    assert ratio("gaussian", np.array(0), np.array(2**20), np.array(2.0**20), np.array(0)) == -0.5
 
 
 def test_ratios_of_laplace_noise_and_choices():
@@ -49,7 +56,8 @@ def test_ratios_of_laplace_noise_and_choices():
     chances = [np.exp(each * 0.5) / np.exp(each * 0.5).sum() for each in scores]
     for index in range(3):
         assert ratio("choice", *scores, 0.5, index) == pytest.approx(
-            np.log(chances[1][index] / chances[0][index]))
+            np.log(chances[1][index] / chances[0][index])
+        )
 
 
 def test_ratios_of_histograms_are_of_cells_that_differ():
@@ -57,18 +65,25 @@ def test_ratios_of_histograms_are_of_cells_that_differ():
     after = np.array([3, 9]), np.array([11, 1])
     seen = np.array([3]), np.array([12])
     found = ratio("stability", before, after, 2.0, seen, low=5)
-    expected = (2**2 - 1**2) / 8 - np.log(ndtr((4.5 - 4) / 2)) + np.log(ndtr(4.5 / 2)) \
-        + np.log(ndtr((4.5 - 1) / 2)) - np.log(ndtr(4.5 / 2))
+    expected = (
+        (2**2 - 1**2) / 8
+        - np.log(ndtr((4.5 - 4) / 2))
+        + np.log(ndtr(4.5 / 2))
+        + np.log(ndtr((4.5 - 1) / 2))
+        - np.log(ndtr(4.5 / 2))
+    )
     assert found == pytest.approx(expected)
 
 
 def test_other_shapes_tell_everything():
-    assert ratio("gaussian", np.zeros(2, int), np.zeros(3, int), np.array(1.0),
-                 np.zeros(2, int)) == 1e3
+    assert (
+        ratio("gaussian", np.zeros(2, int), np.zeros(3, int), np.array(1.0), np.zeros(2, int))
+        == 1e3
+    )
 
 
 def ratios(estimator, X, other, n=60):
-    units = np.append(np.arange(len(X)), -np.ones(len(other) - len(X), int))[:len(other)]
+    units = np.append(np.arange(len(X)), -np.ones(len(other) - len(X), int))[: len(other)]
     return np.array([log_likelihood_ratio(estimator, X, other, units)[1] for _ in range(n)])
 
 
@@ -112,12 +127,34 @@ def test_control_flow_that_depends_on_data_tells_everything(make_toy, after_fit,
 def test_the_comparison_ends_where_a_decision_is_no_release():
     """A friendly core hides what it drops; nothing after it is looked at."""
     X, other = np.zeros((5, 1)), np.zeros((6, 1))
-    witness = likelihood._Witness([event("filter", np.zeros(5, int), 1.0, np.ones(5, bool),
-                                         fixed=True, bad=-1, threshold=0.0, most=9),
-                                   event("gaussian", np.array(0), np.array(1.0), np.array(0))],
-                                  np.arange(5))
-    witness.record(event("filter", np.zeros(5, int), 1.0, np.ones(5, bool), fixed=True, bad=-1,
-                       threshold=0.0, most=9))
+    witness = likelihood._Witness(
+        [
+            event(
+                "filter",
+                np.zeros(5, int),
+                1.0,
+                np.ones(5, bool),
+                fixed=True,
+                bad=-1,
+                threshold=0.0,
+                most=9,
+            ),
+            event("gaussian", np.array(0), np.array(1.0), np.array(0)),
+        ],
+        np.arange(5),
+    )
+    witness.record(
+        event(
+            "filter",
+            np.zeros(5, int),
+            1.0,
+            np.ones(5, bool),
+            fixed=True,
+            bad=-1,
+            threshold=0.0,
+            most=9,
+        )
+    )
     witness.record(event("gaussian", np.array(9), np.array(1.0), np.array(3)))
     assert not witness.open and witness.score == 0.0
     found = ratios(DPOneCluster(1, bounds=1.0, epsilon=4.0), X, other, 2)

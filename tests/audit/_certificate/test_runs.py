@@ -39,11 +39,14 @@ def test_releases_are_seen_and_the_noise_is_of_the_system(jobs):
 
 def test_less_noise_is_less_by_the_factor_in_every_law():
     """Seeded; 4000 numbers: five deviations of a spread are 6 percent."""
+
     def spreads():
         noise = NoiseSource(0)
-        return [np.std(noise.rounded_gaussian(1e6, 4000)),
-                np.mean(np.abs(noise.rounded_laplace(1e6, 4000))),
-                np.mean([noise.exponential_choice(np.arange(100), 0.1) for _ in range(1000)])]
+        return [
+            np.std(noise.rounded_gaussian(1e6, 4000)),
+            np.mean(np.abs(noise.rounded_laplace(1e6, 4000))),
+            np.mean([noise.exponential_choice(np.arange(100), 0.1) for _ in range(1000)]),
+        ]
 
     before = spreads()
     with less_noise(4.0).planted():

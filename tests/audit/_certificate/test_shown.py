@@ -22,7 +22,8 @@ def test_attributes_report_and_warnings_are_shown(fitted):
     assert numbers["cluster_centers_ sorted[0]"] == centers.max()
     assert numbers["radius_"] == fitted.estimator.radius_
     assert numbers["cluster_centers_ times cluster_weights_[0]"] == pytest.approx(
-        fitted.estimator.cluster_weights_ @ centers[:, 0])
+        fitted.estimator.cluster_weights_ @ centers[:, 0]
+    )
     row = fitted.estimator.privacy_report_.releases[0]
     assert numbers["report: sigma of release 0"] == row["sigma"]
     assert words["releases"].startswith(row["release"])

@@ -27,8 +27,11 @@ STRANGE = Event("strange", "a", 1, 1.0, 1.0, 0.1, {}, 1)
 
 
 def public_modules(package):
-    return {item.name for item in pkgutil.iter_modules(package.__path__)
-            if not item.name.startswith("_")}
+    return {
+        item.name
+        for item in pkgutil.iter_modules(package.__path__)
+        if not item.name.startswith("_")
+    }
 
 
 def test_kernel_and_audit_name_the_same_laws():
@@ -37,8 +40,11 @@ def test_kernel_and_audit_name_the_same_laws():
 
 def texts_of(module):
     """All the strings in the source of a module."""
-    return {node.value for node in ast.walk(ast.parse(inspect.getsource(module)))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {
+        node.value
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
 
 
 @pytest.mark.parametrize("name", sorted(public_modules(sklearn_dp.audit.laws)))
@@ -71,14 +77,18 @@ def test_every_kind_is_in_the_docstring_of_an_event(kind):
     assert f'"{kind}"' in Event.__doc__
 
 
-@pytest.mark.parametrize("look", [
-    law_of,
-    lambda event: check_claims([event], None, None),
-    lambda event: paid([event]),
-    lambda event: noise_problems([[event]]),
-    Replay([STRANGE], np.arange(1)).record,
-    Replay([], np.arange(1)).record,
-], ids=["law_of", "claims", "paid", "noise", "replay", "replay of too many"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        law_of,
+        lambda event: check_claims([event], None, None),
+        lambda event: paid([event]),
+        lambda event: noise_problems([[event]]),
+        Replay([STRANGE], np.arange(1)).record,
+        Replay([], np.arange(1)).record,
+    ],
+    ids=["law_of", "claims", "paid", "noise", "replay", "replay of too many"],
+)
 def test_a_law_unknown_to_the_audit_is_an_error(look):
     """Claims and tests of the noise passed such an event in silence."""
     with pytest.raises(UnknownLawError, match="'strange'"):
@@ -91,8 +101,9 @@ def test_every_kind_has_all_rules():
 
 
 def numbers_of(release, fits=300):
-    plan = PrivacyPlan(PrivacyBudget(rho=20.0, delta=0.5),
-                       (PlanEntry("a", "friendly core", 10.0, 0.2),))
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=20.0, delta=0.5), (PlanEntry("a", "friendly core", 10.0, 0.2),)
+    )
     rng, found = np.random.default_rng(1), []
     for seed in range(fits):
         with trace(Trace()) as recorder:
@@ -103,9 +114,11 @@ def numbers_of(release, fits=300):
 
 RELEASES = {
     "above threshold, coarse": lambda s: s.above_threshold(
-        "a", [0, 2, 5, 3], 4, sensitivity=1, epsilon=1.0),
+        "a", [0, 2, 5, 3], 4, sensitivity=1, epsilon=1.0
+    ),
     "above threshold, fine": lambda s: s.above_threshold(
-        "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0),
+        "a", [0, 2000, 5000, 3000], 4000, sensitivity=1000, epsilon=1.0
+    ),
     "lead": lambda s: s.lead("a", [0, 30, 7], sensitivity=1, epsilon=1.0, delta=1e-5),
     "draws": lambda s: s.unit_draws(20),
     "order": lambda s: s.random_order(np.zeros((7, 2))),
@@ -124,8 +137,11 @@ def test_a_threshold_that_is_not_noisy_is_found(name, monkeypatch):
     """Power: above 0.999. Without noise nearly all answers are the first query above it."""
     from sklearn_dp._privacy._noise import NoiseSource
 
-    monkeypatch.setattr(NoiseSource, "rounded_laplace",
-                        lambda self, scale, size=None: np.zeros(size or (), dtype=np.int64))
+    monkeypatch.setattr(
+        NoiseSource,
+        "rounded_laplace",
+        lambda self, scale, size=None: np.zeros(size or (), dtype=np.int64),
+    )
     assert kstest(numbers_of(RELEASES[name]), "norm").pvalue < 1e-9
 
 
