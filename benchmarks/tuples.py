@@ -28,7 +28,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp.cluster import DPKTupleKMeans, aggregate_k_tuples
+from sklearn_dp.cluster import DPKTupleKMeans, FriendlyCoreOptions, aggregate_k_tuples
 from sklearn_dp.exceptions import UtilityWarning
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "tuples"
@@ -112,7 +112,7 @@ def figure9(runs, n=250_000):
                     delta=1e-8,
                     bounds=10 * np.sqrt(d),
                     n_tuples=200,
-                    gamma=gamma,
+                    options=FriendlyCoreOptions(gamma),
                     inner=inner,
                     aggregator="friendly_core",
                 ).fit(X)

@@ -7,6 +7,7 @@ from ._dp_one_cluster_kmeans import DPOneClusterKMeans
 from ._dp_outlier_screen import DPOutlierScreen
 from ._interior import IntPointResult, int_point
 from ._k_tuples import KTupleResult, aggregate_k_tuples
+from ._options import FarBallsOptions, FriendlyCoreOptions
 
 __all__ = [
     "DPKMeans",
@@ -14,6 +15,8 @@ __all__ = [
     "DPOneCluster",
     "DPOneClusterKMeans",
     "DPOutlierScreen",
+    "FarBallsOptions",
+    "FriendlyCoreOptions",
     "IntPointResult",
     "KTupleResult",
     "aggregate_k_tuples",

@@ -18,14 +18,14 @@ from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import check_integer, check_real, validate_quietly
+from .._base import check_integer, validate_quietly
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._mechanisms import count
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
-from ._k_tuples import check_gamma
+from ._options import aggregator_settings
 
 __all__ = ["DPKTupleKMeans"]
 
@@ -74,11 +74,9 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
         centers refined by Lloyd steps.
-    gamma : float, default=0.2
-        Ratio at which tuples match in a friendly core; at most 1/5.
-    separation : float, optional
-        Of the balls of "k_averages" and "noisy_centers", in radii, more than 6. By default 7, or
-        what makes the noise of a center a seventh of its distance to the next one.
+    options : FriendlyCoreOptions or FarBallsOptions, optional
+        What only the chosen aggregator reads: :class:`FriendlyCoreOptions` for "friendly_core",
+        :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
     n_jobs : int, optional
         Blocks fitted at a time, through joblib.
     random_state : int, RandomState instance or Generator, optional
@@ -147,8 +145,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         sampling="disjoint",
         inner=None,
         fallback="coreset",
-        gamma=0.2,
-        separation=None,
+        options=None,
         ledger=None,
         n_jobs=None,
         random_state=None,
@@ -163,8 +160,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         self.sampling = sampling
         self.inner = inner
         self.fallback = fallback
-        self.gamma = gamma
-        self.separation = separation
+        self.options = options
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -214,9 +210,6 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
             check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
-        check_gamma(self.gamma)
-        if self.separation is not None:
-            check_real(self.separation, "separation", low=6.0, high=1e6)
         self._stage(self._target(), n_features)[0].check()
 
     def _stage(self, target, n_features):
@@ -231,8 +224,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
             self.aggregator,
             self.n_tuples,
             self.sampling,
-            self.separation,
-            check_gamma(self.gamma),
+            **aggregator_settings(self.aggregator, self.options),
         ), rho
 
     def _plan_entries(self, target, n_features):

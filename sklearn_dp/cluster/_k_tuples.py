@@ -8,14 +8,15 @@ import numpy as np
 
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
-from .._base import budget_of, check_real
+from .._base import budget_of
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._session import PrivacySession
 from ..exceptions import UtilityWarning
+from ._options import aggregator_settings
 
-__all__ = ["KTupleResult", "aggregate_k_tuples", "check_gamma"]
+__all__ = ["KTupleResult", "aggregate_k_tuples"]
 
 _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the conversion
 
@@ -48,8 +49,7 @@ def aggregate_k_tuples(
     rho=None,
     aggregator="auto",
     neighbours="replace",
-    separation=None,
-    gamma=0.2,
+    options=None,
     ledger=None,
     random_state=None,
 ):
@@ -70,7 +70,8 @@ def aggregate_k_tuples(
         "replace": the number of tuples is public, and the guarantee is for replacing one of them.
         "add_remove": their number is private, and the guarantee is for a tuple that comes or
         goes; friendly cores only.
-    separation, gamma : see :class:`DPKTupleKMeans`
+    options : FriendlyCoreOptions or FarBallsOptions, optional
+        What only the chosen aggregator reads; see :class:`DPKTupleKMeans`.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def aggregate_k_tuples(
     """
     tuples = _checked(tuples)
     stage, plan = _plan(
-        tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, separation, gamma
+        tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, options
     )
     domain = Domain.from_bounds(bounds, tuples.shape[2])
     if domain is None:
@@ -136,19 +137,11 @@ def _checked(tuples):
     return tuples
 
 
-def check_gamma(gamma):
-    """The ratio at which tuples match, or an error that names it."""
-    gamma = check_real(gamma, "gamma")
-    if gamma > 0.2:
-        raise ValueError("gamma must be positive and at most 1/5.")
-    return gamma
-
-
-def _plan(shape, target, aggregator, neighbours, separation, gamma):
+def _plan(shape, target, aggregator, neighbours, options):
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
     check_choice("neighbours", neighbours, ("replace", "add_remove"))
-    gamma = check_gamma(gamma)
+    settings = aggregator_settings(aggregator, options)
     fixed = neighbours == "replace"
     if not fixed and aggregator not in ("auto", "friendly_core"):
         raise ValueError("neighbours='add_remove' needs aggregator='friendly_core'.")
@@ -163,9 +156,8 @@ def _plan(shape, target, aggregator, neighbours, separation, gamma):
         d,
         aggregator if fixed else "friendly_core",
         t if fixed else 2,
-        separation=separation,
-        gamma=gamma,
         neighbours=neighbours,
+        **settings,
     )
     # A single step needs no conversion: all of epsilon and delta are its own.
     alone = dataclasses.replace(stage, delta=target.delta, epsilon=target.epsilon)

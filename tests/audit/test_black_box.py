@@ -17,7 +17,7 @@ from sklearn_dp import FriendlyMean, SampleAndAggregate
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp.audit._certificate.cases import Detector
 from sklearn_dp.audit._certificate.claims import Rates
-from sklearn_dp.cluster import aggregate_k_tuples
+from sklearn_dp.cluster import FarBallsOptions, aggregate_k_tuples
 from sklearn_dp.mixture import DPGaussianMixture
 
 FALSE_ALARM = 1e-6
@@ -109,7 +109,7 @@ def answers_of_tuples(edge, seed):
         bounds=2.0,
         epsilon=EPSILON,
         delta=DELTA,
-        separation=7.0,
+        options=FarBallsOptions(7.0),
         aggregator="noisy_centers",
         random_state=seed,
     ).centers

@@ -18,6 +18,7 @@ from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
+from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 from sklearn_dp.exceptions import BudgetExceededError
 
@@ -34,10 +35,14 @@ MODES = {
     "core, copies": dict(
         aggregator="friendly_core", sampling="with_replacement", rho=6.0, n_tuples=60, delta=0.2
     ),
-    "averages": dict(aggregator="k_averages", separation=7.0, rho=40.0, n_tuples=100),
-    "centers": dict(aggregator="noisy_centers", separation=7.0, rho=40.0),
+    "averages": dict(aggregator="k_averages", options=FarBallsOptions(7.0), rho=40.0, n_tuples=100),
+    "centers": dict(aggregator="noisy_centers", options=FarBallsOptions(7.0), rho=40.0),
     "centers, copies": dict(
-        aggregator="noisy_centers", sampling="with_replacement", separation=7.0, rho=40.0, delta=0.2
+        aggregator="noisy_centers",
+        sampling="with_replacement",
+        options=FarBallsOptions(7.0),
+        rho=40.0,
+        delta=0.2,
     ),
 }
 
@@ -295,7 +300,6 @@ def test_ray_gives_the_same_bits():
     [
         ({"aggregator": "mean"}, "aggregator"),
         ({"sampling": "bootstrap"}, "sampling"),
-        ({"separation": 6.0}, "separation"),
         ({"aggregator": "k_averages", "n_tuples": 9}, "n_tuples"),
         ({"aggregator": "noisy_centers", "n_clusters": 1}, "n_clusters"),
     ],

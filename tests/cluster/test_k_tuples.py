@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import aggregate_k_tuples
+from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions, aggregate_k_tuples
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError, UtilityWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -92,13 +92,17 @@ def test_the_ledger_is_asked_first():
     [
         ({"aggregator": "mean"}, "aggregator"),
         ({"neighbours": "swap"}, "neighbours"),
-        ({"gamma": 0.25}, "gamma"),
+        ({"aggregator": "friendly_core", "options": FriendlyCoreOptions(0.25)}, "gamma"),
+        ({"options": FriendlyCoreOptions()}, "options"),
         ({"bounds": None}, "bounds"),
         ({"bounds": -1.0}, "bounds"),
         ({"neighbours": "add_remove", "aggregator": "k_averages"}, "friendly_core"),
         ({"tuples": np.zeros((4, 3))}, "tuples"),
         ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
-        ({"aggregator": "noisy_centers", "separation": 5.0, "epsilon": 6.0}, "separation"),
+        (
+            {"aggregator": "noisy_centers", "options": FarBallsOptions(5.0), "epsilon": 6.0},
+            "separation",
+        ),
         ({"tuples": [["a"]]}, "tuples"),
         ({"aggregator": "k_averages"}, "n_tuples"),
     ],

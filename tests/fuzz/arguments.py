@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import PrivacyBudget
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 
@@ -161,8 +162,6 @@ _SPECIAL = {
     "sample_size": [4, 64, 2**15],
     "n_init": [1, 2],
     "min_radius": [None, 1.0, 1e-3],
-    "gamma": [0.2, 0.1],
-    "separation": [None, 1.5, 7.0, 50.0],
     "min_weight": [None, 0.1, 0.9],
     "diameter": [None, 1.0, 1e-3, 1e6],
     "diameter_range": [(1e-9, 1e9), (1.0, 1.0), [0.1, 10.0]],
@@ -204,6 +203,9 @@ _SPECIAL = {
         FederatedOptions(client_bounds={}),
         FederatedOptions(client_bounds={"second moment": 0.2}),
         FederatedOptions(client_bounds={"no such thing": 0.5}),
+        FriendlyCoreOptions(),
+        FarBallsOptions(),
+        FarBallsOptions(1.5),
         KTupleOptions(),
         PartitionOptions(),
     ],

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 import sklearn_dp
 from sklearn_dp import FederatedDPKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp.cluster import aggregate_k_tuples, int_point
+from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions, aggregate_k_tuples, int_point
 from sklearn_dp.federated import NoiseShares, client_update, elbow
 from sklearn_dp.federated._answers import AnswerError
 from sklearn_dp.ledger import LedgerCharge, main
@@ -32,6 +32,8 @@ ELSEWHERE = {
     "first_message": "takes what only the package makes; fuzzed through `fit_clients`",
     "server_update": "takes what only the package makes; fuzzed through `fit_clients`",
     "flower_client": "needs an extra; has a file of tests of its own",
+    "FarBallsOptions": "holds values that the estimator checks; fuzzed as its parameter",
+    "FriendlyCoreOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "FederatedOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "KTupleOptions": "holds values that the estimator checks; fuzzed as its parameter",
     "PartitionOptions": "holds values that the estimator checks; fuzzed as its parameter",
@@ -159,8 +161,7 @@ FUNCTIONS = {
             "bounds": bounds,
             "neighbours": one_of("replace", "add_remove"),
             "aggregator": one_of("auto", "friendly_core", "k_averages", "noisy_centers"),
-            "separation": one_of(None, 7.0, 50.0),
-            "gamma": one_of(0.2, 0.1),
+            "options": one_of(None, FriendlyCoreOptions(0.1), FarBallsOptions(50.0)),
             **budgets,
         },
     ),

@@ -1,0 +1,68 @@
+"""Options of the aggregators of k-tuples: values, defaults, and whose they are."""
+
+import pickle
+
+import pytest
+from sklearn.base import clone
+
+from sklearn_dp import DPKTupleKMeans
+from sklearn_dp._aggregate.tuples.stage import AGGREGATORS, TupleStage
+from sklearn_dp.cluster import FarBallsOptions, FriendlyCoreOptions
+from sklearn_dp.cluster._options import aggregator_settings
+
+KIND = {
+    "friendly_core": FriendlyCoreOptions,
+    "k_averages": FarBallsOptions,
+    "noisy_centers": FarBallsOptions,
+}
+BAD = [
+    (FriendlyCoreOptions(0.21), ValueError, "gamma"),
+    (FriendlyCoreOptions(0.0), ValueError, "gamma"),
+    (FriendlyCoreOptions([0.1]), TypeError, "gamma"),
+    (FarBallsOptions(6.0), ValueError, "separation"),
+    (FarBallsOptions(1e7), ValueError, "separation"),
+    (FarBallsOptions("7"), TypeError, "separation"),
+]
+
+
+def test_every_aggregator_has_options_that_the_stage_reads():
+    assert KIND.keys() == {*AGGREGATORS}
+    for aggregator, kind in KIND.items():
+        plain = TupleStage(1.0, 1e-6, 3, 2, aggregator)
+        # None and the defaults are the same stage.
+        assert TupleStage(1.0, 1e-6, 3, 2, aggregator, **aggregator_settings(aggregator, None)) == (
+            TupleStage(1.0, 1e-6, 3, 2, aggregator, **aggregator_settings(aggregator, kind()))
+        )
+        assert plain.gamma == FriendlyCoreOptions().gamma
+        assert plain.separation is FarBallsOptions().separation
+
+
+@pytest.mark.parametrize("options, error, word", BAD, ids=str)
+def test_bad_values_are_refused_by_name_before_anything_is_planned(options, error, word):
+    for aggregator in (name for name, kind in KIND.items() if isinstance(options, kind)):
+        model = DPKTupleKMeans(3, aggregator=aggregator, options=options, epsilon=8.0)
+        with pytest.raises(error, match=word):
+            model.privacy_plan(2)
+
+
+@pytest.mark.parametrize("aggregator", KIND)
+def test_options_of_another_aggregator_are_refused(aggregator):
+    for other in ({*KIND.values()} - {KIND[aggregator]}).pop()(), {}, "core", 3:
+        with pytest.raises(TypeError, match="options"):
+            aggregator_settings(aggregator, other)
+
+
+def test_auto_has_none():
+    assert aggregator_settings("auto", None) == {}
+    with pytest.raises(ValueError, match="options"):
+        DPKTupleKMeans(3, options=FriendlyCoreOptions()).privacy_plan(2)
+
+
+def test_they_reach_the_stage_and_survive_clone_and_pickle():
+    model = DPKTupleKMeans(3, aggregator="noisy_centers", options=FarBallsOptions(9.0), rho=40.0)
+    stage, _ = model._stage(model._target(), 2)
+    assert stage.far == 9.0
+    for copy in clone(model), pickle.loads(pickle.dumps(model)):
+        assert copy.options == FarBallsOptions(9.0)
+    core = DPKTupleKMeans(3, aggregator="friendly_core", options=FriendlyCoreOptions(0.1))
+    assert core._stage(core._target(), 2)[0].gamma == 0.1
