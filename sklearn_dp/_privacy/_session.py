@@ -164,7 +164,8 @@ class PrivacySession(PartsOfUnits, AlgorithmicRandomness):
             Its delta must hold `SHARES_DELTA` for each use.
         total : ndarray of ints
             With the shares of `given` clients, in fine steps (see :func:`share_scale`); without
-            noise, in steps, where `given` is None: `n_honest` shares are then drawn here.
+            noise, in steps, where `given` is None: the noise of `n_honest` shares is then
+            drawn here, in one.
         sensitivity, unit, rho
             As in :meth:`gaussian`, in steps of the statistic.
         n_honest : int

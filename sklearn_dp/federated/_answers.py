@@ -10,6 +10,7 @@ __all__ = [
     "CLIENT_STEPS",
     "LARGEST_ENTRY",
     "NORM_EDGES",
+    "COMPLEX_ROWS",
     "WRONG_COLUMNS",
     "AnswerError",
     "check_answer",
@@ -26,6 +27,7 @@ NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
 """Public bins for the norms of rows, where no bound is known."""
 LARGEST_ENTRY = 2**61
 """Entries of answers, and of their sums, saturate here, unless clients add the noise."""
+COMPLEX_ROWS = "a client's rows must be real numbers."
 WRONG_COLUMNS = "a client's rows must be a matrix with the public number of columns."
 ANSWERS = {
     "bound": ("bound",),

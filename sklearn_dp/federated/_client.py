@@ -30,6 +30,7 @@ from .._privacy.laws.shares import NoiseShares
 from ._answers import (
     ANSWERS,
     CLIENT_STEPS,
+    COMPLEX_ROWS,
     LARGEST_ENTRY,
     NORM_EDGES,
     WRONG_COLUMNS,
@@ -149,15 +150,27 @@ def _exact(statistic, message, X):
 
 
 def _finite_rows(message, rows):
+    """The rows that count, as floats: finite ones, and no more than a client may use."""
     try:
-        X = np.asarray(rows, dtype=np.float64)
+        X = np.asarray(rows)
+        complex_rows = _holds_complex(X)
+        X = np.empty(0) if complex_rows else X.astype(np.float64, copy=False)
     except (OverflowError, TypeError, ValueError):  # which would quote what it cannot read
-        X = np.empty(0)
+        X, complex_rows = np.empty(0), False
+    if complex_rows:
+        raise AnswerError(COMPLEX_ROWS)
     if X.ndim != 2 or X.shape[1] != len(message["center"]):
         raise AnswerError(WRONG_COLUMNS)
     # Which rows are finite is a fact of each row; how many a client may have, of each client.
     X = X[np.isfinite(X).all(axis=1)]
     return saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)
+
+
+def _holds_complex(X):
+    """Whether numpy would have to drop imaginary parts, and warn of it, to make floats of X."""
+    if X.dtype.kind == "O":
+        return any(isinstance(value, complex | np.complexfloating) for value in X.flat)
+    return X.dtype.kind == "c"
 
 
 def message_domain(message):

@@ -14,6 +14,7 @@ from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
 from ._answers import (
     ANSWERS,
+    COMPLEX_ROWS,
     WRONG_COLUMNS,
     AnswerError,
     check_answer,
@@ -210,7 +211,7 @@ def _reason(error):
     return name if getattr(builtins, name, None) is type(error) else "an exception of its own"
 
 
-_KNOWN_REASONS = {WRONG_COLUMNS}
+_KNOWN_REASONS = {COMPLEX_ROWS, WRONG_COLUMNS}
 for _vectors in ANSWERS.values():
     _KNOWN_REASONS.add(f"an answer must hold exactly: {', '.join(_vectors)}.")
     for _name in _vectors:

@@ -77,7 +77,7 @@ class FederatedDPKMeans(BaseDPCenters):
         whose rows are in question; their shares alone are the noise that is accounted for. A
         round with fewer answers ends the fit with an error; neighbours have the same clients, one
         of which holds other rows. In :meth:`fit`, where how many clients there are may be
-        private, so many shares are added.
+        unreleased, the noise of so many shares is added.
     ledger, n_jobs, random_state : see :class:`~sklearn_dp.DPKTupleKMeans`
 
     Attributes

@@ -1,5 +1,7 @@
 """What clients compute: exact sensitivities and invariances."""
 
+import warnings
+
 import numpy as np
 import pytest
 from federated_states import (
@@ -131,3 +133,22 @@ def test_a_subspace_is_known_up_to_rotation():
 def test_a_client_with_other_columns_fails():
     with pytest.raises(ValueError, match="columns"):
         client_update("moment", ROW_STATES[0].message, np.zeros((3, D + 1)))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.zeros((3, D), dtype=np.complex128),
+        np.zeros((3, D), dtype=np.complex64),
+        np.full((3, D), np.complex64(1j)).astype(object),
+        [[np.complex128(1 + 2j)] * D],
+        [[1.0] * (D - 1) + [1j]],
+    ],
+    ids=["complex128", "complex64", "objects", "scalars", "one"],
+)
+def test_complex_rows_are_refused_and_not_cut(rows):
+    """Numpy drops imaginary parts with a warning; an error of ours, whatever warnings are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="rows must be real numbers"):
+            client_update("moment", ROW_STATES[0].message, rows)

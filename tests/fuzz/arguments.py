@@ -195,7 +195,7 @@ _SPECIAL = {
     ],
     "n_lloyd": ["auto", 0, 1, 3],
     "max_rows_per_client": [None, 1, 5],
-    "n_honest": [None, 1, 3],
+    "n_honest": [None, 1, 3, 10**7],
     "options": [
         None,
         FederatedOptions(),

@@ -15,6 +15,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy.laws.shares import (
     LEAST_SHARE,
+    MOST_SHARES,
     SHARES_DELTA,
     NoiseShares,
     share_scale,
@@ -170,6 +171,19 @@ def test_a_release_has_the_noise_that_its_cost_asks_for():
         assert np.std(output) == pytest.approx(need * math.sqrt(variance), rel=0.07)
         noise = (output - 5.0) / (need * math.sqrt(variance))
         assert kstest(noise, "norm").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("n", [1, 3, 10**7, MOST_SHARES])
+def test_shares_that_nobody_sends_are_drawn_in_one(n):
+    """The work does not grow with their number: at 10**7 it was a minute. The noise stays."""
+    need = 2.0 * 0.5 / math.sqrt(2 * RHO)
+    fine = 2.0 ** -share_scale(2.0, RHO, n).bits * 0.5
+    with trace(Trace()) as recorder:
+        noise = released(np.zeros(4000, dtype=int), n_honest=n)
+    sigma = float(next(event for event in recorder.events if event.kind == "gaussian").scale)
+    assert sigma * fine >= need and sigma * fine == pytest.approx(need, rel=1e-12)
+    assert kstest(noise / need, "norm").pvalue > 1e-6
+    assert kstest(noise / (0.7 * need), "norm").pvalue < 1e-6
 
 
 @pytest.mark.parametrize("given", [0, 1, 3])
