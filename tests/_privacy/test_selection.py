@@ -1,0 +1,393 @@
+"""The price of releasing the best of several runs; Theorem 1 of doc/development/private_search.md."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import chisquare, norm
+
+from sklearn_dp._privacy import _selection
+from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._selection import (
+    CappedGeometric,
+    Fixed,
+    NegativeBinomial,
+    Thin,
+    choose_rule,
+    selection_delta,
+    selection_failure,
+    selection_mu,
+    selection_refit,
+)
+
+GEOMETRIC = NegativeBinomial(10, 1 / 81)
+RULES = [
+    Thin(3, 0.9), Thin(5, 0.4), Fixed(4), GEOMETRIC, NegativeBinomial(10, 0.05, 2.0),
+    NegativeBinomial(6, 0.2, 0.5), CappedGeometric(6, 0.1, 20),
+]  # fmt: skip
+
+
+def generating(rule, u):
+    """Antiderivative of `rate`: the probability that the winner is among the lowest `u`."""
+    if isinstance(rule, Thin):
+        return (1 - rule.p + rule.p * u) ** rule.m + (1 - rule.p) ** rule.m * u
+    if isinstance(rule, CappedGeometric):
+        k = np.arange(1, rule.cap)
+        p = rule.gamma * (1 - rule.gamma) ** (k - 1)
+        powers = np.asarray(u)[..., None] ** k
+        return powers @ p + (1 - rule.gamma) ** (rule.cap - 1) * u**rule.cap
+    top = (1 - (1 - rule.gamma) * u) ** -rule.eta - 1
+    return top / (rule.gamma**-rule.eta - 1)
+
+
+# ------------------------------------------------------------------------------ exact values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((0.1, 0.1, 1, Thin(3, 0.9)), 6.135e-19),
+        ((0.1, 0.1, 1, GEOMETRIC), 1.4393e-12),
+        ((0.2, 0.1, 1, GEOMETRIC), 2.9927e-4),
+        ((0.5, 0.5, 3, Thin(5, 0.9)), 3.2601e-4),
+        ((0.1, 0.1, 0.5, NegativeBinomial(10, 0.05, 2.0)), 9.2153e-3),
+    ],
+)
+def test_delta_has_the_values_of_the_specification(arguments, expected):
+    assert selection_delta(*arguments) == pytest.approx(expected, rel=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rule", "expected"),
+    [
+        (1, Thin(2, 0.9), 0.20141),
+        (1, choose_rule(50), 0.11049),
+        (3, Thin(5, 0.9), 0.40173),
+        (3, choose_rule(10), 0.36894),
+    ],
+)
+def test_mu_has_the_values_of_the_specification(epsilon, rule, expected):
+    mu = selection_mu(epsilon, 1e-6, rule)
+    assert mu == pytest.approx(expected, rel=5e-4)
+    assert mu <= expected + 1e-5
+    assert selection_delta(mu, mu, epsilon, rule) <= 1e-6
+
+
+@pytest.mark.parametrize("rule", [Thin(1, 1.0), NegativeBinomial(1, 1.0), CappedGeometric(1, 1.0, 3)])
+@pytest.mark.parametrize("mu", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 4.0])
+def test_one_run_costs_what_it_costs(rule, mu, epsilon):
+    assert selection_delta(mu, mu, epsilon, rule) == pytest.approx(
+        gaussian_delta(mu, epsilon), rel=1e-8, abs=1e-300
+    )
+
+
+@pytest.mark.parametrize("rule", [Thin(3, 0.9), GEOMETRIC], ids=str)
+def test_the_bound_is_never_below_its_own_sum_in_forty_digits(rule, monkeypatch):
+    """The same lines, envelope and log-normal law, in 40 digits, on a coarse grid."""
+    monkeypatch.setattr(_selection, "GRID", np.linspace(-9, 9, 61))
+    mu_select, mu_total, epsilon = 0.13, 0.17, 0.8
+    lines = _selection._lines(mu_select, epsilon, rule)
+    computed = envelope_value(*lines, mu_total) * _selection.MARGIN
+    with mpmath.workdps(40):
+        edges = [-mpmath.inf, *map(mpmath.mpf, _selection.GRID.tolist()), mpmath.inf]
+        exact = [(mpmath.mpf(0), mpmath.mpf(0))]
+        for left, right in zip(edges, edges[1:], strict=False):
+            slope = exact_rate(rule, mpmath.ncdf(right + mpmath.mpf(mu_select)))
+            exact.append((slope, mpmath.exp(mpmath.mpf(epsilon)) * exact_rate(rule, mpmath.ncdf(left))))
+        value = expected_maximum(exact, mpmath.mpf(mu_total))
+    assert value <= computed <= value * (1 + mpmath.mpf(3e-9))
+
+
+def exact_rate(rule, u):
+    if isinstance(rule, Thin):
+        p = mpmath.mpf(rule.p)
+        return rule.m * p * (1 - p + p * u) ** (rule.m - 1) + (1 - p) ** rule.m
+    gamma = mpmath.mpf(rule.gamma)
+    return gamma / (1 - (1 - gamma) * u) ** 2
+
+
+def expected_maximum(lines, mu):
+    """E max of lines a L - b over a log-normal L, the maximum found line by line."""
+    hull = []
+    for a, b in sorted(lines):
+        while hull and hull[-1][0] == a:
+            break
+        else:
+            while len(hull) > 1 and (b - hull[-1][1]) * (hull[-1][0] - hull[-2][0]) <= (
+                hull[-1][1] - hull[-2][1]
+            ) * (a - hull[-1][0]):
+                hull.pop()
+            hull.append((a, b))
+    total = mpmath.mpf(0)
+    for (a0, b0), (a1, b1) in zip(hull, hull[1:], strict=False):
+        k = (b1 - b0) / (a1 - a0)
+        z = mpmath.log(k) / mu if k > 0 else -mpmath.inf
+        total += (a1 - a0) * (mpmath.ncdf(mu / 2 - z) - k * mpmath.ncdf(-mu / 2 - z))
+    return total
+
+
+# --------------------------------------------------------------------------------- soundness
+
+
+def worst_ratio(rules, seed, pairs, *, epsilons=(0.0, 0.5, 2.0), bound=selection_delta):
+    """Largest exact delta over its bound: winners of runs whose outcomes are cells of a line."""
+    rng, worst = np.random.default_rng(seed), 0.0
+    for _ in range(pairs):
+        mu = math.exp(rng.uniform(math.log(0.05), math.log(1.5)))
+        cuts = np.sort(rng.normal(mu / 2, 1.5, rng.integers(2, 40)))
+        law = np.diff(norm.cdf(cuts, loc=mu), prepend=0, append=1)
+        other = np.diff(norm.cdf(cuts), prepend=0, append=1)
+        order = rng.permutation(len(law)) if rng.random() < 0.5 else np.arange(len(law))
+        rule = rules[rng.integers(len(rules))]
+        p, q = (
+            np.diff(generating(rule, np.concatenate([[0], np.minimum(np.cumsum(x[order]), 1)])))
+            for x in (law, other)
+        )
+        for epsilon in epsilons:
+            delta = np.maximum(p - math.exp(epsilon) * q, 0).sum()
+            if delta > 1e-9:
+                worst = max(worst, delta / bound(mu, mu, epsilon, rule))
+    return worst
+
+
+def test_no_selection_among_gaussian_runs_loses_more_than_the_bound():
+    """With ties broken at random, and score orders that an adversary could choose."""
+    assert 0.5 < worst_ratio(RULES, seed=1, pairs=40) <= 1.0
+
+
+@pytest.mark.slow
+def test_no_selection_of_thousands_loses_more_than_the_bound():
+    assert 0.8 < worst_ratio(RULES, seed=2, pairs=3000) <= 1.0
+
+
+def test_the_bound_is_nearly_reached():
+    """Geometric, m = 10, at the mu that is allowed for 1e-6: some pair has a delta of 0.4e-6.
+
+    Outcomes of likelihood ratio in (e^c, e^tau] score lowest, those above e^tau next, then the
+    rest. The set is that of ratios above e^tau.
+    """
+    rule = choose_rule(10)
+    assert 0.4e-6 < sharpest(selection_mu(1.0, 1e-6, rule), 1.0, rule) <= 1e-6
+
+
+def sharpest(mu, epsilon, rule):
+    """Largest delta of the explicit pairs of the specification, over their two thresholds."""
+    c, tau = np.meshgrid(np.linspace(-1.0, 1.0, 201), np.linspace(0.0, 1.0, 101))
+    c, tau = c[c < tau], tau[c < tau]
+    # likelihood ratio exp(mu z - mu^2 / 2): z is normal, with mean mu under the first law
+    z_c, z_tau = (c + mu * mu / 2) / mu, (tau + mu * mu / 2) / mu
+    won = []
+    for mean in (mu, 0.0):
+        beaten = norm.cdf(z_tau - mean) - norm.cdf(z_c - mean)
+        winning = norm.sf(z_tau - mean)
+        won.append(generating(rule, beaten + winning) - generating(rule, beaten))
+    return float((won[0] - math.exp(epsilon) * won[1]).max())
+
+
+# ------------------------------------------------------------------------------- wrong bounds
+
+
+def wrong_rate(mu_total, mu_select, epsilon, rule):
+    """Without the number of runs."""
+    return selection_delta(mu_total, mu_select, epsilon, rule) / rule.expected_runs
+
+
+def half_mu(mu_total, mu_select, epsilon, rule):
+    """The rivals move by half of what they may."""
+    slopes = rule.rate(np.append(_selection.GRID, np.inf) + mu_select / 2)
+    _, intercepts = _selection._lines(mu_select, epsilon, rule)
+    return envelope_value(slopes, intercepts, mu_total)
+
+
+def no_far_levels(mu_total, mu_select, epsilon, rule):
+    """Exceedances of levels below 1 left out."""
+    slopes, levels = _selection._upper_envelope(*_selection._lines(mu_select, epsilon, rule))
+    steps = np.diff(slopes, prepend=0.0)
+    return float(np.sum((steps * _selection._exceedance(levels, mu_total))[levels >= 1]))
+
+
+def envelope_value(slopes, intercepts, mu):
+    slopes, levels = _selection._upper_envelope(slopes, intercepts)
+    return float(np.sum(np.diff(slopes, prepend=0.0) * _selection._exceedance(levels, mu)))
+
+
+@pytest.mark.parametrize("bound", [wrong_rate, no_far_levels])
+def test_a_bound_that_forgets_something_is_caught(bound):
+    assert worst_ratio(RULES, seed=1, pairs=20, bound=bound) > 1.0
+
+
+def test_a_bound_that_moves_rivals_too_little_is_caught():
+    rule = choose_rule(10)
+    mu = selection_mu(1.0, 1e-6, rule)
+    assert sharpest(mu, 1.0, rule) > half_mu(mu, mu, 1.0, rule)
+
+
+def test_edges_of_a_cell_are_on_the_safe_side(monkeypatch):
+    """With slope and intercept of the other end the same sum is below its limit."""
+    fine = selection_delta(0.13, 0.13, 1.0, GEOMETRIC)
+    monkeypatch.setattr(_selection, "GRID", np.linspace(-9, 9, 601))
+    assert selection_delta(0.13, 0.13, 1.0, GEOMETRIC) > fine
+
+    def swapped(mu_select, epsilon, rule):
+        edges = np.concatenate([[-np.inf], _selection.GRID, [np.inf]])
+        return rule.rate(edges[:-1] + mu_select), math.exp(epsilon) * rule.rate(edges[1:])
+
+    monkeypatch.setattr(_selection, "_lines", swapped)
+    assert selection_delta(0.13, 0.13, 1.0, GEOMETRIC) < fine
+
+
+def test_what_is_released_besides_must_be_counted():
+    """A prefix of mu_other = .1, and runs of .1: the winner alone would seem free."""
+    assert selection_delta(math.hypot(0.1, 0.1), 0.1, 1.0, GEOMETRIC) > 1e3 * selection_delta(
+        0.1, 0.1, 1.0, GEOMETRIC
+    )
+
+
+# ------------------------------------------------------------------------------------- order
+
+
+def test_the_bound_rises_and_falls_as_it_must():
+    def delta(mu_total=0.3, mu_select=0.2, epsilon=1.0, m=4, p=0.8):
+        return selection_delta(mu_total, mu_select, epsilon, Thin(m, p))
+
+    base = delta()
+    assert delta(mu_total=0.31) > base
+    assert delta(mu_select=0.21) > base
+    assert delta(m=5) > base
+    assert delta(epsilon=1.1) < base
+    geometric = selection_delta(0.3, 0.2, 1.0, NegativeBinomial(4, 0.1))
+    assert selection_delta(0.3, 0.2, 1.0, NegativeBinomial(4, 0.05)) > geometric
+
+
+def test_prefix_and_refit_share_the_target():
+    rule = choose_rule(10)
+    alone = selection_mu(1.0, 1e-6, rule)
+    beside = selection_mu(1.0, 1e-6, rule, 0.05)
+    assert beside < alone
+    refit = selection_refit(1.0, 1e-6, rule, alone / 2, 0.05)
+    total = math.sqrt((alone / 2) ** 2 + 0.05**2 + refit**2)
+    assert selection_delta(total, alone / 2, 1.0, rule) <= 1e-6
+    assert total < gaussian_mu(1.0, 1e-6)
+    assert refit > alone
+    with pytest.raises(ValueError, match="leaves no budget"):
+        selection_refit(1.0, 1e-6, rule, 0.99 * alone, 0.3)
+    with pytest.raises(ValueError, match="leaves no budget"):
+        selection_mu(1.0, 1e-6, rule, 0.3)
+
+
+def test_failures_are_paid_for_in_each_run():
+    failure = selection_failure(1.0, Fixed(4), per_run=1e-9, other=2e-9)
+    assert failure == pytest.approx((1 + math.e) * 6e-9, rel=1e-6)
+
+
+# ------------------------------------------------------------------------------------- rules
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_expected_runs_is_the_rate_of_the_best(rule):
+    """`rate(1)`: every run of the best score wins, so it counts the runs; it rises up to there."""
+    t = np.concatenate([[-np.inf], np.linspace(-9, 9, 400), [np.inf]])
+    rates = rule.rate(t)
+    assert rates[-1] == pytest.approx(rule.expected_runs, rel=1e-12)
+    assert (np.diff(rates) >= 0).all()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_rate_is_the_derivative_of_the_generating_function(rule):
+    t = np.linspace(-2, 2, 9)
+    u, step = norm.cdf(t), 1e-6
+    slope = (generating(rule, u + step) - generating(rule, u - step)) / (2 * step)
+    np.testing.assert_allclose(rule.rate(t), slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "rule", [Thin(4, 0.3), Fixed(3), NegativeBinomial(5, 0.2), CappedGeometric(5, 0.2, 6)], ids=str
+)
+def test_draws_follow_the_rule(rule):
+    """Numbers of runs of 5,000 draws under a seed: chi-square above 1e-6; coverage 5 sd."""
+    source, n = NoiseSource(7, "rule"), 5_000
+    draws = [rule.draw(source) for _ in range(n)]
+    numbers = np.array([len(draw) for draw in draws])
+    largest = 40 if isinstance(rule, NegativeBinomial) else numbers.max()
+    # P(number = k) are the coefficients of `generating`, up to the single run of "nobody drawn"
+    k = np.arange(1, largest + 1)
+    expected = n * np.array([number_law(rule, int(i)) for i in k])
+    observed = np.bincount(np.minimum(numbers, largest), minlength=largest + 1)[1:]
+    expected[-1] += n - expected.sum()
+    many = expected > 10
+    if many.sum() > 1:
+        seen = np.append(observed[many], observed[~many].sum())
+        wanted = np.append(expected[many], expected[~many].sum())
+        keep = wanted > 0
+        assert chisquare(seen[keep], wanted[keep]).pvalue > 1e-6
+    tried = sum(0 in draw for draw in draws) / n
+    sd = math.sqrt(rule.coverage * (1 - rule.coverage) / n)
+    assert abs(tried - rule.coverage) <= 5 * sd + 1e-12
+
+
+def number_law(rule, k):
+    if isinstance(rule, Thin):
+        law = math.comb(rule.m, k) * rule.p**k * (1 - rule.p) ** (rule.m - k) if k <= rule.m else 0.0
+        return law + ((1 - rule.p) ** rule.m if k == 1 else 0.0)
+    law = rule.gamma * (1 - rule.gamma) ** (k - 1)
+    return (1 - rule.gamma) ** (k - 1) if k == getattr(rule, "cap", 0) else law
+
+
+def test_winners_of_simulated_searches_follow_the_rate():
+    """200,000 searches over runs of five values, under a seed: |z| < 5 in each value."""
+    rng, rule, n = np.random.default_rng(3), Thin(4, 0.6), 200_000
+    values = rng.choice(5, size=(n, 4), p=[0.1, 0.3, 0.2, 0.3, 0.1])
+    drawn = rng.random((n, 4)) < rule.p
+    single = rng.integers(4, size=n)
+    none = ~drawn.any(axis=1)
+    drawn[none, single[none]] = True
+    winners = np.where(drawn, values, -1).max(axis=1)
+    law = np.diff(generating(rule, np.cumsum([0, 0.1, 0.3, 0.2, 0.3, 0.1])))
+    z = (np.bincount(winners, minlength=5) - n * law) / np.sqrt(n * law * (1 - law))
+    assert np.abs(z).max() < 5
+
+
+def test_choose_rule_covers_as_asked():
+    for m in (2, 3, 5, 6, 10, 50):
+        assert choose_rule(m, 0.8).coverage == pytest.approx(0.8, abs=1e-9)
+    assert isinstance(choose_rule(5), Thin)
+    assert isinstance(choose_rule(6), NegativeBinomial)
+    capped = choose_rule(10, constant_time=True)
+    assert capped.cap == 162
+    mu, open_end = selection_mu(1.0, 1e-6, capped), selection_mu(1.0, 1e-6, choose_rule(10))
+    assert 0.98 < mu / open_end < 1.0  # the cap costs little: a last run that many searches reach
+
+
+def test_probabilities_are_multiples_of_a_word():
+    for value in (0.9, 1 / 81, 1e-7, 1e-18):
+        rule = NegativeBinomial(3, value)
+        assert rule.gamma <= value
+        assert (rule.gamma * 2**63).is_integer()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Thin(0, 0.5), "m must be"),
+        (lambda: Thin(2, 1.5), "p must be"),
+        (lambda: Thin(2.5, 0.5), "m must be"),
+        (lambda: NegativeBinomial(2, 0.0), "gamma must be"),
+        (lambda: NegativeBinomial(2, 1e-30), "gamma is too small"),
+        (lambda: CappedGeometric(2, 0.5, 0), "cap must be"),
+        (lambda: choose_rule(1), "m must be"),
+        (lambda: choose_rule(10, 0.1), "coverage must be"),
+        (lambda: choose_rule(10, 1.0), "coverage must be"),
+        (lambda: selection_delta(0.1, 0.2, 1.0, Fixed(2)), "mu_total must be"),
+    ],
+)
+def test_bad_arguments_are_named(make, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+def test_only_the_geometric_number_is_drawn():
+    with pytest.raises(NotImplementedError, match="eta = 1"):
+        NegativeBinomial(3, 0.5, 2.0).draw(NoiseSource(1))
