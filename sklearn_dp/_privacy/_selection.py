@@ -123,9 +123,7 @@ class Thin:
         """
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
-            rivals_lose = (
-                log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
-            )
+            rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
         return self.m * self.p * np.exp(_times(self.m - 1, rivals_lose)) + nobody
 
     def _nobody(self):
@@ -350,7 +348,10 @@ def selection_delta(mu_total, mu_select, epsilon, rule):
     -------
     delta : float
     """
-    mu_total, mu_select = check_positive("mu_total", mu_total), check_positive("mu_select", mu_select)
+    mu_total, mu_select = (
+        check_positive("mu_total", mu_total),
+        check_positive("mu_select", mu_select),
+    )
     epsilon = check_non_negative("epsilon", epsilon)
     if mu_total < mu_select:
         raise ValueError("mu_total must be at least mu_select.")

@@ -1,4 +1,4 @@
-"""The price of releasing the best of several runs; Theorem 1 of doc/development/private_search.md."""
+"""The price of releasing the best of several runs: doc/development/private_search.md, Theorem 1."""
 
 import math
 
@@ -75,7 +75,9 @@ def test_mu_has_the_values_of_the_specification(epsilon, rule, expected):
     assert selection_delta(mu, mu, epsilon, rule) <= 1e-6
 
 
-@pytest.mark.parametrize("rule", [Thin(1, 1.0), NegativeBinomial(1, 1.0), CappedGeometric(1, 1.0, 3)])
+@pytest.mark.parametrize(
+    "rule", [Thin(1, 1.0), NegativeBinomial(1, 1.0), CappedGeometric(1, 1.0, 3)]
+)
 @pytest.mark.parametrize("mu", [0.05, 0.3, 2.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 4.0])
 def test_one_run_costs_what_it_costs(rule, mu, epsilon):
@@ -96,7 +98,9 @@ def test_the_bound_is_never_below_its_own_sum_in_forty_digits(rule, monkeypatch)
         exact = [(mpmath.mpf(0), mpmath.mpf(0))]
         for left, right in zip(edges, edges[1:], strict=False):
             slope = exact_rate(rule, mpmath.ncdf(right + mpmath.mpf(mu_select)))
-            exact.append((slope, mpmath.exp(mpmath.mpf(epsilon)) * exact_rate(rule, mpmath.ncdf(left))))
+            exact.append(
+                (slope, mpmath.exp(mpmath.mpf(epsilon)) * exact_rate(rule, mpmath.ncdf(left)))
+            )
         value = expected_maximum(exact, mpmath.mpf(mu_total))
     assert value <= computed <= value * (1 + mpmath.mpf(3e-9))
 
@@ -330,7 +334,9 @@ def test_draws_follow_the_rule(rule):
 
 def number_law(rule, k):
     if isinstance(rule, Thin):
-        law = math.comb(rule.m, k) * rule.p**k * (1 - rule.p) ** (rule.m - k) if k <= rule.m else 0.0
+        law = (
+            math.comb(rule.m, k) * rule.p**k * (1 - rule.p) ** (rule.m - k) if k <= rule.m else 0.0
+        )
         return law + ((1 - rule.p) ** rule.m if k == 1 else 0.0)
     law = rule.gamma * (1 - rule.gamma) ** (k - 1)
     return (1 - rule.gamma) ** (k - 1) if k == getattr(rule, "cap", 0) else law
