@@ -386,7 +386,9 @@ def _upper_envelope(slopes, intercepts):
     """
     a, b = np.concatenate([[0.0], slopes]), np.concatenate([[0.0], intercepts])
     first = np.diff(a, prepend=-1.0) > 0  # of equal slopes, that of the smallest intercept
-    hull = []  # (slope, intercept, level of l from which the line is the largest)
+    hull: list[
+        tuple[float, float, float]
+    ] = []  # (slope, intercept, l from which it is the largest)
     for slope, intercept in zip(a[first].tolist(), b[first].tolist(), strict=True):
         level = -math.inf
         while hull:
