@@ -22,7 +22,15 @@ from unittest.mock import patch
 import kmeans as setting  # the benchmark beside this file; it also limits the threads
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans import coreset, engine, lloyd, principal_axes
+from sklearn_dp._aggregate.kmeans import (
+    clip,
+    coreset,
+    engine,
+    kalman,
+    lloyd,
+    moves,
+    principal_axes,
+)
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import Axes
 from sklearn_dp._privacy._grid import clip_integer_rows
@@ -47,12 +55,12 @@ PIECES, NUMBERS = "## Pieces", "## Numbers"
 # --- pieces: what is put in the place of which function --------------------------------------
 
 
-def plain_update(estimate, sums, sums_sd, radius, gain, tuning, *, relax, low_signal=False):
+def plain_update(estimate, sums, sums_sd, clipped, tuning, *, relax, low_signal=False):
     """The mean of this iteration alone, where the count is sure."""
     n, sure = estimate.certain_counts(tuning.sure)
     seen = np.where(sure[:, None], sums / n[:, None], 0.0)
     noise, length = np.square(sums_sd / n), np.einsum("ij,ij->i", seen, seen)
-    drift, drift_sd = lloyd._drift(length, noise, n, radius, sums.shape[1])
+    drift, drift_sd = kalman._drift(length, noise, n, clipped.radius, sums.shape[1])
     estimate.centers, estimate.variance = estimate.centers + seen, noise
     return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
@@ -61,7 +69,7 @@ def no_moves(estimate, excess, gain, needed, direction, tuning, *, most):
     return 0
 
 
-def middles(session, entry, rows, units, leaves, tuning):
+def middles(context, entry, leaves):
     """The middles of the cells; the budget of their means goes to Lloyd's iterations."""
     return leaves.centers
 
@@ -77,18 +85,15 @@ def all_axes(values, noise, n_clusters, tuning):
     return min(tuning.most_axes, len(values))
 
 
-def wide(context, labels, squared, scales, rho):
+def wide(context, *others):
     """The radius that nearly all rows are within."""
-    context.inside = 0.97
-    return clip_radius(context, labels, squared, scales, rho)
+    return clip.clip_radius(replace(context, inside=0.97), *others)
 
 
-clip_radius = lloyd._clip_radius
-
-
-def whole(context, labels, squared, scales, rho):
+def whole(context, entry, labels, squared, scales, rho):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
-    return np.full(len(scales), context.radius), 1.0
+    everything = np.full(len(scales), context.radius)
+    return clip.Clip(everything, 1.0, everything)
 
 
 def one_width(context, centers):
@@ -122,8 +127,8 @@ def tuned(**changes):
 
 VARIANTS = {
     "full": (),
-    "plain means instead of the Kalman update": ((lloyd, "_update", plain_update),),
-    "no moves": ((lloyd, "merge_and_split", no_moves),),
+    "plain means instead of the Kalman update": ((lloyd, "update", plain_update),),
+    "no moves": ((moves, "merge_and_split", no_moves),),
     "as many starts as clusters": tuned(surplus=1.0),
     "no cell means": ((coreset, "_leaf_means", middles),),
     "one level of cells": ((coreset, "_depths", one_level),),
@@ -133,8 +138,8 @@ VARIANTS = {
     ),
     "radius at the first bin that stands out": tuned(radius_sd=1.0),
     "eight axes, whatever the noise": ((principal_axes, "_n_axes", all_axes),),
-    "clip near the largest distance": ((lloyd, "_clip_radius", wide),),
-    "clip at the radius of the data": ((lloyd, "_clip_radius", whole),),
+    "clip near the largest distance": ((lloyd, "clip_radius", wide),),
+    "clip at the radius of the data": ((lloyd, "clip_radius", whole),),
     "one clip radius for all clusters": ((lloyd, "cluster_scales", one_width),),
     "far rows clipped before they are projected": ((Axes, "project", clipped_before),),
     "no look at far cells": tuned(far_cells=0.0),

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from .._aggregate.kmeans.answer import finished
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
+from .._aggregate.kmeans.context import Context
 from .._aggregate.kmeans.engine import engine_entries, fit_engine, last_entries
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.shared.blocks import draw_blocks, fit_blocks, gather
@@ -360,31 +361,9 @@ def _public_centers(rng, domain, shape):
 
 def _refine(session, X, units, domain, center, size, progress):
     """Noisy Lloyd steps from a released start."""
-    rows = Rows.quantise(X, domain)
+    rows, prefix = Rows.quantise(X, domain), "refine/"
     steps = np.rint(center / rows.unit)
-    budget = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, "refine/")))
-    final = lloyd(
-        session,
-        rows,
-        units,
-        steps,
-        budget,
-        rows.limit,
-        n_clusters=len(center),
-        prefix="refine/",
-        callback=progress,
-    )
-    return finished(
-        session,
-        rows,
-        units,
-        final,
-        rows.limit,
-        domain,
-        "ok",
-        size=budget,
-        n_leaves=None,
-        n_clusters=len(center),
-        prefix="refine/",
-        quality=True,
-    )
+    known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, prefix)))
+    context = Context(session, rows, units, len(center), prefix, size=known, radius=rows.limit)
+    final = lloyd(context, steps, callback=progress)
+    return finished(context, final, domain, "ok", n_leaves=None, quality=True)

@@ -42,10 +42,10 @@ def _(original):
 
 @mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "_residual_sums")
 def _(original):
-    def residual_sums(walk, centers, labels, *others):
+    def residual_sums(context, centers, labels, *others):
         if len(np.unique(labels)) < len(centers):
             return np.zeros(centers.shape)
-        return original(walk, centers, labels, *others)
+        return original(context, centers, labels, *others)
 
     return residual_sums
 
@@ -58,12 +58,12 @@ def _(original):
     return clipped_sums
 
 
-@mutant("Lloyd: clip radius from the data", "check_replay", _lloyd, "_clip_radius")
+@mutant("Lloyd: clip radius from the data", "check_replay", _lloyd, "clip_radius")
 def _(original):
-    def clip_radius(context, labels, squared, scales, rho):
-        radius, gain = original(context, labels, squared, scales, rho)
+    def clip_radius(context, entry, labels, squared, *others):
+        clip = original(context, entry, labels, squared, *others)
         middle = math.sqrt(np.median(np.append(squared, 1.0)))
-        return np.maximum(1.0, np.minimum(radius, middle)), gain
+        return replace(clip, radius=np.maximum(1.0, np.minimum(clip.radius, middle)))
 
     return clip_radius
 
@@ -123,19 +123,18 @@ def _(original):
 
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
 def _(original):
-    def measure_quality(session, rows, units, centers, middle, caps, *others):
-        farthest = math.sqrt(rows.squares.max(initial=1.0))
-        return original(
-            session, rows, units, centers, middle, np.minimum(caps, farthest / 4), *others
-        )
+    def measure_quality(context, centers, middle, caps, *others):
+        farthest = math.sqrt(context.rows.squares.max(initial=1.0))
+        return original(context, centers, middle, np.minimum(caps, farthest / 4), *others)
 
     return measure_quality
 
 
 @mutant("cells counted again without noise", "check_replay", _coreset, "_count_cells")
 def _(original):
-    def count_cells(session, entry, of_rows, units, n_new, n_again, *others):
-        cells, values = original(session, entry, of_rows, units, n_new, n_again, *others)
+    def count_cells(context, entry, of_rows, n_new, n_again, *others):
+        cells, values = original(context, entry, of_rows, n_new, n_again, *others)
+        units = context.units
         exact = _mechanisms.weighted_bincount(of_rows, units, n_new + n_again) * units.step
         return cells, np.where(cells >= n_new, exact[cells], values)
 
@@ -144,18 +143,18 @@ def _(original):
 
 @mutant("radius of the data without noise", "check_replay", _radius, "mean_radius")
 def _(original):
-    def mean_radius(session, entry, rows, *others):
-        _, size = original(session, entry, rows, *others)
-        return math.sqrt(rows.squares.max(initial=1.0)), size
+    def mean_radius(context, *others):
+        _, size = original(context, *others)
+        return math.sqrt(context.rows.squares.max(initial=1.0)), size
 
     return mean_radius
 
 
 @mutant("number of rows without noise", "check_replay", _radius, "mean_radius")
 def _(original):
-    def mean_radius(session, entry, rows, *others):
-        radius, size = original(session, entry, rows, *others)
-        return radius, replace(size, n=float(max(rows.n_rows, 1)))
+    def mean_radius(context, *others):
+        radius, size = original(context, *others)
+        return radius, replace(size, n=float(max(context.rows.n_rows, 1)))
 
     return mean_radius
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .estimate import certain_counts
 from .fallback import towards_one
 from .quality import Quality, measure_quality
 from .status import Signs, in_words
-from .tuning import TUNING
 
 __all__ = ["EngineResult", "finished"]
 
@@ -49,106 +49,72 @@ class EngineResult:
     weights_sd: np.ndarray | None = None
 
 
-def finished(
-    session,
-    rows,
-    units,
-    final,
-    radius,
-    domain,
-    status,
-    *,
-    size,
-    n_leaves,
-    n_clusters,
-    prefix="",
-    quality=False,
-    tuning=TUNING,
-):
+def finished(context, final, domain, status, *, n_leaves, quality=False):
     """The answer that Lloyd's iterations come to.
 
     Parameters
     ----------
-    session : PrivacySession
-    rows : Rows
-    units : Units
+    context : Context
+        Its size and radius are known.
     final : LloydResult
         Of one center only, where several would be lost in the noise.
-    radius : float
-        Released radius of the data, in steps.
     domain : Domain
     status : str
         What is known to be missing; "ok" otherwise.
-    size : Size
     n_leaves : int or None
         Cells that stood out of the noise; None where nobody looked for any.
-    n_clusters : int
-    prefix : str
     quality : bool
         Whether the plan has an entry for the quality of the answer.
-    tuning : Tuning
 
     Returns
     -------
     result : EngineResult
     """
-    noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(size.signal, 1e-300)
-    signs = Signs(size.signal, noise, n_leaves, len(final.centers) < n_clusters, final.noise_share)
-    if not quality:
-        points = _points(final.centers, rows, domain)
-        return _result(
-            final,
-            points,
-            radius * rows.unit,
-            rows,
-            in_words(signs, status, tuning, session.plan.epsilon),
+    n_clusters, tuning, unit = context.n_clusters, context.tuning, context.rows.unit
+    noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
+    one_center = len(final.centers) < n_clusters
+    signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
+    points, found = _points(final.centers, context.rows, domain), {}
+    if quality:
+        points, measured, loss = _measured(context, final, domain, n_leaves)
+        signs = replace(
+            signs,
+            loss=loss * unit**2 / max(measured.inertia, measured.inertia_sd),
+            light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
+            explained=measured.explained,
+            explained_sd=measured.explained_sd,
         )
-    points, measured, loss = _measured(
-        session, rows, units, final, n_leaves, radius, domain, prefix, tuning
-    )
-    signs = replace(
-        signs,
-        loss=loss * rows.unit**2 / max(measured.inertia, measured.inertia_sd),
-        light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
-        explained=measured.explained,
-        explained_sd=measured.explained_sd,
-    )
-    result = _result(
-        final,
+        sd = _centers_sd(final, measured.inertia / unit**2, context.size.n, tuning) * unit
+        found = {"quality": measured, "centers_sd": sd, "weights_sd": final.counts_sd}
+    result = EngineResult(
         points,
-        radius * rows.unit,
-        rows,
-        in_words(signs, status, tuning, session.plan.epsilon),
+        final.counts,
+        context.radius * unit,
+        in_words(signs, status, tuning, context.session.plan.epsilon),
+        final.n_iterations,
+        final.error * unit**2,
+        **found,
     )
-    sd = _centers_sd(final, measured.inertia / rows.unit**2, size.n, tuning) * rows.unit
-    return _for_each(
-        replace(result, quality=measured, centers_sd=sd, weights_sd=final.counts_sd), n_clusters
-    )
+    return _for_each(result, n_clusters) if quality else result
 
 
-def _measured(session, rows, units, final, n_leaves, radius, domain, prefix, tuning):
+def _measured(context, final, domain, n_leaves):
     """Centers as released, their quality, and what their noise adds to the sum of squares."""
+    rows, tuning = context.rows, context.tuning
     centers, middle, kept = towards_one(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
-    most = tuning.one_center_reach * radius
+    most = tuning.one_center_reach * context.radius
     way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
-    found = measure_quality(
-        session, rows, units, steps, middle, np.minimum(final.reach + way, most), most, prefix
-    )
-    counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
-    return points, found, centers.shape[1] * float(counts @ final.variance)
+    caps = np.minimum(final.reach + way, most)
+    counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
+    loss = centers.shape[1] * float(counts @ final.variance)
+    return points, measure_quality(context, steps, middle, caps, most), loss
 
 
 def _points(centers, rows, domain):
     return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
-
-
-def _result(final, points, radius, rows, status):
-    return EngineResult(
-        points, final.counts, radius, status, final.n_iterations, final.error * rows.unit**2
-    )
 
 
 def _centers_sd(final, inertia, n, tuning):
@@ -158,7 +124,7 @@ def _centers_sd(final, inertia, n, tuning):
     one of all clusters.
     """
     d = final.centers.shape[1]
-    counts = np.maximum(final.counts, tuning.sure * final.counts_sd)
+    counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
     common = inertia / n
     own = 1 / final.spread_variance
     prior = 1 / max((tuning.spreads_differ * common) ** 2, 1e-300)

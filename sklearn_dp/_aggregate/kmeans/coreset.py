@@ -1,7 +1,7 @@
 """A released coreset: the means of the cells of a noisy tree, and what can be solved on it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
 from ..shared.shrinkage import normal_points
 from .far_cells import far_cells
-from .tuning import TUNING
 
 __all__ = ["Coreset", "build_coreset"]
 
@@ -93,24 +92,18 @@ class _Leaves:
     of_row: np.ndarray
 
 
-def build_coreset(
-    session, cells, means, rows, units, axes, size, n_clusters, rho, tuning=TUNING, far_rho=0.0
-):
+def build_coreset(context, cells, means, axes, rho, far_rho=0.0):
     """Noisy cell tree along the axes, then a noisy mean for each leaf.
 
     Parameters
     ----------
-    session : PrivacySession
+    context : Context
+        Its size is known.
     cells, means : str
         Plan entries.
-    rows : Rows
-    units : Units
     axes : Axes
-    size : Size
-    n_clusters : int
     rho : float
         For the cells.
-    tuning : Tuning
     far_rho : float, default=0.0
         For a last look, with coarse cells, at far rows that are in no leaf; 0: no look.
 
@@ -118,25 +111,24 @@ def build_coreset(
     -------
     coreset : Coreset
     """
-    depths = _depths(len(axes.spread), size, n_clusters, rho, tuning)
+    depths = _depths(len(axes.spread), context.size, context.n_clusters, rho, context.tuning)
     grid = _Grid(axes.half_widths, depths[-1])
-    rows = rows.map(axes.project, len(axes.spread))
+    projected = context.rows.map(axes.project, len(axes.spread))
+    context = replace(context, rows=projected)
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
-    codes, shells = _codes(rows, grid), None
+    codes, shells = _codes(projected, grid), None
     if far_rho > 0:
-        shells = far_cells(axes, grid, depths[0], rows.limit, tuning)
-        shell_codes = _codes(rows, shells)
+        shells = far_cells(axes, grid, depths[0], projected.limit, context.tuning)
+        shell_codes = _codes(projected, shells)
         codes[shells.beyond(shell_codes)] = -1  # far from the box: for the shells alone
-    leaves = _grow(session, cells, grid, depths, codes, units, size, rho, tuning)
+    leaves = _grow(context, cells, grid, depths, codes, rho)
     if shells is not None:
-        leaves = _with_far_cells(
-            session, cells, leaves, shells, shell_codes, units, size, far_rho, tuning
-        )
+        leaves = _with_far_cells(context, cells, leaves, shells, shell_codes, far_rho)
     points = leaves.centers
     if len(points):
-        points = _leaf_means(session, means, rows, units, leaves, tuning)
-    guesses = _public_guesses(session, axes, n_clusters, tuning)
-    weight = _guess_weight(leaves, size, axes.basis is not None, tuning)
+        points = _leaf_means(context, means, leaves)
+    guesses = _public_guesses(context, axes)
+    weight = _guess_weight(leaves, context.size, axes.basis is not None, context.tuning)
     weight *= noise_sd(rho) / len(guesses)
     return Coreset(
         np.concatenate([points, guesses]),
@@ -161,7 +153,7 @@ def _guess_weight(leaves, size, measured, tuning):
     return tuning.guess_weight * max(tuning.least_guess_weight, outside)
 
 
-def _depths(q, size, n_clusters, rho, tuning=TUNING):
+def _depths(q, size, n_clusters, rho, tuning):
     """Depths of the levels: public functions of released values."""
     factor = tuning.flat_depth if q <= 3 else 1.0
     signal = max(size.signal / tuning.depth_signal, 1.0)
@@ -267,11 +259,12 @@ class _Tree:
         return _Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
 
 
-def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
+def _grow(context, entry, grid, depths, codes, rho):
     """The noisy cell tree, each level for rho. Those without parents are not charged.
 
     A level counts the children of large nodes and, in the same release, the leaves so far again.
     """
+    size, tuning = context.size, context.tuning
     tree, sd = _Tree(codes < 0, tuning.kept), noise_sd(rho)
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:
@@ -289,9 +282,7 @@ def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
         early = depth == depths[0] and len(depths) > 1 and not size.small
         threshold = detection * (tuning.early_threshold if early else 1.0)
         of_rows = tree.cells(parents, again, codes, grid.depth, bits)
-        cells, values = _count_cells(
-            session, entry, of_rows, units, n_new, len(again), threshold, rho
-        )
+        cells, values = _count_cells(context, entry, of_rows, n_new, len(again), threshold, rho)
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
@@ -302,16 +293,17 @@ def _grow(session, entry, grid, depths, codes, units, size, rho, tuning=TUNING):
     return tree.leaves(grid)
 
 
-def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
+def _count_cells(context, entry, of_rows, n_new, n_again, threshold, rho):
     """Noisy counts of the new cells above a threshold, and of all the old ones behind them."""
+    units = context.units
     counts = weighted_bincount(of_rows, units, n_new + n_again)
     counts[n_new:] += _SHOWN  # public, and taken off again: these cells always pass
     occupied = np.flatnonzero(counts)
     # A row is in at most one cell, a child of the node that it went to or that node itself, so a
     # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
     # from earlier releases.
-    cells, values = session.sparse_histogram(
-        entry,
+    cells, values = context.session.sparse_histogram(
+        context.name(entry),
         occupied,
         counts[occupied],
         n_candidates=n_new + n_again,
@@ -323,18 +315,18 @@ def _count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho)
     return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)
 
 
-def _with_far_cells(session, entry, leaves, shells, codes, units, size, rho, tuning):
+def _with_far_cells(context, entry, leaves, shells, codes, rho):
     """The leaves, and far cells of rows that are in none of them."""
     # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
     # it is in one far cell at most: the same claim as for a level of the tree.
     codes = np.where(leaves.of_row >= 0, -1, codes)
-    threshold = _threshold(shells.n_cells, size, tuning) * noise_sd(rho)
-    cells, counts = _count_cells(session, entry, codes, units, shells.n_cells, 0, threshold, rho)
+    threshold = _threshold(shells.n_cells, context.size, context.tuning) * noise_sd(rho)
+    cells, counts = _count_cells(context, entry, codes, shells.n_cells, 0, threshold, rho)
     # Beside leaves the rest of a cell is their fringe, and its mean lies anywhere between them.
     beside = shells.codes(leaves.centers)
     at = beside >= 0
     held = np.bincount(beside[at], leaves.counts[at], minlength=shells.n_cells)
-    lone = counts > tuning.lone * held[cells]
+    lone = counts > context.tuning.lone * held[cells]
     cells, counts = cells[lone], counts[lone]
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
@@ -347,31 +339,30 @@ def _with_far_cells(session, entry, leaves, shells, codes, units, size, rho, tun
     )
 
 
-def _leaf_means(session, entry, rows, units, leaves, tuning=TUNING):
+def _leaf_means(context, entry, leaves):
     """Noisy means of the leaves, each shrunk to the middle of its box."""
-    reach = tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
+    rows, rho = context.rows, context.left(entry)
+    reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
     squared = to_centers(rows, leaves.centers, leaves.of_row)
-    rho, unit = session.remaining(entry), rows.unit * 2.0**-WEIGHT_BITS
-    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, units)
+    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, context.units)
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
     claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]
-    noisy = (
-        session.gaussian(
-            entry, sums, sensitivity=np.broadcast_to(claim, sums.shape), unit=unit, rho=rho
-        )
-        / rows.unit
+    noisy = context.session.gaussian(
+        context.name(entry),
+        sums,
+        sensitivity=np.broadcast_to(claim, sums.shape),
+        unit=rows.unit * 2.0**-WEIGHT_BITS,
+        rho=rho,
     )
-    counts = leaves.counts[:, None]
+    residual, counts = noisy / rows.unit, leaves.counts[:, None]
     error = (reach[:, None] * noise_sd(rho) / counts) ** 2
     prior = leaves.widths**2 / 12
-    return leaves.centers + noisy / counts * prior / (prior + error)
+    return leaves.centers + residual / counts * prior / (prior + error)
 
 
-def _public_guesses(session, axes, n_clusters, tuning):
+def _public_guesses(context, axes):
     """Points of a Gaussian with the released spread: what to go by where no cell was seen."""
-    rng = session.rng("guesses")
-    n_guesses = max(
-        min(tuning.guesses * n_clusters, tuning.most_guesses), 2 * n_clusters, tuning.least_guesses
-    )
-    return normal_points(rng, n_guesses, axes.spread)
+    tuning, k = context.tuning, context.n_clusters
+    n_guesses = max(min(tuning.guesses * k, tuning.most_guesses), 2 * k, tuning.least_guesses)
+    return normal_points(context.session.rng("guesses"), n_guesses, axes.spread)

@@ -1,6 +1,7 @@
 """The k-means engine: from rows to released centers, in one plan of Gaussian releases."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
 from .answer import finished
+from .context import Context
 from .coreset import build_coreset
 from .fallback import lost_in_noise
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
@@ -143,129 +145,78 @@ def fit_engine(
     result : EngineResult
     """
     domain, status = known_or_paid(session, prefix + _BOUND, X, units, domain)
-    mu = math.sqrt(2 * lloyd_budget(session, prefix))
-    rows = Rows.quantise(X, domain)
+    context = Context(session, Rows.quantise(X, domain), units, n_clusters, prefix, tuning)
+    context = _located(context)
+    fraction = _initial_budget_fraction(context)
+    axes = _axes(context, fraction)
+    cells_rho, far_rho = _cell_shares(context, axes, fraction)
+    coreset = build_coreset(context, _CELLS, _MEANS, axes, cells_rho, far_rho)
+    n_leaves = coreset.n_leaves
+    if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
+        start, run = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
+    else:
+        start, run = _start(context, axes, coreset), context
+    final = lloyd(run, start, axes=axes, coreset=coreset, callback=callback)
+    return finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
+
+
+def _located(context):
+    """The rows about a released center, with their released number and radius."""
+    mu = math.sqrt(2 * lloyd_budget(context.session, context.prefix))
     origin, count, variance = center_and_count(
-        session, prefix + _CENTER, rows, units, session.remaining(prefix + _CENTER)
+        context.session,
+        context.name(_CENTER),
+        context.rows,
+        context.units,
+        context.left(_CENTER),
     )
-    rows.recenter(origin)
-    radius, size = mean_radius(
-        session,
-        prefix + _RADIUS,
-        rows,
-        units,
-        count,
-        variance,
-        mu,
-        session.remaining(prefix + _RADIUS),
-        tuning,
-    )
-    fraction = _initial_budget_fraction(size, X.shape[1], n_clusters, tuning)
-    axes = _axes(session, prefix + _MOMENT, rows, radius, units, size, n_clusters, fraction, tuning)
-    cells_rho, far_rho = _cell_shares(
-        session, prefix + _CELLS, axes, size, n_clusters, fraction, tuning
-    )
-    coreset = build_coreset(
-        session,
-        prefix + _CELLS,
-        prefix + _MEANS,
-        rows,
-        units,
-        axes,
-        size,
-        n_clusters,
-        cells_rho,
-        tuning,
-        far_rho=far_rho,
-    )
-    lost = quality and lost_in_noise(
-        lloyd_budget(session, prefix), size, X.shape[1], n_clusters, coreset.n_leaves, tuning
-    )
-    start = (
-        np.zeros((1, X.shape[1])) if lost else _start(session, coreset, axes, n_clusters, tuning)
-    )
-    final = lloyd(
-        session,
-        rows,
-        units,
-        start,
-        size,
-        radius,
-        callback=callback,
-        tuning=tuning,
-        n_clusters=1 if lost else n_clusters,
-        axes=axes,
-        coreset=coreset,
-        prefix=prefix,
-    )
-    return finished(
-        session,
-        rows,
-        units,
-        final,
-        radius,
-        domain,
-        status,
-        size=size,
-        n_leaves=coreset.n_leaves,
-        n_clusters=n_clusters,
-        prefix=prefix,
-        quality=quality,
-        tuning=tuning,
-    )
+    context.rows.recenter(origin)
+    radius, size = mean_radius(context, _RADIUS, count, variance, mu)
+    return replace(context, radius=radius, size=size)
 
 
-def _initial_budget_fraction(size, n_features, n_clusters, tuning):
+def _initial_budget_fraction(context):
     """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
+    size, tuning = context.size, context.tuning
     if size.small:
         return 1.0
-    noise = math.sqrt(n_features) * n_clusters / size.signal
+    noise = math.sqrt(context.rows.n_features) * context.n_clusters / size.signal
     return float(
         np.interp(math.log(noise / tuning.lean_noise), [0, math.log(2)], [1, tuning.lean_share])
     )
 
 
-def _axes(session, entry, rows, radius, units, size, n_clusters, fraction, tuning):
-    d = rows.n_features
-    if d <= 3:
-        return plain_axes(d, radius)
+def _axes(context, fraction):
+    """Measured axes from 4 features on; a part of the share, or the most in small data."""
+    if context.rows.n_features <= 3:
+        return plain_axes(context.rows.n_features, context.radius)
+    entry = context.session.plan[context.name(_MOMENT)]
     return principal_axes(
-        session,
-        entry,
-        rows,
-        radius,
-        units,
-        size,
-        n_clusters,
-        fraction * _share(session, entry, most=size.small),
-        tuning,
+        context, _MOMENT, fraction * (entry.cap if context.size.small else entry.rho)
     )
 
 
-def _share(session, entry, *, most):
-    """What an entry is worth: its share, or the most that it may take from Lloyd's iterations."""
-    return session.plan[entry].cap if most else session.plan[entry].rho
-
-
-def _cell_shares(session, entry, axes, size, n_clusters, fraction, tuning):
+def _cell_shares(context, axes, fraction):
     """What the cell tree may spend, and a last look at far rows that are in none of its cells.
 
     Where the rows have long tails there may be small clusters far away, and they rule the cost.
     Without measured axes coarse cells mix what is close by: then they pay only where every
     cluster is large. The look takes its share from Lloyd's iterations.
     """
+    size, tuning = context.size, context.tuning
     few = len(axes.spread) <= 3
-    nominal = session.plan[entry].rho
+    nominal = context.session.plan[context.name(_CELLS)].rho
     rho = nominal * (tuning.flat_cells if few else 1.0) * fraction
-    large = size.n / n_clusters > tuning.dense_rows * noise_sd(rho / 4)
+    large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)
     look = (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
     return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
 
 
-def _start(session, coreset, axes, n_clusters, tuning):
+def _start(context, axes, coreset):
     """Centers solved on the coreset; more than asked for where the space is large."""
-    k0 = n_clusters
+    k0 = n_clusters = context.n_clusters
     if len(axes.spread) > 3:
-        k0 = min(round(tuning.surplus * n_clusters), max(coreset.n_leaves, n_clusters))
-    centers = weighted_kmeans(coreset.points, coreset.weights, k0, session.rng("start"))
-    return axes.lift(centers)
+        surplus = round(context.tuning.surplus * n_clusters)
+        k0 = min(surplus, max(coreset.n_leaves, n_clusters))
+    rng = context.session.rng("start")
+    return axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))

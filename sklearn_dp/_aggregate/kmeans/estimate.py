@@ -5,7 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Estimate"]
+__all__ = ["Estimate", "certain_counts"]
+
+
+def certain_counts(count, sd, sure):
+    """Counts of at least `sure` standard deviations of their noise: what may be divided by."""
+    return np.maximum(count, sure * sd)
 
 
 @dataclass
@@ -23,6 +28,7 @@ class Estimate:
     error: float = math.nan
     moved: bool = False  # whether clusters were ever merged and split
     reach: np.ndarray = None  # factor of the clip radius of a cluster that creeps
+    farthest: np.ndarray = None  # distance from each center that few of its rows are beyond
     likely: np.ndarray = None  # counts, the unsure ones averaged with those of the cells ...
     likely_sd: np.ndarray = None  # ... and the standard deviations of their noise
     unseen: np.ndarray = None  # where neither cells nor counts show a row
@@ -56,8 +62,7 @@ class Estimate:
 
     def certain_counts(self, sure):
         """Counts of at least some standard deviations, and which of them are larger."""
-        least = sure * self.count_sd
-        return np.maximum(self.count, least), self.count > least
+        return certain_counts(self.count, self.count_sd, sure), self.count > sure * self.count_sd
 
     def update_counts(self, counts, sd, memory):
         """Average a release with the mean of the earlier ones, of which a part may be out of date.

@@ -3,11 +3,12 @@
 import numpy as np
 
 from ..shared.centering import noise_sd
+from .estimate import certain_counts
 
 __all__ = ["lost_in_noise", "towards_one"]
 
 
-def lost_in_noise(budget, size, n_features, n_clusters, n_leaves, tuning):
+def lost_in_noise(context, budget, n_leaves):
     """Whether one center is a better answer than several: before Lloyd's iterations.
 
     The noise of a center moves it by d (sd k / n)^2 squared radii of the data, if all of the
@@ -16,14 +17,15 @@ def lost_in_noise(budget, size, n_features, n_clusters, n_leaves, tuning):
 
     Parameters
     ----------
+    context : Context
     budget : float
-        What Lloyd's iterations may spend.
-    size : Size
-    n_features, n_clusters, n_leaves : int
-    tuning : Tuning
+        What Lloyd's iterations may spend, in rho.
+    n_leaves : int
+        Cells that stood out of the noise.
     """
-    loss = n_features * (n_clusters * noise_sd(budget) / size.n) ** 2
-    return n_clusters > 1 and n_leaves < n_clusters and loss > tuning.hopeless
+    k = context.n_clusters
+    loss = context.rows.n_features * (k * noise_sd(budget) / context.size.n) ** 2
+    return k > 1 and n_leaves < k and loss > context.tuning.hopeless
 
 
 def towards_one(final, n_leaves, tuning):
@@ -48,7 +50,7 @@ def towards_one(final, n_leaves, tuning):
         Part of its distance from the mean that each center keeps.
     """
     centers, d = final.centers, final.centers.shape[1]
-    weights = np.maximum(final.counts, tuning.sure * final.counts_sd)
+    weights = certain_counts(final.counts, final.counts_sd, tuning.sure)
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)

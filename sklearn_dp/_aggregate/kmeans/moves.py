@@ -3,8 +3,80 @@
 import numpy as np
 
 from ..shared.weighted_kmeans import weighted_kmeans
+from .evidence import likely_counts
 
-__all__ = ["cheapest_cost", "merge_and_split", "split_direction"]
+__all__ = ["cheapest_cost", "merge_and_split", "move_clusters", "split_direction"]
+
+
+def move_clusters(context, estimate, errors, errors_sd, displacement, first):
+    """Merge and split clusters by their spread; returns the number of moves."""
+    tuning, d = context.tuning, context.rows.n_features
+    evidence = tuning.small_evidence if context.size.small else tuning.evidence
+    evidence = tuning.first_evidence if first else evidence
+    n, sure = estimate.certain_counts(tuning.sure)
+    estimate.error = float(np.maximum(errors, 0.0).sum())
+    estimate.update_spread(
+        np.maximum(errors / n - displacement, 0.0), errors_sd / n, tuning.spread_memory
+    )
+    noise_share = d * n * estimate.variance / np.maximum(errors, errors_sd)
+    estimate.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
+    likely, likely_sd, seen = likely_counts(context, estimate)
+    # Cells tell clusters apart on the axes only: where these leave something out, counts rule.
+    whole = context.axes is not None and len(context.axes.spread) == d
+    estimate.likely = likely if whole else estimate.count
+    estimate.likely_sd = likely_sd if whole else estimate.count_sd
+    estimate.unseen = ~seen
+    excess = estimate.spread - np.median(estimate.spread)
+    gain = np.where(sure, n * excess, 0.0), n * np.sqrt(estimate.spread_variance)
+    half = _half_a_cluster(estimate, n, d)
+    noisy = estimate.noise_share > tuning.noisy  # then the smallest merger says nothing
+
+    def needed(cost):
+        if noisy or cost >= half:
+            return evidence
+        return max(tuning.least_evidence, evidence * cost / half)
+
+    n_moves = merge_and_split(
+        estimate,
+        np.maximum(excess, 0.0),
+        gain,
+        needed,
+        _Directions(context, estimate.centers),
+        tuning,
+        most=max(1, int(tuning.moves * context.n_clusters)),
+    )
+    estimate.moved = estimate.moved or n_moves > 0
+    estimate.idle = not noisy and cheapest_cost(estimate, tuning) < tuning.shared_cluster * half
+    return n_moves
+
+
+def _half_a_cluster(estimate, n, d):
+    """About what dividing a typical round cluster in two would save.
+
+    A pair that costs less to merge shares a cluster, so that another one is missed; then a wrong
+    split costs next to nothing.
+    """
+    return float(np.median(n * estimate.spread)) * min(1.0, 2.0 / d) / 2
+
+
+class _Directions:
+    """Directions to split clusters in, from the coreset."""
+
+    def __init__(self, context, centers):
+        self._rng = context.session.rng("split")
+        self._coreset, self._axes, self._centers = context.coreset, context.axes, centers.copy()
+
+    def __call__(self, j):
+        vector = None
+        if self._coreset is not None:
+            flat = self._axes.flatten(self._centers)
+            points, weights = self._coreset.points, self._coreset.weights
+            near = np.argmin(np.einsum("ij,ij->i", flat, flat) - 2 * points @ flat.T, axis=1) == j
+            vector = split_direction(points[near], weights[near], self._rng)
+        if vector is not None:
+            return self._axes.lift(vector)
+        guess = self._rng.random(self._centers.shape[1]) - 0.5
+        return guess / np.linalg.norm(guess)
 
 
 def merge_and_split(estimate, excess, gain, needed, direction, tuning, *, most):

@@ -6,46 +6,39 @@ import numpy as np
 
 from ..shared.axes import BASIS_BITS, Axes, second_moment
 from ..shared.centering import noise_sd
-from .tuning import TUNING
 
 __all__ = ["principal_axes"]
 
 
-def principal_axes(session, entry, rows, limit, units, size, n_clusters, rho, tuning=TUNING):
+def principal_axes(context, entry, rho):
     """The axes along which clusters can be told apart.
 
     Parameters
     ----------
-    session : PrivacySession
+    context : Context
+        Rows are clipped to its radius.
     entry : str
-    rows : Rows
-    limit : float
-        Norm that rows are clipped to, in steps.
-    units : Units
-    size : Size
-        Released number of units.
-    n_clusters : int
     rho : float
-    tuning : Tuning
 
     Returns
     -------
     axes : Axes
     """
-    moment = second_moment(session, entry, rows, limit, units, rho)
+    rows, limit, size = context.rows, context.radius, context.size
+    moment = second_moment(context.session, context.name(entry), rows, limit, context.units, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
     rest = 0.0
     if rows.n_features > 10:
-        q = _n_axes(values, noise, n_clusters, tuning)
+        q = _n_axes(values, noise, context.n_clusters, context.tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
     return Axes(
         np.rint(vectors * 2.0**BASIS_BITS),
         spread,
-        np.minimum(limit, tuning.box_reach * spread),
+        np.minimum(limit, context.tuning.box_reach * spread),
         float(limit),
         rest,
     )

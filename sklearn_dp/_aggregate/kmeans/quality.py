@@ -55,15 +55,13 @@ def quality_entry(rho, prefix=""):
     )
 
 
-def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""):
+def measure_quality(context, centers, middle, caps, most):
     """Release how far the rows are from the centers, and from one center of all of them.
 
     Parameters
     ----------
-    session : PrivacySession
-        Its plan holds `quality_entry`.
-    rows : Rows
-    units : Units
+    context : Context
+        Its session's plan holds `quality_entry`.
     centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
         Released, in the ball that the rows were clipped to.
     middle : ndarray of shape (d,)
@@ -73,21 +71,23 @@ def measure_quality(session, rows, units, centers, middle, caps, most, prefix=""
         Released distance to each center that longer ones count as, in steps.
     most : float
         The same of the one center.
-    prefix : str
 
     Returns
     -------
     quality : Quality
     """
-    name = prefix + _QUALITY
-    rho = session.remaining(name)
+    rows, rho = context.rows, context.left(_QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
-    steps, scale = _capped_sums(rows, units, centers, middle, np.square(caps), largest)
+    steps, scale = _capped_sums(rows, context.units, centers, middle, np.square(caps), largest)
     # A unit adds between 0 and `scale` steps to each of the two sums, so the pair moves by a
     # vector of length at most sqrt(2) scale.
     claim = round_up(math.sqrt(2) * scale)
-    noisy = session.gaussian(
-        name, steps, sensitivity=claim, rho=rho, unit=largest / scale * rows.unit**2
+    noisy = context.session.gaussian(
+        context.name(_QUALITY),
+        steps,
+        sensitivity=claim,
+        rho=rho,
+        unit=largest / scale * rows.unit**2,
     )
     sd = math.sqrt(2) * noise_sd(rho) * largest * rows.unit**2
     inertia, total = np.maximum(noisy, 0.0)

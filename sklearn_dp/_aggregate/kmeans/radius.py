@@ -9,31 +9,30 @@ from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
 __all__ = ["mean_radius"]
 
 
-def mean_radius(session, entry, rows, units, count, count_variance, mu, rho, tuning):
+def mean_radius(context, entry, count, count_variance, mu):
     """A radius that holds nearly all rows, and the size: from a histogram of the lengths.
 
     Parameters
     ----------
-    session : PrivacySession
+    context : Context
     entry : str
-    rows : Rows
-    units : Units
+        All that it has left is spent.
     count, count_variance : float
         An earlier release of the number of units.
     mu : float
         GDP parameter of the whole fit.
-    rho : float
-    tuning : Tuning
 
     Returns
     -------
     radius : float, in steps
     size : Size
     """
+    rows, tuning, rho = context.rows, context.tuning, context.left(entry)
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
     sd = noise_sd(rho)
-    counts = histogram(session, entry, bins_of(rows.squares, edges), n_bins, units, rho)
+    bins, name = bins_of(rows.squares, edges), context.name(entry)
+    counts = histogram(context.session, name, bins, n_bins, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
     if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:

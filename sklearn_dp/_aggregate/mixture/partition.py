@@ -25,6 +25,7 @@ import numpy as np
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._units import Units
+from ..kmeans.context import Context
 from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
 from ..one_cluster.balls import squared_distances
@@ -343,23 +344,11 @@ def partition_parts(session, X, units, place, settings, prefix, progress):
 def _coreset(session, points, units, place, k, prefix):
     """A noisy cell tree of the points, along their principal axes."""
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
+    context = Context(session, points, units, k, prefix, size=size, radius=place.radius)
     axes = plain_axes(d, place.radius)
     if d > 3:
-        entry = prefix + _MOMENT
-        axes = principal_axes(
-            session, entry, points, place.radius, units, size, k, session.remaining(entry)
-        )
-    coreset = build_coreset(
-        session,
-        prefix + _CELLS,
-        prefix + _MEANS,
-        points,
-        units,
-        axes,
-        size,
-        k,
-        session.remaining(prefix + _CELLS),
-    )
+        axes = principal_axes(context, _MOMENT, context.left(_MOMENT))
+    coreset = build_coreset(context, _CELLS, _MEANS, axes, context.left(_CELLS))
     return coreset, axes
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import _depths, _Grid, _grow, build_coreset
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
@@ -17,6 +18,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 
 LIMIT = 2.0**24
+NO_CODES = np.zeros(0, np.int64)
 
 
 def session(rho, means=1.0):
@@ -28,6 +30,11 @@ def session(rho, means=1.0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return PrivacySession(plan, random_state=0)
+
+
+def nobody(money, size):
+    """What the cell tree knows when there are no rows."""
+    return Context(money, None, Units(0), 3, size=size)
 
 
 @pytest.fixture
@@ -76,13 +83,14 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     size, units = Size(6000.0, 1.0), Units(6000)
     grid = _Grid(np.full(2, LIMIT), 12)
     codes = grid.codes(rows)
-    leaves = _grow(session(1e9), "cells", grid, [4, 8, 12], codes, units, size, 1e8)
+    leaves = _grow(
+        Context(session(1e9), None, units, 3, size=size), "cells", grid, [4, 8, 12], codes, 1e8
+    )
     members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
     assert members.sum() == 6000
-    coreset = build_coreset(
-        session(1e9, 1e9), "cells", "means", everything, units, plain_axes(2, LIMIT), size, 3, 1e9
-    )
+    context = Context(session(1e9, 1e9), everything, units, 3, size=size)
+    coreset = build_coreset(context, "cells", "means", plain_axes(2, LIMIT), 1e9)
     assert coreset.weights[: coreset.n_leaves].sum() == 6000
     mean = coreset.weights[: coreset.n_leaves] @ coreset.points[: coreset.n_leaves] / 6000
     assert np.allclose(mean, rows.mean(axis=0), atol=1e-3 * LIMIT)
@@ -91,21 +99,10 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
 def test_noise_alone_rarely_makes_a_leaf():
     """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
     grid = _Grid(np.full(2, LIMIT), 16)
-    found = [
-        len(
-            _grow(
-                session(0.01 + i),
-                "cells",
-                grid,
-                [8, 12, 16],
-                np.zeros(0, np.int64),
-                Units(0),
-                Size(10.0, 0.2),
-                0.003,
-            ).counts
-        )
-        for i in range(5)
-    ]
+    found = []
+    for i in range(5):
+        context = nobody(session(0.01 + i), Size(10.0, 0.2))
+        found.append(len(_grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.003).counts))
     assert max(found) <= 8
 
 
@@ -153,7 +150,8 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 
     def counts(codes):
         seen.append([])
-        _grow(session(1.0), "cells", grid, [7, 9, 11, 13], codes, Units(len(codes)), size, 0.003)
+        context = Context(session(1.0), None, Units(len(codes)), 3, size=size)
+        _grow(context, "cells", grid, [7, 9, 11, 13], codes, 0.003)
         return seen[-1]
 
     whole = counts(codes)
@@ -167,23 +165,15 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
-    _grow(
-        money,
-        "cells",
-        _Grid(np.full(2, LIMIT), 16),
-        [8, 12, 16],
-        np.zeros(0, np.int64),
-        Units(0),
-        Size(10.0, 0.001),
-        0.01,
-    )
+    context, grid = nobody(money, Size(10.0, 0.001)), _Grid(np.full(2, LIMIT), 16)
+    _grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.01)
     assert money.spent <= 0.021
 
 
 def test_no_level_has_more_cells_than_noise_is_drawn_for():
     for q in (1, 2, 3, 5, 10):
         for n in (1.0, 1e4, 1e9):
-            depths = _depths(q, Size(n, 3.0), 7, 0.1)
+            depths = _depths(q, Size(n, 3.0), 7, 0.1, TUNING)
             assert depths == sorted(set(depths))
             assert 1 <= depths[0] <= _coreset._MOST_BITS_A_LEVEL and depths[-1] <= 44
 
@@ -192,7 +182,7 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
 
-    def count_cells(session, entry, of_rows, units, n_new, n_again, threshold, rho):
+    def count_cells(context, entry, of_rows, n_new, n_again, threshold, rho):
         asked.append(n_new + n_again)
         cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
         values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
@@ -200,14 +190,6 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
 
     monkeypatch.setattr(_coreset, "_MOST_BITS_A_LEVEL", 3)
     monkeypatch.setattr(_coreset, "_count_cells", count_cells)
-    _grow(
-        session(1.0),
-        "cells",
-        _Grid(np.full(2, LIMIT), 12),
-        [2, 6, 9, 12],
-        np.zeros(0, np.int64),
-        Units(0),
-        Size(1e6, 1.0),
-        0.1,
-    )
+    context, grid = nobody(session(1.0), Size(1e6, 1.0)), _Grid(np.full(2, LIMIT), 12)
+    _grow(context, "cells", grid, [2, 6, 9, 12], NO_CODES, 0.1)
     assert asked == [4, 8]

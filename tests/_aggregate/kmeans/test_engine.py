@@ -209,11 +209,10 @@ def _raw_threshold(monkeypatch):
     """A cell counts when it holds a share of the true number of rows."""
     build = _engine.build_coreset
 
-    def mutant(session, cells, means, rows, units, *rest, **options):
-        monkeypatch.setattr(
-            _coreset, "_threshold", lambda n_cells, size, tuning: 1.0 * units.n_rows
-        )
-        return build(session, cells, means, rows, units, *rest, **options)
+    def mutant(context, *rest):
+        n_rows = 1.0 * context.units.n_rows
+        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size, tuning: n_rows)
+        return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
 
@@ -222,9 +221,9 @@ def _raw_depth(monkeypatch):
     """The depth of the tree follows the true number of rows."""
     build = _engine.build_coreset
 
-    def mutant(session, cells, means, rows, units, *rest, **options):
-        monkeypatch.setattr(_coreset, "_depths", lambda *_: [1 + units.n_rows % 2])
-        return build(session, cells, means, rows, units, *rest, **options)
+    def mutant(context, *rest):
+        monkeypatch.setattr(_coreset, "_depths", lambda *_: [1 + context.units.n_rows % 2])
+        return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
 
@@ -233,9 +232,9 @@ def _raw_size(monkeypatch):
     """The size is the true number of rows."""
     radius = _engine.mean_radius
 
-    def mutant(session, entry, rows, units, count, variance, mu, *rest):
-        found, _ = radius(session, entry, rows, units, count, variance, mu, *rest)
-        return found, Size(units.n_rows + 1.0, mu)
+    def mutant(context, entry, count, variance, mu):
+        found, _ = radius(context, entry, count, variance, mu)
+        return found, Size(context.units.n_rows + 1.0, mu)
 
     monkeypatch.setattr(_engine, "mean_radius", mutant)
 
@@ -296,13 +295,13 @@ def _early_stop(monkeypatch):
 
 def _raw_radius(monkeypatch):
     """The clip radius follows the true number of rows, if only by a hair."""
-    radius = _lloyd._clip_radius
+    radius = _lloyd.clip_radius
 
-    def mutant(context, labels, squared, scales, rho):
-        found, gain = radius(context, labels, squared, scales, rho)
-        return found * (1 + 1e-9 * context.rows.n_rows), gain
+    def mutant(context, *rest):
+        clip = radius(context, *rest)
+        return replace(clip, radius=clip.radius * (1 + 1e-9 * context.rows.n_rows))
 
-    monkeypatch.setattr(_lloyd, "_clip_radius", mutant)
+    monkeypatch.setattr(_lloyd, "clip_radius", mutant)
 
 
 def _weak(entry):
@@ -411,9 +410,8 @@ def test_groups_whose_rows_count_in_full_are_caught(monkeypatch):
 
 def test_a_share_above_its_cap_is_refused(monkeypatch):
     release = _engine.principal_axes
-    monkeypatch.setattr(
-        _engine, "principal_axes", lambda *args: release(*args[:-2], args[-2] * 2, args[-1])
-    )  # its share
+    twice = lambda context, entry, rho: release(context, entry, 2 * rho)  # noqa: E731
+    monkeypatch.setattr(_engine, "principal_axes", twice)
     with pytest.raises(PlanError):
         Case(separated(2000, 20, 3, 0)[0], 3).fit()
 
@@ -514,15 +512,15 @@ def test_the_kalman_update_earns_its_keep(monkeypatch):
     best = KMeans(20, init=truth, n_init=1).fit(X).inertia_
     case = Case(X, 20, seed=3)
     ours = cost(X, case.fit().centers) / best - 1
-    update = _lloyd._update
+    update = _lloyd.update
 
-    def plain(state, sums, sums_sd, radius, gain, tuning, **options):
+    def plain(state, sums, sums_sd, clip, *rest, **options):
         centers = state.centers
-        answer = update(state, sums, sums_sd, radius, gain, tuning, **options)
-        state.centers = centers + sums / (gain * np.maximum(state.count, 1.0))[:, None]
+        answer = update(state, sums, sums_sd, clip, *rest, **options)
+        state.centers = centers + sums / (clip.gain * np.maximum(state.count, 1.0))[:, None]
         return answer
 
-    monkeypatch.setattr(_lloyd, "_update", plain)
+    monkeypatch.setattr(_lloyd, "update", plain)
     assert 1.5 * ours < cost(X, case.fit().centers) / best - 1
 
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.fallback import lost_in_noise, towards_one
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
@@ -60,7 +61,9 @@ def test_a_center_far_out_keeps_its_place():
 )
 def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
     """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
-    assert lost_in_noise(2.6e-4, Size(n, 0.02), d, k, n_leaves, TUNING) == lost
+    rows = SimpleNamespace(n_features=d)
+    context = Context(None, rows, None, k, size=Size(n, 0.02))
+    assert lost_in_noise(context, 2.6e-4, n_leaves) == lost
 
 
 @pytest.mark.filterwarnings(

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from sklearn_dp._aggregate.kmeans.clip import Clip
 from sklearn_dp._aggregate.kmeans.estimate import Estimate
-from sklearn_dp._aggregate.kmeans.lloyd import _update
+from sklearn_dp._aggregate.kmeans.kalman import update
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+
+CLIP = Clip(radius=10.0, gain=1.0, reach=10.0)  # the same for all clusters
 
 
 def estimate_of(centers, counts):
@@ -19,7 +22,7 @@ def test_updates_shrink_noise_and_follow_real_movement():
     for movement, low, high in ((0.0, 0.0, 0.4), (50.0, 0.9, 1.1)):
         estimate = estimate_of(np.zeros((4, d)), [n] * 4)
         sums = n * movement / np.sqrt(d) + noise * rng.normal(size=(4, d))
-        _update(estimate, sums, noise, 10.0, 1.0, TUNING, relax=False)
+        update(estimate, sums, noise, CLIP, TUNING, relax=False)
         step = np.linalg.norm(estimate.centers, axis=1)
         expected = movement if movement else noise / n * np.sqrt(d)
         assert (step / expected >= low).all() and (step / expected <= high).all()
@@ -32,7 +35,7 @@ def test_repeated_observations_average():
     estimate = estimate_of(np.zeros((6, d)), [n] * 6)
     for _ in range(8):
         seen = n * (target - estimate.centers) + noise * rng.normal(size=(6, d))
-        _update(estimate, seen, noise, 10.0, 1.0, TUNING, relax=False)
+        update(estimate, seen, noise, CLIP, TUNING, relax=False)
     error = np.sqrt(np.mean((estimate.centers - target) ** 2))
     assert error < 0.6 * noise / n
 
@@ -44,5 +47,5 @@ def test_a_cluster_that_moves_by_its_radius_creeps():
     """
     estimate = estimate_of(np.zeros((3, 4)), [1000, 1000, 1000])
     seen = np.array([[10.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0, 0, 0]])
-    going_on, _ = _update(estimate, 1000 * seen, 1500.0, np.full(3, 10.0), 1.0, TUNING, relax=False)
+    going_on, _ = update(estimate, 1000 * seen, 1500.0, CLIP, TUNING, relax=False)
     assert estimate.reach.tolist() == [2.0, 1.0, 1.0] and going_on
