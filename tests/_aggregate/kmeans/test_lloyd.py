@@ -1,0 +1,63 @@
+"""Lloyd's iterations from a released start: their budget, what they release, how many there are."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+
+RHO = 1.0
+CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.6]])
+X = CENTERS[np.arange(3000) % 3] + 0.03 * np.random.default_rng(0).normal(size=(3000, 2))
+
+
+def session(*more, rho=RHO, cap=RHO):
+    plan = PrivacyPlan(PrivacyBudget(rho=RHO, delta=1e-6), (*lloyd_entries(rho, cap), *more))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PrivacySession(plan, random_state=0)
+
+
+def run(money, start, callback=None):
+    rows = Rows.quantise(X, Domain.from_bounds(1.0, 2))
+    size = Size(float(len(X)), math.sqrt(2 * RHO))
+    context = Context(money, rows, Units(len(X)), len(start), size=size, radius=rows.limit)
+    return lloyd(context, np.rint(start / rows.unit), callback=callback), rows.unit
+
+
+def test_the_entries_cost_no_more_than_they_are_told():
+    for rho in (1e-9, 0.3, 7.0):
+        assert sum(entry.rho for entry in lloyd_entries(rho, rho)) <= rho
+
+
+def test_the_iterations_may_take_what_is_free_and_leave_later_entries_theirs():
+    later = PlanEntry("later", "gaussian", 0.25)
+    assert lloyd_budget(session(later, rho=0.5)) == pytest.approx(0.75)
+    assert lloyd_budget(session(later, rho=0.5, cap=0.6)) == pytest.approx(0.6)
+
+
+def test_all_the_budget_goes_into_centers_that_find_the_clusters():
+    names, money = [], session()
+    found, unit = run(money, 0.5 * CENTERS, names.append)
+    error = np.linalg.norm(found.centers * unit - CENTERS, axis=1)
+    assert error.max() < 0.02
+    assert money.remaining() < 1e-9 * RHO
+    assert 2 <= found.n_iterations == len(names) <= TUNING.most_iterations
+    assert np.allclose(found.counts, 1000, atol=6 * found.counts_sd.max())
+
+
+def test_the_reach_of_a_cluster_holds_nearly_all_of_its_rows():
+    found, unit = run(session(), CENTERS)
+    farthest = np.linalg.norm(X - CENTERS[np.arange(3000) % 3], axis=1).max()
+    assert (found.reach * unit > 0.8 * farthest).all() and (found.reach * unit < 0.5).all()
