@@ -22,8 +22,9 @@ CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0], [0.0, 0.6]])
 X = CENTERS[np.arange(3000) % 3] + 0.03 * np.random.default_rng(0).normal(size=(3000, 2))
 
 
-def session(*more, rho=RHO, cap=RHO):
-    plan = PrivacyPlan(PrivacyBudget(rho=RHO, delta=1e-6), (*lloyd_entries(rho, cap), *more))
+def session(early=(), later=(), *, rho=RHO, cap=RHO):
+    entries = (*early, *lloyd_entries(rho, cap), *later)
+    plan = PrivacyPlan(PrivacyBudget(rho=RHO, delta=1e-6), entries)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return PrivacySession(plan, random_state=0)
@@ -42,9 +43,9 @@ def test_the_entries_cost_no_more_than_they_are_told():
 
 
 def test_the_iterations_may_take_what_is_free_and_leave_later_entries_theirs():
-    later = PlanEntry("later", "gaussian", 0.25)
-    assert lloyd_budget(session(later, rho=0.5)) == pytest.approx(0.75)
-    assert lloyd_budget(session(later, rho=0.5, cap=0.6)) == pytest.approx(0.6)
+    early, later = [PlanEntry("early", "gaussian", 0.25)], [PlanEntry("later", "gaussian", 0.25)]
+    assert lloyd_budget(session(early, later, rho=0.5)) == pytest.approx(0.75)
+    assert lloyd_budget(session(early, later, rho=0.5, cap=0.6)) == pytest.approx(0.6)
 
 
 def test_all_the_budget_goes_into_centers_that_find_the_clusters():
