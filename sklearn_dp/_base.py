@@ -30,6 +30,7 @@ __all__ = [
     "budget_of",
     "check_integer",
     "check_real",
+    "check_sklearn_seed",
     "check_table",
 ]
 
@@ -75,6 +76,15 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     if not low < number < high:
         raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
     return number
+
+
+def check_sklearn_seed(random_state):
+    """A `random_state` for randomness of scikit-learn, which draws no noise."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return random_state
+    if not is_integer(random_state):
+        raise TypeError("random_state must be None, an int or a RandomState.")
+    return check_integer(random_state, "random_state", low=0, high=2**32 - 1)
 
 
 _HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The feature names", "X has ")

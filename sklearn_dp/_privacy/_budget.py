@@ -117,7 +117,8 @@ class PrivacyBudget:
         parts : tuple of PrivacyBudget
             In the order of the shares.
         """
-        if not isinstance(shares, Iterable):
+        # An array without axes has the method of an iterable and cannot be iterated.
+        if not isinstance(shares, Iterable) or getattr(shares, "ndim", 1) == 0:
             raise TypeError("shares must be an iterable of numbers")
         exact = [Fraction(check_positive("shares", share)) for share in shares]
         if not exact:

@@ -19,6 +19,7 @@ _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
 _PLAIN = (Number, bytes, date, str, time, timedelta, Enum)
 _PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of their own
 _READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
+_CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
 _DATES = (np.datetime64, np.timedelta64)
 _MISSING = "groups must not hold missing or infinite values (NaN, None, NaT, NA, masked)."
 _KINDS = (
@@ -154,10 +155,18 @@ def _reader(groups):
         return None
     if isinstance(getattr(groups, "dtype", None), np.dtype) and hasattr(groups, "__array__"):
         return lambda: np.asarray(groups)
+    if any(cut in _type_name(groups) for cut in _CUT):
+        raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
     if hasattr(groups, "to_physical"):  # polars, where times would be cut to microseconds
         return lambda: groups.to_physical().to_list()
     found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
     return found[0] if found else None
+
+
+def _type_name(groups):
+    """The type of an array of pyarrow or pandas, or of its categories, in words."""
+    kind = getattr(groups, "dtype", getattr(groups, "type", ""))
+    return str(getattr(getattr(kind, "categories", None), "dtype", kind))
 
 
 def _values(groups):

@@ -10,7 +10,8 @@ _FARTHEST = 1e37  # entries of rows that an inner estimator may see in single pr
 
 
 def _delegates(method):
-    return available_if(lambda self: hasattr(self._inner(), method))
+    """Available where the released estimator has it, before a fit where the one to fit has."""
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), method))
 
 
 class ReleasedMethods:
@@ -19,6 +20,14 @@ class ReleasedMethods:
     def _near_enough(self, X):
         """Rows that scikit-learn's estimators take, those that work in single precision too."""
         return saturated(self._validate_predict(X), _FARTHEST)
+
+    def _ask(self, method, *arguments):
+        """What a method of the released estimator makes of rows, or what it misses for that."""
+        try:
+            return finite(getattr(self.estimator_, method)(*arguments))
+        except AttributeError as error:
+            missing = error.name
+        raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
     @_delegates("predict")
     @row_guard
@@ -33,8 +42,7 @@ class ReleasedMethods:
         -------
         y : ndarray
         """
-        X = self._near_enough(X)
-        return finite(self.estimator_.predict(X))
+        return self._ask("predict", self._near_enough(X))
 
     @_delegates("predict_proba")
     @row_guard
@@ -49,8 +57,7 @@ class ReleasedMethods:
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        X = self._near_enough(X)
-        return finite(self.estimator_.predict_proba(X))
+        return self._ask("predict_proba", self._near_enough(X))
 
     @_delegates("transform")
     @row_guard
@@ -65,10 +72,9 @@ class ReleasedMethods:
         -------
         X_transformed : ndarray
         """
-        X = self._near_enough(X)
-        return finite(self.estimator_.transform(X))
+        return self._ask("transform", self._near_enough(X))
 
-    @_delegates("transform")
+    @available_if(lambda self: hasattr(self._inner(), "transform"))
     def fit_transform(self, X, y=None, *, groups=None):
         """:meth:`fit`, then :meth:`transform` of the same rows, which is no release.
 
@@ -98,5 +104,4 @@ class ReleasedMethods:
         -------
         score : float
         """
-        X = self._near_enough(X)
-        return float(finite(self.estimator_.score(X, y)))
+        return float(self._ask("score", self._near_enough(X), y))

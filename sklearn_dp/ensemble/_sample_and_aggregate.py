@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import column_or_1d
@@ -340,7 +340,12 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         return fitted
 
     def __sklearn_tags__(self):
-        tags, inner = super().__sklearn_tags__(), get_tags(self._inner())
+        tags, estimator = super().__sklearn_tags__(), self._inner()
+        if not isinstance(
+            estimator, BaseEstimator
+        ):  # `fit` asks no more than a method of that name
+            return tags
+        inner = get_tags(estimator)
         tags.estimator_type = inner.estimator_type
         tags.target_tags.required = self._needs_target()
         for name in ("transformer_tags", "classifier_tags", "regressor_tags"):

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.cluster import KMeans
 
-from .._base import MOST_CLUSTERS, check_integer
+from .._base import MOST_CLUSTERS, check_integer, check_sklearn_seed
 
 __all__ = ["elbow"]
 
@@ -22,7 +22,7 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
         Largest number to try.
     n_init : int, default=10
         Starts of each clustering.
-    random_state : int, default=0
+    random_state : int, RandomState instance or None, default=0
 
     Returns
     -------
@@ -43,6 +43,7 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     """
     most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
     n_init = check_integer(n_init, "n_init", low=1, high=100)
+    random_state = check_sklearn_seed(random_state)
     if getattr(model, "server_weights_", None) is None:
         raise ValueError("model must be fitted with X_server, and not from a public start.")
     points, weights = model.server_points_, model.server_weights_

@@ -13,7 +13,14 @@ from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import (
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+    check_sklearn_seed,
+)
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 from ._options import KTupleOptions, PartitionOptions, options_of
@@ -81,6 +88,8 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         "tied", (n_components, n_features) for "diag" and (n_components,) for "spherical".
     precisions_, precisions_cholesky_ : ndarray
         Their inverses, and factors of these, of the same shapes.
+    covariance_type_ : str
+        The `covariance_type` of the fit, whatever `set_params` has made of it since.
     size_ : float
         Released noisy number of units.
     status_ : str
@@ -245,6 +254,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
             parts = shapes[0]
         else:
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
+        self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
 
     # -- what is done with the mixture ------------------------------------------------------------
@@ -258,7 +268,7 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
             Fitted; it holds the released parameters only.
         """
         check_is_fitted(self)
-        mixture = GaussianMixture(self.n_components, covariance_type=self.covariance_type)
+        mixture = GaussianMixture(len(self.weights_), covariance_type=self.covariance_type_)
         for name in (
             "weights_",
             "means_",
@@ -404,8 +414,5 @@ class DPGaussianMixture(DensityMixin, BaseDPEstimator):
         """
         check_is_fitted(self)
         n_samples = check_integer(n_samples, "n_samples", low=1, high=2**31)
-        mixture = self.to_sklearn().set_params(random_state=random_state)
-        try:
-            return mixture.sample(n_samples)
-        except (TypeError, ValueError):  # all else has been checked
-            raise ValueError("random_state must be None, an int or a RandomState.") from None
+        random_state = check_sklearn_seed(random_state)
+        return self.to_sklearn().set_params(random_state=random_state).sample(n_samples)

@@ -116,7 +116,7 @@ def test_bad_shares_are_refused(shares):
         APPROX.split(shares)
 
 
-@pytest.mark.parametrize("shares", [[True], ["1"], [None]])
+@pytest.mark.parametrize("shares", [[True], ["1"], [None], np.array(2.0), 2.0])
 def test_shares_that_are_no_numbers_are_refused(shares):
     with pytest.raises(TypeError, match="shares"):
         APPROX.split(shares)

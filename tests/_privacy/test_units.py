@@ -230,6 +230,64 @@ def test_equal_ids_are_one_unit(values):
         assert set(code_groups(groups).tolist()) == {0}
 
 
+def arrow_arrays(pa):
+    """Distinct ids of many types of Arrow; some of them differ in the last bit only."""
+    return [
+        pa.array([2**53 + 1, 2**53]),
+        pa.array([2**64 - 1, 2**63], pa.uint64()),
+        pa.array([0.1, 0.2]),
+        pa.array([True, False]),
+        pa.array(["b", "", "a"]),
+        pa.array(["b", "a"], pa.large_string()),
+        pa.array([b"b", b"a"]),
+        pa.array(["b", "a"]).dictionary_encode(),
+        pa.array([Decimal(10**36 + 1), Decimal(10**36)], pa.decimal128(38, 0)),
+        pa.array([1, 2], pa.timestamp("ns", "UTC")),
+        pa.array([1, 2], pa.duration("ns")),
+        pa.array([1, 2], pa.time64("us")),
+        pa.array([1, 2], pa.date32()),
+    ]
+
+
+def arrow_containers(array):
+    """An array of Arrow as pyarrow and pandas hold it."""
+    pa, held = pytest.importorskip("pyarrow"), pd.arrays.ArrowExtensionArray(array)
+    yield from (array, pa.chunked_array([array[:1], array[1:]]))
+    yield from (held, pd.Series(held), pd.Index(held))
+
+
+def test_ids_in_arrow():
+    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
+    for distinct in arrow_arrays(pa):
+        which, _ = shuffled(range(len(distinct)))
+        for groups in arrow_containers(distinct.take(pa.array(which))):
+            assert_same_parts(code_groups(groups), which)
+            assert unit_of(groups) == "group"
+        assert_same_parts(code_groups(pd.Series(groups).astype("category")), which)
+
+
+def test_missing_ids_in_arrow_are_refused():
+    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
+    for array in (pa.array([1, None]), pa.array(["a", None]), pa.array([1.0, np.nan]), pa.nulls(2)):
+        for groups in arrow_containers(array):
+            with pytest.raises(ValueError, match="groups must not hold missing"):
+                code_groups(groups)
+
+
+def test_ids_in_arrow_that_python_rounds_are_refused():
+    """Both arrays hold two ids, of which Python makes one."""
+    pa = pytest.importorskip("pyarrow", reason="optional: ids may come in columns of Arrow")
+    day = 86_400_000  # milliseconds
+    arrays = [pa.array([1, 2], pa.time64("ns")), pa.array([day, day + 1]).view(pa.date64())]
+    arrays += [array.dictionary_encode() for array in arrays]
+    for array in arrays:
+        assert len(set(array.to_pylist())) == 1
+        for groups in arrow_containers(array):
+            for refuse in (code_groups, unit_of):
+                with pytest.raises(TypeError, match="groups must not be of a type that Python"):
+                    refuse(groups)
+
+
 def test_zeros_of_both_signs_are_one_unit_in_arrays_too():
     assert code_groups(np.array([0.0, -0.0, 1.0])).tolist() == [0, 0, 1]
 

@@ -1,5 +1,6 @@
 """The number of clusters from noisy weights."""
 
+import numpy as np
 import pytest
 from federated_states import clusters
 
@@ -19,3 +20,16 @@ def test_the_elbow_is_at_the_number_of_clusters():
     assert k == 5 and costs[0] == 1 and len(costs) == 9
     with pytest.raises(ValueError, match="X_server"):
         elbow(FederatedDPKMeans(3, random_state=0).fit(X))
+
+
+@pytest.mark.parametrize(
+    "seed, error",
+    [(np.timedelta64(3, "s"), TypeError), (True, TypeError), (-1, ValueError), (2**63, ValueError)],
+    ids=["time span", "bool", "negative", "huge"],
+)
+def test_a_bad_seed_is_named(seed, error):
+    X, _, server = clusters(0, k=3)
+    model = FederatedDPKMeans(4, epsilon=2.0, random_state=0).fit(X, X_server=server)
+    with pytest.raises(error, match="random_state"):
+        elbow(model, most=4, random_state=seed)
+    assert elbow(model, most=4, random_state=np.random.RandomState(0))[0] >= 2

@@ -305,7 +305,7 @@ def _table(kinds, values):
 junk_kinds = st.sampled_from(sorted(JUNK))
 junk = junk_kinds.map(JUNK.get).map(fresh)
 seeds = st.integers(0, 2**16)
-rows = st.sampled_from([*tables.ROWS, *tables.ROWS, *tables.FEW_ROWS])
+rows = st.sampled_from([*2 * tables.ROWS, *tables.FEW_ROWS, *tables.PLANTED_ROWS])
 widths = st.sampled_from([3, 1, 2, 2, 3, 3, 4, 8, 20])
 _good = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.VALUES)))
 _spoilt = _table(st.sampled_from(sorted(tables.GOOD)), st.sampled_from(sorted(tables.SPOILT)))

@@ -23,7 +23,7 @@ from sklearn_dp.exceptions import (
     UtilityWarning,
 )
 
-from .tables import PLANT, ROWS
+from .tables import PLANT, PLANTED_ROWS
 
 TYPED = (
     ValueError,
@@ -52,8 +52,9 @@ _RAW = re.compile(
 """Words of errors that Python or numpy raised because nobody looked at a value before."""
 
 _DATA = re.compile(
-    r"7[.,]?3[.,]?1[.,]?9|person|"
-    rf"(?<![\w.])(?:{'|'.join(map(str, ROWS))})(?![\w.])"
+    # The first digits of a number, and not some of those of an address.
+    r"(?<![\w.])(?:0\.0*)?7[.,]?3[.,]?1[.,]?9|person|"
+    rf"(?<![\w.])(?:{'|'.join(f'{n // 1000},?{n % 1000:03}' for n in PLANTED_ROWS)})(?![\w.])"
 )
 
 

@@ -21,6 +21,7 @@ from sklearn_dp.ledger import LedgerCharge, main
 
 from .arguments import any_table, junk, seeds
 from .runner import Tally, problems, run
+from .tables import PLANTED_ROWS
 
 FAST, LONG = 60, 1000
 SETTINGS = {"suppress_health_check": list(HealthCheck), "deadline": None, "database": None}
@@ -60,7 +61,7 @@ def one_of(*values):
 
 spoils = st.sampled_from([1.0, 0.0, 1.7e308, -1.7e308, 5e-324, np.nan, np.inf])
 small = st.sampled_from([2, 1, 2, 3, 0])
-sizes = st.sampled_from([13, 17, 29, 0, 1, 2])
+sizes = st.sampled_from([13, 17, 29, 0, 1, 2, PLANTED_ROWS[0]])
 tuples = st.one_of(
     *3
     * [

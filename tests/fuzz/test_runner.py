@@ -39,6 +39,8 @@ FINE = {
     "a named error": raises(ValueError("epsilon must be positive.")),
     "a budget": raises(BudgetExceededError("nothing is left")),
     "an expected warning": warns(UtilityWarning),
+    "a number of two digits": warns(UtilityWarning, "an epsilon of about 17 would do"),
+    "an address": raises(TypeError("X must not be <object at 0x7f7319ab7319>")),
     "scikit-learn's words": raises(ValueError("Expected 2D array: reshape your data.")),
 }
 WRONG = {
@@ -50,7 +52,9 @@ WRONG = {
     "data": (raises(ValueError("X holds 7319.4825")), "quotes '7319'"),
     "data, scaled": (raises(ValueError("X holds 7.3194825e+155")), "quotes '7.319'"),
     "a name of a person": (raises(ValueError("X holds person 12")), "quotes 'person'"),
-    "number of rows": (raises(ValueError("X has 23 rows")), "quotes '23'"),
+    "data, as a small number": (raises(ValueError("X holds 0.007319")), "quotes '0.007319'"),
+    "number of rows": (raises(ValueError("X has 1013 rows")), "quotes '1013'"),
+    "number of rows, with a comma": (raises(ValueError("X has 1,013 rows")), "quotes '1,013'"),
     "data in the cause": (chained, "quotes"),
     "another warning": (warns(RuntimeWarning), "warns RuntimeWarning"),
     "data in a warning": (warns(UtilityWarning, "about 7319"), "quotes '7319'"),

@@ -285,3 +285,20 @@ def test_more_rows_are_better():
         for truth in (Mixture(4, 10, 12, n) for n in (20000, 50000, 100000))
     ]
     assert worst[0] > worst[1] > worst[2] and worst[2] < 1.6 * 0.022
+
+
+def test_parameters_of_the_next_fit_do_not_change_this_one():
+    X = Mixture(2, 3, 12, 400).X
+    model = DPGaussianMixture(2, epsilon=4.0, random_state=0).fit(X)
+    before = [model.score(X), model.aic(X), model.bic(X), model.predict_proba(X)]
+    model.set_params(covariance_type="diag", n_components=5)
+    after = [model.score(X), model.aic(X), model.bic(X), model.predict_proba(X)]
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    assert model.sample(3, random_state=0)[0].shape == (3, 3)
+
+
+@pytest.mark.parametrize("seed", [np.timedelta64(3, "s"), "1", -1, 2**63])
+def test_a_bad_seed_of_a_sample_is_named(seed):
+    model = DPGaussianMixture(2, random_state=0).fit(Mixture(2, 3, 12, 40).X)
+    with pytest.raises((TypeError, ValueError), match="random_state"):
+        model.sample(random_state=seed)
