@@ -1,17 +1,42 @@
-"""Do the releases of a recorded fit keep to what the plan and the report say?"""
+"""Do the releases of a recorded fit keep to what the plan and the report say?
+
+Three questions about one recording, without a neighbour:
+
+1. Does each event keep its own claim: are sensitivity, scale and cost consistent? The laws know
+   (:mod:`sklearn_dp.audit.laws`).
+2. Does the report list exactly the releases that were made, in order, each at no less than it
+   costs?
+3. Do the costs stay within the cap of each plan entry, its number of uses, and the whole plan?
+
+Costs are computed by :mod:`sklearn_dp.audit._conversions`, not by the kernel. The kernel rounds up,
+so a release may be told at a little more than it costs; sums against caps are those of the larger
+number, as exact fractions.
+"""
 
 import math
 from collections import defaultdict
 from fractions import Fraction
 
-from .._privacy._parts import maximum_cost
+from ._conversions import maximum_cost
 from .laws import law_of
 
 __all__ = ["check_claims", "paid", "part_of", "rho_of"]
 
+_CLOSE = 1e-12  # relative: two formulas for one cost agree to a few places of a float
+
 
 def paid(events):
-    """The events that cost something: not randomness that is no noise, nor what a step draws."""
+    """The events that cost something: not randomness that is no noise, nor what a step draws.
+
+    Parameters
+    ----------
+    events : list of Event
+
+    Returns
+    -------
+    made : list of Event
+        In order. An event that is nested in another one is covered by what that one costs.
+    """
     return [
         event for event in events if law_of(event).rho is not None and "nested" not in event.public
     ]
@@ -48,41 +73,74 @@ def check_claims(events, plan, report):
     noise do), nor a wrong conversion of the total (the recount does).
     """
     made = paid(events)
-    return [
-        *(text for event in events for text in law_of(event).claims(event)),
-        *_report(made, report),
-        *_spending(made, plan),
-    ]
+    found = [text for event in events for text in law_of(event).claims(event)]
+    charges = _Charges(made, report)
+    return [*found, *charges.against_report(report), *charges.against_plan(plan)]
 
 
-def _report(events, report):
-    """The report tells every release, at its cost."""
-    told = [(row["release"], row["rho"]) for row in report.releases]
-    made = [(event.entry, rho_of(event)) for event in events]
-    if report.noise == "planned" and not made:
-        return
-    if told != made:
-        yield "the report does not tell the releases that were made"
-    total = float(maximum_cost((part_of(event), rho_of(event)) for event in events))
-    if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
-        yield "the report's total is not the sum over the releases"
+class _Charges:
+    """What the releases of a recording cost.
+
+    Parameters
+    ----------
+    events : list of Event
+        Those that are paid for.
+    report : PrivacyReport
+    """
+
+    def __init__(self, events, report):
+        self.names = [event.entry for event in events]
+        self.parts = [part_of(event) for event in events]
+        self.costs = [rho_of(event) for event in events]
+        self.told = [row["rho"] for row in report.releases]
+        self.told_names = [row["release"] for row in report.releases]
+
+    def against_report(self, report):
+        """The report tells every release, at its cost."""
+        if report.noise == "planned" and not self.costs:
+            return
+        if self.told_names != self.names or not all(map(_agree, self.told, self.costs)):
+            yield "the report does not tell the releases that were made"
+        total = float(maximum_cost(zip(self.parts, self.costs, strict=True)))
+        if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
+            yield "the report's total is not the sum over the releases"
+
+    def against_plan(self, plan):
+        """Exact sums against the caps."""
+        # What the fit itself says that it spent, where that is more than our formulas say.
+        told = self.told if self.told_names == self.names else self.costs
+        costs = map(max, self.costs, told)
+        charges = list(zip(self.parts, costs, strict=True))
+        yield from _over_caps(self.names, charges, plan)
 
 
-def _spending(events, plan):
-    """Exact sums against the caps."""
+def _agree(told, cost):
+    return math.isclose(told, cost, rel_tol=_CLOSE, abs_tol=0.0)
+
+
+def _over_caps(names, charges, plan):
+    """Which plan entries, or whether the whole plan, get more charges than is allowed.
+
+    Parameters
+    ----------
+    names : list of str
+        Plan entry of each charge.
+    charges : list of (part, cost)
+    plan : PrivacyPlan
+    """
     made = defaultdict(list)
-    for event in events:
-        made[event.entry].append((part_of(event), rho_of(event)))
+    for name, charge in zip(names, charges, strict=True):
+        made[name].append(charge)
     planned = {entry.name: entry for entry in plan.entries}
-    for name, charges in made.items():
+    for name, own in made.items():
         entry = planned.get(name)
         if entry is None:
             yield f"{name}: not in the plan"
-        elif maximum_cost(charges) > Fraction(entry.cap) or (
-            maximum_cost((part, 1) for part, _ in charges) > (entry.uses or math.inf)
+        elif maximum_cost(own) > Fraction(entry.cap) or (
+            maximum_cost((part, 1) for part, _ in own) > (entry.uses or math.inf)
         ):
             yield f"{name}: spends more than the plan allows"
-    if maximum_cost((part_of(event), rho_of(event)) for event in events) > plan.exact_rho:
+    if maximum_cost(charges) > plan.exact_rho:
         yield "the releases spend more than the whole plan"
 
 

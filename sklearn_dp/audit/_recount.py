@@ -1,158 +1,114 @@
 """The total of a fit once more, from what was released, by other code than the kernel's.
 
-Three counts have to agree with what the plan, the report and the ledger say: the releases of a
-recording by their sensitivities and noise scales; the cap of the plan; and, where it is installed,
-the same by dp-accounting. Nothing here calls the kernel's conversions.
+Three counts have to agree with what the plan, the report and the ledger say:
+
+1. the releases of a recording, by their sensitivities and noise scales (not by the costs that they
+   state: `_COSTS`), added up along the parts of the units, and converted to epsilon;
+2. the cap of the plan, converted in the same way;
+3. where it is installed, the same by dp-accounting, whose authors never saw this package.
+
+Nothing here calls the kernel's conversions; those of :mod:`sklearn_dp.audit._conversions` are used.
 """
 
 import math
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from ._claims import paid, part_of
+from ._conversions import (
+    epsilon_of_gaussian,
+    epsilon_of_zcdp,
+    maximum_cost,
+    rho_of_laplace,
+    rho_of_pure,
+    rho_of_range,
+)
+from .laws import UnknownLawError
 
-__all__ = [
-    "all_gaussian",
-    "epsilon_of_gaussian",
-    "epsilon_of_zcdp",
-    "library_problems",
-    "recount_problems",
-    "rho_released",
-]
+__all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_released"]
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
-_ORDERS = 1 + np.geomspace(1e-4, 1e5, 2000)
 _SHARES_DELTA, _SIMULATED_DELTA = 2.0**-100, 2.0**-39  # of noise in shares, of simulated cells
-
-
-# -- conversions -----------------------------------------------------------------------------------
-
-
-def _gaussian_delta(mu, epsilon):
-    """Integral of (1 - exp(epsilon - loss))+ over the loss mu z + mu^2 / 2, for z ~ N(0, 1)."""
-    start = (epsilon - mu**2 / 2) / mu
-    total, low = 0.0, max(start, -40.0)
-    while low < max(start, 0.0) + 40.0:
-        z = low + (_NODES + 1) / 2
-        inside = -np.expm1(epsilon - mu * z - mu**2 / 2) * np.exp(-(z**2) / 2)
-        total += float(np.sum(_WEIGHTS / 2 * inside))
-        low += 1.0
-    return total / math.sqrt(2 * math.pi)
-
-
-def epsilon_of_gaussian(rho, delta):
-    """epsilon of Gaussian releases that cost `rho` together, by integration and bisection."""
-    mu = math.sqrt(2 * rho)
-    if _gaussian_delta(mu, 0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while _gaussian_delta(mu, high) > delta:
-        high *= 2
-    return brentq(lambda epsilon: _gaussian_delta(mu, epsilon) / delta - 1, 0.0, high, rtol=1e-12)
-
-
-def epsilon_of_zcdp(rho, delta):
-    """epsilon of any (rho, 0)-zCDP releases: the best order, searched for."""
-
-    def at(log_excess):
-        excess = math.exp(log_excess)
-        return (
-            rho * (1 + excess)
-            - math.log1p(excess) / excess * (1 + excess)
-            + math.log(excess)
-            - math.log(delta) / excess
-        )
-
-    grid = np.linspace(-12.0, 25.0, 400)
-    values = [at(place) for place in grid]
-    best = int(np.argmin(values))
-    found = minimize_scalar(
-        at,
-        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, 399)]),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return max(0.0, min(found.fun, values[best]))
 
 
 # -- what releases cost ----------------------------------------------------------------------------
 
 
-def _rho_of_pure(epsilon):
-    """Largest Renyi divergence over its order of randomized response, which is the worst."""
-    p = 1 / (1 + math.exp(-min(epsilon, 700.0)))
-    logs = (
-        np.logaddexp(
-            _ORDERS * math.log(p) + (1 - _ORDERS) * math.log1p(-p),
-            _ORDERS * math.log1p(-p) + (1 - _ORDERS) * math.log(p),
-        )
-        if p < 1
-        else (_ORDERS - 1) * epsilon
-    )
-    return float(np.max(logs / (_ORDERS - 1) / _ORDERS))
-
-
-def _rho_of_laplace(epsilon):
-    """The same for two Laplace laws."""
-    a = _ORDERS
-    logs = np.logaddexp(
-        np.log(a / (2 * a - 1)) + (a - 1) * epsilon, np.log((a - 1) / (2 * a - 1)) - a * epsilon
-    )
-    return float(np.max(logs / (a - 1) / a))
-
-
 def _ratio(event):
+    """Largest shift in units of the noise scale: mu of a Gaussian, epsilon of a Laplace release."""
     return float(np.max(np.asarray(event.sensitivity) / np.asarray(event.scale)))
 
 
 def _of_choice(event):
+    """Above threshold, with noise of `scale` and of twice that; or the exponential mechanism.
+
+    The scale of the latter is a rate: log-ratios lie in a range of twice rate times sensitivity.
+    """
     if "threshold" in event.public:
-        return _rho_of_pure(2 * _ratio(event))
-    bounded_range = 2 * float(event.sensitivity) * float(event.scale)
-    return min(bounded_range**2 / 8, _rho_of_pure(bounded_range))
+        return rho_of_pure(2 * _ratio(event))
+    return rho_of_range(2 * float(event.sensitivity) * float(event.scale))
 
 
 _COSTS = {
     "gaussian": lambda event: _ratio(event) ** 2 / 2,
     "sparse": lambda event: _ratio(event) ** 2 / 2,
     "stability": lambda event: _ratio(event) ** 2 / 2,
-    "laplace": lambda event: _rho_of_laplace(_ratio(event)),
-    "lead": lambda event: _rho_of_pure(2 * _ratio(event)),
+    "laplace": lambda event: rho_of_laplace(_ratio(event)),
+    "lead": lambda event: rho_of_pure(2 * _ratio(event)),
     "choice": _of_choice,
-    "step": lambda event: _rho_of_pure(event.public["epsilon"]),
+    "step": lambda event: rho_of_pure(event.public["epsilon"]),
 }
+
+TOLD = frozenset({"bernoulli", "filter", "proportional"})
+"""Kinds whose cost follows from a theorem of the caller, and not from sensitivity and scale alone:
+they are taken at their word here. A claim of their law covers "proportional", a replay the
+others."""
 
 
 def _rho(event):
-    """Cost from sensitivity and scale; what only a theorem of its caller tells, as told."""
-    return _COSTS[event.kind](event) if event.kind in _COSTS else float(event.cost)
+    """Cost from sensitivity and scale; what only a theorem of its caller tells, as told.
+
+    Raises
+    ------
+    UnknownLawError
+        For any other kind: to believe what it says of itself would be no recount.
+    """
+    if event.kind in TOLD:
+        return float(event.cost)
+    if event.kind not in _COSTS:
+        raise UnknownLawError(
+            f"{event.entry} is of the kind {event.kind!r}, which cannot be recounted: "
+            "add it to _COSTS of sklearn_dp.audit._recount."
+        )
+    return _COSTS[event.kind](event)
 
 
 def _delta(event):
+    """Failure probability: as stated, and what the ways of drawing noise add to it."""
     told = float(event.public.get("delta", 0.0))
     shared = _SHARES_DELTA if "shares" in event.public else 0.0
     simulated = _SIMULATED_DELTA if event.public.get("n_candidates", 0) > 2**20 else 0.0
     return told + shared + simulated
 
 
-def _dearest(charges):
-    """Largest sum along a chain of parts."""
-    leaves = {part for part, _ in charges}
-    return max(
-        (sum(cost for part, cost in charges if leaf[: len(part)] == part) for leaf in leaves),
-        default=0.0,
-    )
-
-
 def rho_released(events):
-    """zCDP cost and failure probability of the releases of a recording."""
+    """zCDP cost and failure probability of the releases of a recording.
+
+    Parameters
+    ----------
+    events : list of Event
+
+    Returns
+    -------
+    rho, delta : float
+        Both are those of the unit that is in the most expensive parts.
+    """
     made = paid(events)
     return tuple(
-        _dearest([(part_of(event), cost(event)) for event in made]) for cost in (_rho, _delta)
+        float(maximum_cost((part_of(event), cost(event)) for event in made))
+        for cost in (_rho, _delta)
     )
 
 
@@ -209,6 +165,19 @@ def recount_problems(events, plan, report):
 
 
 def _against(what, cost, report, plan, failure):
+    """Whether a zCDP cost is worth more than the report's epsilon, at what is left of its delta.
+
+    Parameters
+    ----------
+    what : str
+        Whose cost it is, in words.
+    cost : float
+        rho.
+    report : PrivacyReport
+    plan : PrivacyPlan
+    failure : float
+        The part of delta that is spent on failure events, and cannot be used for the conversion.
+    """
     if cost <= 0 or plan.one_step:
         return
     left = report.delta - failure
@@ -222,6 +191,7 @@ def _against(what, cost, report, plan, failure):
 
 
 def _one_step(events, report):
+    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own."""
     for event in paid(events):
         if (
             event.kind != "step"
@@ -250,6 +220,7 @@ def library_problems(events, plan, report):
 
 
 def _by_convolution(rho, delta):
+    """Privacy loss distribution of one Gaussian of the same mu; its grid is rounded upwards."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     make = partial(pld.from_gaussian_mechanism, use_connect_dots=True)
@@ -261,6 +232,7 @@ def _by_convolution(rho, delta):
 
 
 def _by_orders(rho, delta):
+    """The library's own search over 1500 orders."""
     from dp_accounting import ZCDpEvent
     from dp_accounting.rdp import RdpAccountant
 

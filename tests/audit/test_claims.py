@@ -1,6 +1,7 @@
 """A recording is held against its plan and its report."""
 
 import copy
+import math
 from dataclasses import replace
 
 import pytest
@@ -94,5 +95,27 @@ def test_overspending_is_found(fit):
 
 
 def test_every_cost_is_counted_in_rho(fit):
+    """By other formulas than the kernel's, which rounds up."""
     events, _, report = fit
-    assert [rho_of(event) for event in paid(events)] == [row["rho"] for row in report.releases]
+    told = [row["rho"] for row in report.releases]
+    assert [rho_of(event) for event in paid(events)] == pytest.approx(told, rel=1e-12)
+
+
+def test_a_cost_that_is_told_a_little_too_low_or_too_high_is_found(fit):
+    events, plan, report = fit
+    for number in range(len(report.releases)):
+        for factor in (1 - 1e-11, 1 + 1e-11):
+            rows = [dict(row) for row in report.releases]
+            rows[number]["rho"] *= factor
+            texts = check_claims(events, plan, replace(report, releases=tuple(rows)))
+            assert "the report does not tell the releases that were made" in texts
+
+
+def test_what_the_fit_says_that_it_spent_is_held_against_the_caps(fit):
+    """Exactly, although the audit's own costs are a place or two smaller."""
+    events, plan, report = fit
+    laplace = report.releases[3]["rho"]
+    for cap, fits in ((laplace, True), (math.nextafter(laplace, 0.0), False)):
+        entries = [replace(e, rho=cap) if e.name == "laplace" else e for e in plan.entries]
+        texts = check_claims(events, PrivacyPlan(plan.target, tuple(entries)), report)
+        assert ("laplace: spends more than the plan allows" not in texts) == fits

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 from scipy.stats import binom
 
-from ..._privacy import _accounting as accounting
-from ..._privacy._rounding import sum_down
+from .._conversions import epsilon_of_gaussian, epsilon_of_zcdp
 
 __all__ = ["GAUSSIAN", "Claim", "Rates", "claim_of", "least_epsilon", "smallest_deficit"]
 
@@ -105,10 +104,10 @@ class Claim:
         """The epsilon, at the delta of the claim, of the same claim with another value."""
         if self.kind == APPROXIMATE or value <= 0:
             return value
-        left = sum_down([self.delta, -self.delta_failure])
+        left = self.delta - self.delta_failure
         if self.kind == GAUSSIAN:
-            return accounting.gaussian_epsilon(value, left)
-        return accounting.zcdp_epsilon(value, left)
+            return epsilon_of_gaussian(value**2 / 2, left)
+        return epsilon_of_zcdp(value, left)
 
 
 def claim_of(estimator, n_features):
@@ -130,9 +129,7 @@ def claim_of(estimator, n_features):
     epsilon, delta = plan.epsilon, plan.target.delta
     if plan.one_step:
         return Claim(APPROXIMATE, epsilon, epsilon, delta)
-    kind, value = (
-        (GAUSSIAN, accounting.mu_from_rho(plan.rho)) if plan.gaussian else (ZCDP, plan.rho)
-    )
+    kind, value = (GAUSSIAN, math.sqrt(2 * plan.rho)) if plan.gaussian else (ZCDP, plan.rho)
     return Claim(kind, value, epsilon, delta, plan.delta_failure)
 
 

@@ -1,8 +1,13 @@
 """What the audit knows of each noise law, independently of the kernel.
 
-One module for each law of :mod:`sklearn_dp._privacy`: how neighbours are compared, what is claimed,
-and what the noise looks like if the claim is true. A kind of event that no module knows is an error
-of the audit: to pass it in silence would be to vouch for it.
+One module for each law of :mod:`sklearn_dp._privacy.laws`, of the same name: how neighbours are
+compared, what is claimed, and what the noise looks like if the claim is true. They are written from
+the theorems, and import nothing of the kernel: an audit that asked the code under test for a scale,
+a density or a cost would agree with whatever it says (`tests/audit/laws/test_laws.py` demands it,
+and compares the two sides).
+
+A kind of event that no module knows is an error of the audit: to pass it in silence would be to
+vouch for it. Start reading at :mod:`~sklearn_dp.audit.laws._law`, then `gaussian`.
 """
 
 from . import (
@@ -15,7 +20,7 @@ from . import (
     selection,
     shares,
 )
-from ._law import Law
+from ._law import Law, UnknownLawError
 
 __all__ = ["KINDS", "Law", "UnknownLawError", "law_of"]
 
@@ -25,12 +30,22 @@ KINDS = {kind: law for module in _MODULES for kind, law in module.LAWS.items()}
 """All the kinds of events that the audit knows."""
 
 
-class UnknownLawError(LookupError):
-    """An event of a kind that the audit does not know."""
-
-
 def law_of(event):
-    """The law of a recorded event, or an error."""
+    """The law of a recorded event.
+
+    Parameters
+    ----------
+    event : Event
+
+    Returns
+    -------
+    law : Law
+
+    Raises
+    ------
+    UnknownLawError
+        Never a default: a release that nobody compares or tests would pass every audit.
+    """
     try:
         return KINDS[event.kind]
     except KeyError:

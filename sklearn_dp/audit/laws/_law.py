@@ -1,14 +1,42 @@
-"""What the audit has to know about a kind of event on a recording."""
+"""What the audit has to know about a kind of event on a recording.
+
+Three audits ask a law three different questions:
+
+1. the replay: given the recorded event and that of a neighbour, is the distance of the two exact
+   statistics within the claim, and which output is forced on the neighbour (`Law.replay`)?
+2. the claims: do sensitivity, scale and cost of one event fit together (`Law.claims`), and what
+   does it cost in zCDP (`Law.rho`, `Law.delta`)?
+3. the tests of the noise: which numbers are uniform if the noise follows its claim (`Law.numbers`)?
+
+The third is the randomized probability integral transform. Let F be the claimed distribution
+function of the ideal noise, and k the integer that it was rounded to. Then a uniform number between
+F(k - 1/2) and F(k + 1/2) is uniform on [0, 1], exactly, however coarse the rounding is. So one set
+of exact tests serves all laws, for scales of half a step and of 2^40 steps alike.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CLOSE", "Law", "free", "no_claims", "no_numbers", "same_shape"]
+__all__ = [
+    "CLOSE",
+    "Law",
+    "UnknownLawError",
+    "around",
+    "free",
+    "no_claims",
+    "no_numbers",
+    "same_shape",
+    "too_little",
+]
 
 CLOSE = 1 - 1e-12
 """Of a comparison in floating point; scales are rounded up, so none is needed the other way."""
+
+
+class UnknownLawError(LookupError):
+    """An event of a kind that the audit does not know."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +60,8 @@ class Law:
     folded : bool
         Whether `numbers` are of the upper half of the law only: the sign says nothing.
     in_rho : bool
-        Whether the cost that a replay realizes is in the currency of `rho`.
+        Whether the cost that a replay realizes is in the currency of `rho`. That of pure mechanisms
+        is an epsilon, which is compared with the event's own and does not add up with the others.
     """
 
     replay: Callable
@@ -60,7 +89,10 @@ def free(event):
 
 
 def same_shape(player, known, event, what="value"):
-    """Whether two statistics have the same shape; if not, the player is told."""
+    """Whether two statistics have the same shape; if not, the player is told.
+
+    Shapes are public: one that depends on the data tells how many rows there are.
+    """
     same = np.shape(getattr(known, what)) == np.shape(getattr(event, what))
     if not same:
         player.blame(event, "shape differs between neighbours")
@@ -68,11 +100,33 @@ def same_shape(player, known, event, what="value"):
 
 
 def around(noise, scale, cdf):
-    """Claimed distribution function below and above the rounding of ideal noise."""
+    """Claimed distribution function below and above the rounding of ideal noise.
+
+    Parameters
+    ----------
+    noise : ndarray of float
+        Integers: what came out minus the exact statistic.
+    scale : float or ndarray
+        The claim, in the same steps.
+    cdf : callable
+        Distribution function of the noise at scale one.
+
+    Returns
+    -------
+    low, high : ndarray of float
+    """
     return cdf((noise - 0.5) / scale), cdf((noise + 0.5) / scale)
 
 
 def too_little(event, enough):
-    """The complaint where a noise scale does not reach what sensitivity and cost ask for."""
+    """The complaint where a noise scale does not reach what sensitivity and cost ask for.
+
+    Parameters
+    ----------
+    event : Event
+    enough : float or ndarray
+        The largest sensitivity for which the scale is worth the cost. Written so that a number that
+        is none (NaN) is a complaint.
+    """
     if not np.all(enough >= np.asarray(event.sensitivity) * CLOSE):
         yield f"{event.entry}: too little noise for its sensitivity and cost"

@@ -1,4 +1,16 @@
-"""Events that are no noise: randomness of the algorithm, conditions, the head of a step."""
+"""Events that are no noise: randomness of the algorithm, conditions, the head of a step.
+
+They cost nothing, but a replay has to know them. Where an algorithm draws at random which block a
+unit goes to, two fits are compared under a *coupling*: the units that both data sets have go where
+they went before, and only the added unit draws anew. That is a valid proof technique (the law of
+either fit is what it was), and without it neighbours would differ everywhere.
+
+* "seed": of scikit-learn's code inside a fit; it depends on no data, so both fits get the same.
+* "draws": 64 bits for each unit (`_couple`). "copies": how often each unit is in a bootstrap sample
+  (`_copies`). "order": a random order of points (`_match`). "sample": of a public number of blocks.
+* "condition": what a theorem assumes of the data (`_condition`).
+* "step": a part of the algorithm that is charged as a whole; its inner events follow.
+"""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -10,6 +22,7 @@ __all__ = ["LAWS"]
 
 
 def _keep_recorded(player, known, event):
+    """It depends on nothing that may differ: the same for both."""
     return known.output
 
 
@@ -22,7 +35,11 @@ def _couple(player, known, event):
 
 
 def _match(player, known, event):
-    """The points go where their partners went: a bijection of the orders."""
+    """The points go where their partners went: a bijection of the orders.
+
+    Partners are found by the smallest total distance, so all but the changed point meet themselves.
+    A bijection of the orders takes the uniform law to itself, hence the coupling is valid.
+    """
     return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
 
 
@@ -47,7 +64,13 @@ def _word_numbers(event):
 
 
 def _order_numbers(event):
-    """The rank of each index among those not yet taken is uniform, and they are independent."""
+    """The rank of each index among those not yet taken is uniform, and they are independent.
+
+    Returns
+    -------
+    low, high : ndarray of float
+        The piece of [0, 1] that belongs to each rank.
+    """
     order = np.asarray(event.output)
     size = event.public.get("n", len(order))
     ranks = np.array(

@@ -1,4 +1,20 @@
-"""Friendly-core filters: which units stay, by a noisy score or by exact chances."""
+"""Friendly-core filters: which units stay, by a noisy score or by exact chances.
+
+A filter of a friendly core decides about each unit: it stays if it has many friends. What is
+released is what later steps make of the core, never the decisions themselves; so the theorem is
+about the core as a whole, its caller proves it, and from one event nothing can be said about its
+scale (`no_claims`). What can be audited:
+
+* *the decisions*: that they have the chances that the event states (`kept`);
+* *the scores*: that those of neighbours are as close as the theorem assumes, but for units that are
+  *bad* (they have so few friends that they survive with a probability below delta). Where a bad
+  unit did survive, the recording is an event of the failure probability and the pair is voided.
+
+For the Gaussian filter ("filter") a score is compared with scores: an added unit moves each of them
+a little (twice the number of friends minus the size: by one, up or down), so the distance is the
+largest move. For that by exact chances ("bernoulli") the values are the chances themselves,
+compared in l1.
+"""
 
 import numpy as np
 from scipy.special import ndtr
@@ -13,6 +29,24 @@ def kept(chance, keep):
 
     Less noise than claimed makes likely decisions likelier, and the sum of squares smaller. Only
     the upper half of the law is used (see `Law.folded`).
+
+    Parameters
+    ----------
+    chance : ndarray of float
+        That each one is kept.
+    keep : ndarray of bool
+        Whether it was.
+
+    Returns
+    -------
+    low, high : ndarray of float
+        Above 1/2. The piece of the likely outcome begins at 1/2 and has its chance as its length
+        (times 1/2), the other one has the rest.
+
+    Examples
+    --------
+    >>> [ends.tolist() for ends in kept(np.array([0.9, 0.9]), np.array([True, False]))]
+    [[0.5, 0.95], [0.95, 1.0]]
     """
     likely = np.maximum(chance, 1 - chance)
     usual = keep == (chance >= 0.5)
@@ -20,15 +54,18 @@ def kept(chance, keep):
 
 
 def _filter_numbers(event):
+    """A unit stays if ``score + round(scale Z) >= threshold``: for integers, Z above a level."""
     level = np.ceil(event.public["threshold"]) - event.value - 0.5
     return kept(ndtr(-level / event.scale), event.output)
 
 
 def _bernoulli_numbers(event):
+    """The values are the chances."""
     return kept(event.value, event.output)
 
 
 def _realized(player, event, shift):
+    """The largest move against the claim; the cost of all of them as Gaussian shifts."""
     largest = float(np.abs(shift).max(initial=0.0))
     player.account(
         event, largest / event.sensitivity, float(np.sum(np.square(shift / event.scale)) / 2)
@@ -36,7 +73,16 @@ def _realized(player, event, shift):
 
 
 def _common(player, known):
-    """Which present units are in the recording, what became of them there, and which are gone."""
+    """Which present units are in the recording, what became of them there, and which are gone.
+
+    Returns
+    -------
+    common : ndarray of bool of shape (n_present,)
+    keep : ndarray of bool of shape (n_present,)
+        The recorded decisions; False for a unit that was added.
+    gone : ndarray of bool of shape (n_recorded,)
+        Recorded units that are not present.
+    """
     common = player.units >= 0
     keep = np.zeros(len(player.units), dtype=bool)
     keep[common] = known.output[player.units[common]]
@@ -49,7 +95,9 @@ def _replay_filter(player, known, event):
     """A friendly-core filter: see :mod:`sklearn_dp._aggregate.friendly.core`.
 
     An element that may be bad has a score of at most `bad` in both data sets, and survives
-    only within delta. All others must have close scores.
+    only within delta. All others must have close scores. An added unit stays if the player says so
+    and it is not bad: the theorem covers both, and the audit may try either. The noise is enough
+    for up to `most` units, a noisy count with room to spare; more of them fall under its delta.
     """
     if event.public["fixed"]:
         return _replay_fixed(player, known, event)
@@ -70,7 +118,8 @@ def _replay_filter(player, known, event):
 def _replay_fixed(player, known, event):
     """A filter on a public number of block results: one of them is another, we know not which.
 
-    It is the one whose score moves most, or moving it less would cost less.
+    It is the one whose score moves most, or moving it less would cost less. So all the others have
+    to be close, and the replaced one is free to be anything; at most one kept result may turn bad.
     """
     if len(known.value) != len(event.value):
         player.blame(event, "shape differs between neighbours")
@@ -85,7 +134,10 @@ def _replay_fixed(player, known, event):
 
 
 def _replay_bernoulli(player, known, event):
-    """A smooth filter: probabilities of the common units, close in l1."""
+    """A smooth filter: probabilities of the common units, close in l1.
+
+    The added and the removed unit count with their whole chance: the theorem bounds the total.
+    """
     common, keep, gone = _common(player, known)
     before = known.value[player.units[common]]
     keep[~common] = player.keep_added & (event.value[~common] > 0)

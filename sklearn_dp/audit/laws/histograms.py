@@ -1,4 +1,17 @@
-"""Histograms of many cells: sparse ones over public candidates, and those of seen cells only."""
+"""Histograms of many cells: sparse ones over public candidates, and those of seen cells only.
+
+The exact statistic is a pair of arrays (codes of occupied cells, their counts). What is claimed,
+for rounded Gaussian noise on every count:
+
+* *sparse*: a public number of candidate cells, nearly all of them empty. Published is every cell
+  whose noisy count reaches the public level `low`, occupied or not, with its noisy count. That is
+  post-processing of a release of all the counts, so only their l2 distance matters. The kernel does
+  not visit the empty cells: it draws how many of them are published, which ones, and their noise
+  above the level. The test of the noise has to see this too (`_sparse`);
+* *stability*: cells that nobody could list in advance. Only occupied cells can be published, so a
+  cell that only one of two neighbours has must stay below `low` but for the probability delta. Such
+  a cell holds one unit.
+"""
 
 import math
 
@@ -11,6 +24,7 @@ __all__ = ["LAWS"]
 
 
 def _counts(event):
+    """Counts by cell, of the cells that are occupied."""
     return dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
 
 
@@ -20,7 +34,10 @@ def _claims(event):
 
 
 def _claims_stability(event):
-    """And 1 + noise reaches the threshold with probability at most delta."""
+    """And 1 + noise reaches the threshold with probability at most delta.
+
+    ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``.
+    """
     yield from _claims(event)
     tail = float(ndtr(-(event.public["low"] - 1.5) / event.scale))
     if tail > event.public["delta"] * (1 + 1e-9):
@@ -28,6 +45,7 @@ def _claims_stability(event):
 
 
 def _replay_sparse(player, known, event):
+    """l2 distance over all the cells: an empty one has the count 0."""
     before, after = _counts(known), _counts(event)
     square = float(
         sum((after.get(c, 0) - before.get(c, 0)) ** 2 for c in before.keys() | after.keys())
@@ -37,7 +55,12 @@ def _replay_sparse(player, known, event):
 
 
 def _replay_stability(player, known, event):
-    """A cell that only one data set has may not be seen, and holds one unit."""
+    """A cell that only one data set has may not be seen, and holds one unit.
+
+    If the recording published one that the neighbour does not have, it is one of the outcomes that
+    delta pays for, and the pair shows nothing. The other cells are compared in l2; the lone one is
+    compared with the claim alone, as its noise is not what protects it.
+    """
     before, after = _counts(known), _counts(event)
     if set(known.output[0].tolist()) - after.keys():
         player.voided.append(event.entry)
@@ -54,6 +77,11 @@ def _published(event):
     """Occupied cells: the noisy count where it was published, else only that it is below `low`.
 
     A count below `low` may not be published: its chance is zero.
+
+    Returns
+    -------
+    low, high : ndarray of float of shape (n_occupied,)
+        For a hidden cell the whole piece of [0, 1] below the level.
     """
     codes, counts = event.value
     cells, values = event.output
@@ -70,7 +98,12 @@ def _published(event):
 
 
 def _sparse(event):
-    """Occupied cells one by one; the number of empty ones, and the values of these."""
+    """Occupied cells one by one; the number of empty ones, and the values of these.
+
+    If empty cells were visited one by one, their number above the level would be binomial, and each
+    value Gaussian given that it is above. That is what is asked of whatever the kernel does
+    instead.
+    """
     low, high = _published(event)
     cells, values = event.output
     empty = ~np.isin(cells, event.value[0])
@@ -86,7 +119,13 @@ def _sparse(event):
 
 
 def _binomial_cdf(k, n, p):
-    """P[at most k of n]; n may be 2^50."""
+    """P[at most k of n]; n may be 2^50, so it is an incomplete beta function and no sum.
+
+    Examples
+    --------
+    >>> [round(float(_binomial_cdf(k, 4, 0.5)), 6) for k in (-1, 1, 4)]
+    [0.0, 0.3125, 1.0]
+    """
     if 0 <= k < n:
         return betaincc(k + 1.0, float(n - k), p)
     return float(k >= n)

@@ -1,15 +1,34 @@
-"""Rounded Laplace noise: releases, and inner draws of a step."""
+"""Rounded Laplace noise: releases, and inner draws of a step.
+
+What is claimed: the statistic is a vector of integers that moves by at most `sensitivity` in l1,
+and the noise is ``round(scale L)`` for L of the density exp(-abs(x)) / 2. The privacy loss is then
+at most ``sensitivity / scale``, so the release is pure DP with that epsilon; `cost` is this
+epsilon, and not a rho.
+
+A step may ask for the noise of a vector in which one element is the unit's own (`own`): it is
+replaced by another one between neighbours, its theorem covers that element separately, and the
+sensitivity is a claim about all the others.
+"""
 
 import numpy as np
 
-from ..._privacy import _accounting as accounting
+from .._conversions import rho_of_laplace
 from ._law import Law, around, same_shape, too_little
 
 __all__ = ["LAWS", "laplace_cdf"]
 
 
 def laplace_cdf(x):
-    """Of density exp(-abs(x)) / 2."""
+    """Distribution function for the density exp(-abs(x)) / 2.
+
+    Each branch is clipped before it is computed, as `numpy.where` computes both: exp of a large
+    number would overflow.
+
+    Examples
+    --------
+    >>> laplace_cdf(np.array([-800.0, 0.0, np.log(2)])).tolist()
+    [0.0, 0.5, 0.75]
+    """
     return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
 
 
@@ -20,13 +39,15 @@ def _numbers(event):
 
 
 def _claims(event):
-    """scale >= sensitivity / epsilon."""
+    """``scale >= sensitivity / epsilon``."""
     return too_little(event, np.asarray(event.scale) * event.cost)
 
 
 def _shifts(known, event):
-    shift = np.abs(np.asarray(event.value) - np.asarray(known.value))
-    return np.sort(np.ravel(shift).astype(np.float64))
+    """How far each element moves, in order of size."""
+    # Python integers, as for Gaussian noise: a difference of int64 may wrap around to a small one.
+    shift = np.asarray(event.value, dtype=object) - np.asarray(known.value, dtype=object)
+    return np.sort(np.abs(np.ravel(shift)).astype(np.float64))
 
 
 def _replay(player, known, event):
@@ -46,8 +67,6 @@ def _replay_inner(player, known, event):
 
 
 LAWS = {
-    "laplace": Law(
-        _replay, _numbers, _claims, rho=lambda event: accounting.laplace_zcdp_rho(event.cost)
-    ),
+    "laplace": Law(_replay, _numbers, _claims, rho=lambda event: rho_of_laplace(event.cost)),
     "inner_laplace": Law(_replay_inner, _numbers, _claims),
 }

@@ -15,8 +15,8 @@ from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Event, Trace, trace
-from sklearn_dp.audit import _recount
-from sklearn_dp.audit._certificate import likelihood
+from sklearn_dp.audit import _claims, _conversions, _noise_law, _recount
+from sklearn_dp.audit._certificate import claims, likelihood
 from sklearn_dp.audit._claims import check_claims, paid
 from sklearn_dp.audit._noise_law import _standardized, noise_problems
 from sklearn_dp.audit._player import Replay
@@ -59,8 +59,6 @@ def test_the_audit_of_a_law_knows_the_kinds_that_the_kernel_makes(name):
     assert laws.keys() - texts_of(kernel) <= {"share"}
 
 
-# Only a theorem of the caller says what these cost, not sensitivity and scale.
-TOLD = {"bernoulli", "filter", "proportional"}
 # These end the comparison of likelihoods: decisions that are no release, or without a density here.
 NOT_COMPARED = {"bernoulli", "filter", "lead", "proportional", "step"}
 
@@ -68,8 +66,48 @@ NOT_COMPARED = {"bernoulli", "filter", "lead", "proportional", "step"}
 def test_what_costs_something_is_recounted_and_compared():
     """A kind that these tables do not have is taken at its word, or ends the comparison."""
     paid_for = {kind for kind, law in KINDS.items() if law.rho is not None}
-    assert paid_for - _recount._COSTS.keys() == TOLD
+    assert paid_for - _recount._COSTS.keys() == _recount.TOLD
+    assert not _recount.TOLD & _recount._COSTS.keys()
     assert paid_for - likelihood._RATIOS.keys() == NOT_COMPARED
+
+
+def kernel_imports(module):
+    """What a module takes from the kernel, at its top or inside functions."""
+    return [
+        node.module
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.ImportFrom) and "_privacy" in f"{node.module}"
+        for _ in node.names
+    ] + [
+        name.name
+        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+        if "_privacy" in name.name
+    ]
+
+
+INDEPENDENT = [
+    *(
+        importlib.import_module(f"sklearn_dp.audit.laws.{item.name}")
+        for item in pkgutil.iter_modules(sklearn_dp.audit.laws.__path__)
+    ),
+    sklearn_dp.audit.laws,
+    _claims,
+    _conversions,
+    _recount,
+    claims,
+]
+
+
+@pytest.mark.parametrize("module", INDEPENDENT, ids=lambda module: module.__name__)
+def test_what_the_audit_knows_does_not_come_from_the_kernel(module):
+    """Laws, conversions and totals: an error in a shared function would cancel."""
+    assert kernel_imports(module) == []
+
+
+def test_the_test_of_independence_sees_imports():
+    assert "_privacy._trace" in " ".join(kernel_imports(_noise_law))
 
 
 @pytest.mark.parametrize("kind", KINDS)
