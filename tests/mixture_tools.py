@@ -1,9 +1,20 @@
 """Mixtures and ways through a fit that several tests of mixtures share."""
 
 import numpy as np
+import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
+from sklearn_dp._aggregate.mixture.partition import partition_entries, partition_parts
+from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
+from sklearn_dp._aggregate.mixture.tree import Recursion
+from sklearn_dp._aggregate.shared.location import Located
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.mixture import (
     KTupleOptions,
     PartitionOptions,
@@ -79,3 +90,50 @@ class Mixture:
             x = true.rvs(size=20000, random_state=rng)
             out.append(np.maximum(0, 1 - np.exp(released.logpdf(x) - true.logpdf(x))).mean())
         return np.array(out)
+
+
+def session_of(*entries, rho=1e9, delta=0.1, seed=0):
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries), random_state=seed
+    )
+
+
+def in_ball(n, center, radius, rng):
+    """Uniform in a ball."""
+    x = rng.normal(size=(n, len(center)))
+    length = radius * rng.random(n) ** (1 / len(center))
+    return center + x * (length / np.linalg.norm(x, axis=1))[:, None]
+
+
+STEP = 1e-3  # length of a grid step of `two_balls`
+
+
+def two_balls(d=3, apart=100.0, n=300):
+    rng = np.random.default_rng(0)
+    far = np.zeros(d)
+    far[0] = apart
+    X = np.vstack([in_ball(n, 0 * far, 1.0, rng), in_ball(n, far, 1.0, rng)])
+    points = np.rint(X / STEP)
+    return Rows.of(points, float(np.linalg.norm(points, axis=1).max()))
+
+
+def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
+    settings = Settings(k, method="partition", options=PartitionOptions(ball, ratio))
+    entries = partition_entries(rho * (1 - 1e-6), 0.01, settings, X.shape[1], "")
+    session = session_of(*entries, rho=rho, seed=seed)
+    radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
+    domain = Domain.from_bounds(2 * radius, X.shape[1])
+    rows = Rows.quantise(X, domain)
+    place = Located(rows, domain, rows.ball / 2, float(len(X)), "ok")
+    units = Units(len(X)) if units is None else units
+    roots, grow = [], Recursion.grow
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Recursion,
+            "grow",
+            lambda self, root: (roots.append(root), grow(self, root)),
+        )
+        context = MixtureContext(session, X, units, place, rows, settings, "", lambda name: None)
+        parts = partition_parts(context)
+    assert session.spent <= rho
+    return parts, roots[0], session

@@ -8,8 +8,9 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.mixture.fit import failure_delta, fit_mixture, mixture_entries
+from .._aggregate.mixture.fit import fit_mixture
 from .._aggregate.mixture.parts import METHODS, Settings
+from .._aggregate.mixture.plan import failure_delta, mixture_entries
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.shared.single_rows import row_guard, saturated

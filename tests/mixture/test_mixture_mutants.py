@@ -17,7 +17,13 @@ from sklearn_dp._aggregate.mixture import (
     partition as _mixture_partition,
 )
 from sklearn_dp._aggregate.mixture import (
+    start as _mixture_start,
+)
+from sklearn_dp._aggregate.mixture import (
     terrific as _terrific,
+)
+from sklearn_dp._aggregate.mixture import (
+    tree as _mixture_tree,
 )
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
@@ -241,14 +247,14 @@ def _tuples_of_raw_rows(original):
 MUTATIONS = {
     "depth from the data": (
         "joint balls",
-        _mixture_partition._Recursion,
+        _mixture_tree.Recursion,
         "grow",
         _depth_from_the_data,
     ),
-    "ball by true counts": ("joint balls", _mixture_partition, "joint_ball", _ball_by_true_counts),
+    "ball by true counts": ("joint balls", _mixture_tree, "joint_ball", _ball_by_true_counts),
     "order by true sizes": (
         "joint balls",
-        _mixture_partition,
+        _mixture_tree,
         "joint_ball",
         _sizes_from_true_counts,
     ),
@@ -260,11 +266,11 @@ MUTATIONS = {
     ),
     "radii from the data": (
         "joint balls",
-        _mixture_partition._Recursion,
+        _mixture_tree.Recursion,
         "find",
         _radii_from_the_data,
     ),
-    "parts that overlap": ("two clusters", _mixture_partition._Node, "cut", _children_that_overlap),
+    "parts that overlap": ("two clusters", _mixture_tree.Node, "cut", _children_that_overlap),
     "score of sensitivity two": (
         "joint balls",
         _terrific,
@@ -294,7 +300,7 @@ MUTATIONS = {
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
-    "radii without noise": ("coreset", _mixture, "histogram", _radii_without_noise),
+    "radii without noise": ("coreset", _mixture_start, "histogram", _radii_without_noise),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
     "components from the data": (
         "coreset",

@@ -1,7 +1,13 @@
 """Mixtures through k-tuples [1]_: the means of random blocks of one half show where to cut.
 
-Each unit tosses a fair coin. The units of the first half go to random blocks, a non-private
-clusterer labels each block, and the k-tuples of the means of its labels are aggregated privately.
+1. Each unit tosses a fair coin: first half or second half.
+2. Each unit of the first half draws one of a public number of blocks. A non-private clusterer
+   labels the rows of each block, and the means of the k labels are the k-tuple of the block.
+3. The k-tuples are aggregated with privacy (:class:`..tuples.stage.TupleStage`). A unit is in one
+   block, so it changes one tuple; the number of tuples is public.
+4. Where the tuples agree, the released centers label the rows of the second half; where they do
+   not, the k-means engine runs on the second half.
+
 The components are then estimated on the second half, whose units have cost nothing so far: both
 halves spend the whole budget, and each unit is in one of them.
 
@@ -20,27 +26,29 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from ..kmeans.engine import fit_engine
 from ..shared.blocks import block_rows, fit_blocks
-from ..shared.rows import Rows, nearest
 from ..shared.weighted_kmeans import best_start
 from ..tuples.stage import TupleStage
-from .parts import Parts, half_of_rows, integer_centers
+from .parts import half_of_rows
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
 _ROWS_PER_COMPONENT = 10  # of a block: fewer give means that do not match
-_STARTS = 4
+_STARTS = 4  # seedings that the k-means of a block chooses from
 
 
 class LabelMeans(ClusterMixin, BaseEstimator):
     """The mean of the rows of each label that a clusterer gives.
+
+    Attributes that clusterers call centers may be anything (a medoid, an exemplar); the mean of
+    the rows with a label is what the aggregation of tuples wants, and any clusterer has it.
 
     Parameters
     ----------
     inner : estimator
         With ``labels_`` or ``predict`` after `fit`.
     n_components : int
+        Labels are 0 to ``n_components - 1``; rows with others count for no mean.
     """
 
     def __init__(self, inner, n_components):
@@ -57,7 +65,11 @@ class LabelMeans(ClusterMixin, BaseEstimator):
 
 
 def inner_clusterer(n_components, n_features):
-    """K-means, of the first principal components where there are more features."""
+    """K-means, of the first principal components where there are more features.
+
+    Whatever it does is covered by the guarantee, as it sees one block only.
+    """
+    # A named function, no lambda: estimators travel to worker processes by pickle.
     kmeans = KMeans(n_components, init=_start_block, n_init=1)
     if n_features <= n_components:
         return kmeans
@@ -69,50 +81,24 @@ def _start_block(rows, n_clusters, random_state):
 
 
 def tuple_stage(rho, delta, settings, n_features):
-    """What the first half is going to spend."""
+    """What the first half is going to spend: a function of public facts.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Most that the aggregation of the tuples may cost.
+    settings : Settings
+    n_features : int
+
+    Returns
+    -------
+    stage : TupleStage
+        Its size is 0 where the budget is too small for any number of blocks.
+    """
     options = settings.options
     return TupleStage(
         rho, delta, settings.n_components, n_features, options.aggregator, options.n_tuples
     )
-
-
-def tuple_parts(session, X, units, place, settings, stage, prefix, progress):
-    """Centers from the first half, rows of the second.
-
-    Parameters
-    ----------
-    session : PrivacySession
-        With the entries of `stage`, and of the k-means engine under `prefix`, which answers where
-        the tuples do not agree.
-    X : ndarray of shape (n, d)
-    units : Units
-    place : Located
-    settings : Settings
-    stage : TupleStage
-    prefix : str
-    progress : callable
-
-    Returns
-    -------
-    parts : Parts
-    """
-    second = half_of_rows(session, units)
-    tuples = _tuples(session, X, units, ~second, place.domain, settings, stage)
-    progress("inner fits")
-    found = stage.run(session.part("first half"), tuples - place.domain.center, place.domain.radius)
-    progress("aggregation")
-    session, X, units = session.part("second half"), X[second], units.take(second)
-    rows = Rows.quantise(X, place.domain)
-    path = "k_tuples"
-    if found is None:
-        path = "k_tuples, then coreset"
-        centers = fit_engine(
-            session, X, units, place.domain, settings.n_components, prefix=prefix
-        ).centers
-    else:
-        centers = found + place.domain.center
-    centers = integer_centers(centers, rows, place.domain)
-    return Parts(session, rows, units, centers, nearest(rows, centers)[0], path)
 
 
 def enough_rows(size, settings, stage):
@@ -122,8 +108,55 @@ def enough_rows(size, settings, stage):
     )
 
 
+def tuple_parts(context, stage):
+    """Centers from the first half, rows of the second.
+
+    Parameters
+    ----------
+    context : MixtureContext
+        Its plan holds the entries of `stage`, and of the k-means engine under the prefix, which
+        answers where the tuples do not agree.
+    stage : TupleStage
+
+    Returns
+    -------
+    parts : Parts
+        Of the rows of the second half only.
+    """
+    session, domain = context.session, context.place.domain
+    second = half_of_rows(session, context.units)
+    tuples = _tuples(session, context.X, context.units, ~second, domain, context.settings, stage)
+    context.progress("inner fits")
+    found = stage.run(session.part("first half"), tuples - domain.center, domain.radius)
+    context.progress("aggregation")
+    rest = context.part("second half", second)
+    if found is None:
+        return rest.by_coreset("k_tuples, then coreset")
+    return rest.by_nearest(found + domain.center, "k_tuples")
+
+
 def _tuples(session, X, units, first, domain, settings, stage):
-    """The k-tuples of the blocks: one for each, whatever happens in it."""
+    """The k-tuples of the blocks: one for each, whatever happens in it.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    X : ndarray of shape (n, d)
+    units : Units
+        Of all the rows. A unit draws a block whichever half it is in: its draw then has nothing
+        to do with the coins of other units.
+    first : ndarray of bool of shape (n,)
+        Rows of the first half.
+    domain : Domain
+        Released; the rows of a block are clipped to it.
+    settings : Settings
+    stage : TupleStage
+
+    Returns
+    -------
+    tuples : ndarray of shape (stage.size, k, d)
+        NaN where a block has fewer than k rows or its fit failed.
+    """
     k, d = settings.n_components, X.shape[1]
     rows = np.flatnonzero(first)
     blocks = units.spread(session.blocks(units.size, stage.size))[rows]
@@ -141,6 +174,9 @@ def _tuples(session, X, units, first, domain, settings, stage):
         prepare=partial(_clip, domain),
         n_jobs=settings.n_jobs,
     )
+
+
+# The next two go to worker processes, so they are functions of the module, and no lambdas.
 
 
 def _means_of(estimator):

@@ -1,13 +1,34 @@
-"""What the ways to split a Gaussian mixture into its components have in common."""
+"""What the ways to split a Gaussian mixture into its components have in common.
 
-from dataclasses import dataclass
+Each way takes a :class:`MixtureContext` (the rows, where they are, what may be released of them)
+and gives :class:`Parts`: one released center for each component, a label for each row, and the
+session through which everything else about these rows is released. A label is a function of the
+row and of releases, so that a row that comes or goes moves no label of another row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..kmeans.engine import fit_engine
+from ..shared.location import Located
+from ..shared.rows import Rows, nearest
 
-__all__ = ["METHODS", "Parts", "Settings", "half_of_rows", "integer_centers", "representatives"]
+__all__ = [
+    "METHODS",
+    "MixtureContext",
+    "Parts",
+    "Settings",
+    "half_of_rows",
+    "half_of_units",
+    "in_ball",
+    "integer_centers",
+    "representatives",
+]
 
 METHODS = ("coreset", "k_tuples", "partition")
 
@@ -20,13 +41,14 @@ class Settings:
     ----------
     n_components : int
     form : str
-        Of the covariances.
+        Of the covariances, one of `FORMS`.
     method : str, one of `METHODS`
     options : KTupleOptions, PartitionOptions or None
         Of that method, from `sklearn_dp.mixture`; None for "coreset".
     bounded : bool
         Whether there are public bounds.
     n_jobs : int or None
+        Blocks of "k_tuples" that are fitted at a time.
     """
 
     n_components: int
@@ -39,8 +61,13 @@ class Settings:
     @property
     def min_weight(self):
         """Least weight of a component of a partition."""
-        given = self.options.min_weight
-        return 1 / (2 * self.n_components) if given is None else float(given)
+        least = self.options.min_weight
+        return 1 / (2 * self.n_components) if least is None else float(least)
+
+    @property
+    def spherical(self):
+        """Whether the bounded spherical case of "partition" applies: see :mod:`.spherical`."""
+        return self.method == "partition" and self.form == "spherical" and self.bounded
 
 
 @dataclass(frozen=True)
@@ -53,47 +80,149 @@ class Parts:
         What is released of these rows goes through it.
     rows : Rows
     units : Units
+        Of these rows.
     centers : ndarray of shape (k, d), integers in the ball of the rows
         Released.
-    labels : ndarray of int of shape (n,)
-        Of each row: a function of the row and of releases.
+    labels : ndarray of int of shape (n,) or None
+        Of each row: a function of the row and of releases. None: there is one component.
     path : str
         Which way the releases led.
     status : str
     """
 
-    session: object
-    rows: object
-    units: object
+    session: PrivacySession
+    rows: Rows
+    units: Units
     centers: np.ndarray
-    labels: np.ndarray
+    labels: np.ndarray | None
     path: str
     status: str = "ok"
 
 
+@dataclass(frozen=True)
+class MixtureContext:
+    """The rows of a fit, or of one half of them, and what may be released of them.
+
+    Attributes
+    ----------
+    session : PrivacySession
+    X : ndarray of shape (n, d), finite
+    units : Units
+    place : Located
+        Where all the rows of the fit are: released, and shared by both halves.
+    rows : Rows
+        `X` on the integer grid about the released center.
+    settings : Settings
+    prefix : str
+        Of the plan entries of the partition.
+    progress : callable
+        Called with the name of each step when it is done.
+    """
+
+    session: PrivacySession
+    X: np.ndarray
+    units: Units
+    place: Located
+    rows: Rows
+    settings: Settings
+    prefix: str
+    progress: Callable[[str], Any]
+
+    def part(self, label, chosen):
+        """The context of some units, apart from those of parts with other labels.
+
+        Parameters
+        ----------
+        label : str
+            Of the part of the session.
+        chosen : ndarray of bool of shape (n,)
+            All rows of a unit or none: then no unit is in two parts, and what is released of one
+            part costs nothing in another one.
+        """
+        X = self.X[chosen]
+        return replace(
+            self,
+            session=self.session.part(label),
+            X=X,
+            units=self.units.take(chosen),
+            rows=Rows.quantise(X, self.place.domain),
+        )
+
+    def by_nearest(self, centers, path):
+        """Parts of the rows that are nearest to released centers, in the lengths of the data."""
+        steps = integer_centers(centers, self.rows, self.place.domain)
+        labels = nearest(self.rows, steps)[0]
+        return Parts(self.session, self.rows, self.units, steps, labels, path)
+
+    def by_coreset(self, path):
+        """Parts about the centers of the private k-means engine."""
+        found = fit_engine(
+            self.session,
+            self.X,
+            self.units,
+            self.place.domain,
+            self.settings.n_components,
+            prefix=self.prefix,
+        )
+        return self.by_nearest(found.centers, path)
+
+
+def half_of_units(session, units):
+    """Whether each unit is in the second half: a fair coin of its own.
+
+    Coins are independent, so a unit that comes or goes is in one half and moves no other unit.
+    Halves by position would not do: with one row less at the top, a row of another unit goes from
+    one half to the other, and neighbours differ in both.
+    """
+    return (session.unit_draws(units.size) & np.uint64(1)).astype(bool)
+
+
 def half_of_rows(session, units):
-    """Whether each row is in the second half: a fair coin of its unit."""
-    coins = session.unit_draws(units.size) & np.uint64(1)
-    return units.spread(coins.astype(bool))
+    """Whether each row is in the second half: the coin of its unit."""
+    return units.spread(half_of_units(session, units))
 
 
 def representatives(session, X, units):
     """One row of each unit, drawn at random, each of which is then a unit of its own.
 
-    A row of a unit is one of its rows wherever it is in the table, and its random bits belong to
-    the unit: so adding or removing a unit adds or removes one representative.
+    Counts of points in balls have sensitivity one for points; a unit of many rows would have to
+    share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
+    or removing a unit adds or removes one representative and leaves the others.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    X : ndarray of shape (n, d)
+    units : Units
+
+    Returns
+    -------
+    points : ndarray of shape (units.size, d)
+    alone : Units
+        Of the points; the same object as `units` where every row is a unit already.
     """
     if units.index is None:
         return X, units
     order = np.argsort(units.index, kind="stable")
     members = np.bincount(units.index, minlength=units.size)
+    # 32 random bits times the number of rows, over 2**32: a row whose probability is off by at
+    # most 2**-32. This is no noise, so that bias costs no privacy.
     low = session.unit_draws(units.size) & np.uint64(2**32 - 1)
     which = ((low * members.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
     return X[order[np.cumsum(members) - members + which]], Units(units.size)
 
 
+def in_ball(points, radius):
+    """Released points as integers, those outside of a ball moved to its border.
+
+    >>> in_ball(np.array([[3.2, 0.0], [0.0, 50.0]]), 10.0)
+    array([[ 3.,  0.],
+           [ 0., 10.]])
+    """
+    length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1.0)
+    return np.rint(points * np.minimum(1.0, radius / length))
+
+
 def integer_centers(points, rows, domain):
     """Points in lengths as integers about the center of a domain, in the ball of its rows."""
-    centers = np.rint((points - domain.center) / rows.unit)
-    length = np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
-    return np.rint(centers * np.minimum(1.0, rows.ball / length))
+    return in_ball(np.rint((points - domain.center) / rows.unit), rows.ball)

@@ -1,16 +1,24 @@
 """The bounded spherical case of a mixture [1]_: principal components, then one ball after another.
 
-One half of the units, by a fair coin each, shows the first principal components. The other half
-is projected onto them; k times a small ball with half of the points of an average component is
-located among the points that are left, and what is near it is taken away. A row belongs to the
-first such ball that it is near, and the others to the nearest.
+1. A fair coin of each unit makes two halves. One row stands for each unit.
+2. The first half shows the first k principal axes (:mod:`.projection`), at the cost of the whole
+   budget: no unit of it is looked at again.
+3. The second half is projected onto them. k times a small ball with half of the points of an
+   average component is located among the points that are left, and what is near it is taken away.
+4. A row of the second half belongs to the first such ball that it is near, or else to the
+   nearest. Where a ball was not found, the k-means engine runs on the second half instead.
+
+The k searches of step 3 add up, as each of them reads all the points: that points near earlier
+balls are left out is no parallel composition, because where those balls are depends on all.
 
 References
 ----------
 .. [1] G. Kamath, O. Sheffet, V. Singhal and J. Ullman, "Differentially private algorithms for
    learning mixtures of separated Gaussians", NeurIPS 2019; algorithm 1 (PEGME), always with k
-   balls, with halves that are drawn unit by unit, and with each row in one ball only. Where that
-   algorithm would give up, a private coreset of the second half answers.
+   balls, with halves that are drawn unit by unit, and with each row in one ball only. (The
+   published loop ends when no point is left, which tells how many there were; its balls may
+   overlap, and a row then counts in several components.) Where that algorithm would give up, a
+   private coreset of the second half answers.
 """
 
 import dataclasses
@@ -19,28 +27,42 @@ import math
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._units import Units
-from ..kmeans.engine import engine_entries, fit_engine
+from ..kmeans.engine import engine_entries
 from ..one_cluster.balls import squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..shared.axes import second_moment
 from ..shared.rows import Rows, nearest
-from .parts import Parts, integer_centers, representatives
+from .parts import Parts, half_of_units, in_ball, representatives
+from .projection import BASIS_STEPS, top_axes
 
 __all__ = ["spherical_entries", "spherical_parts"]
 
 _AXES, _FIRST, _SECOND = "principal axes", "first half", "second half"
 _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension
-_BASIS_STEPS = 2.0**20
 _SAFE = 1 - 1e-9
 _SEARCH = Search()
 
 
 def spherical_entries(rho, delta, total, settings, n_features, prefix):
-    """Plan entries of `spherical_parts`: `rho` of the second half, `total` of the first."""
-    entries = []
-    if n_features > settings.n_components:
+    """Plan entries of `spherical_parts`.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Most that is spent on the second half.
+    total : float
+        The rho of the first half, which is used for nothing else.
+    settings : Settings
+    n_features : int
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        Those of the two halves are on different paths, of which the plan counts the costlier one.
+    """
+    k, entries = settings.n_components, []
+    if n_features > k:
         entries.append(
             PlanEntry(
                 prefix + _AXES,
@@ -50,7 +72,6 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
                 paths=(_FIRST,),
             )
         )
-    k = settings.n_components
     engine, balls = _ENGINE_SHARE * rho, (1 - _ENGINE_SHARE) * rho
     found = [
         one_cluster_entries(
@@ -63,97 +84,86 @@ def spherical_entries(rho, delta, total, settings, n_features, prefix):
     return tuple(entries)
 
 
-def spherical_parts(session, X, units, place, settings, prefix, progress):
+def spherical_parts(context):
     """Balls of the components of the second half.
 
     Parameters
     ----------
-    session : PrivacySession
+    context : MixtureContext
         Its plan holds `spherical_entries`.
-    X : ndarray of shape (n, d)
-    units : Units
-    place : Located
-    settings : Settings
-    prefix : str
-    progress : callable
 
     Returns
     -------
     parts : Parts
+        Of the rows of the second half only.
     """
-    coins = (session.unit_draws(units.size) & np.uint64(1)).astype(bool)
-    points, alone = representatives(session, X, units)
-    rows = place.rows if alone is units else Rows.quantise(points, place.domain)
+    place, k = context.place, context.settings.n_components
+    coins = half_of_units(context.session, context.units)
+    points, alone = representatives(context.session, context.X, context.units)
+    rows = context.rows if alone is context.units else Rows.quantise(points, place.domain)
     axes = None
-    if X.shape[1] > settings.n_components:
-        axes = _axes(session.part(_FIRST), prefix + _AXES, rows, ~coins, place, settings)
-    progress("principal axes")
-    session, second = session.part(_SECOND), units.spread(coins)
-    balls = _balls(session, _projected(rows, axes), coins, place, settings, prefix)
-    progress("partition")
-    X, units = X[second], units.take(second)
-    rows = Rows.quantise(X, place.domain)
+    if rows.n_features > k:
+        first = context.session.part(_FIRST)
+        axes = top_axes(first, context.prefix + _AXES, rows, ~coins, place.radius, k)
+    context.progress("principal axes")
+    rest = context.part(_SECOND, context.units.spread(coins))
+    balls = _balls(rest, _projected(rows, axes), coins)
+    context.progress("partition")
     if any(ball.status != "ok" for ball in balls):
-        found = fit_engine(session, X, units, place.domain, settings.n_components, prefix=prefix)
-        centers = integer_centers(found.centers, rows, place.domain)
-        return Parts(
-            session, rows, units, centers, nearest(rows, centers)[0], "partition, then coreset"
-        )
+        return rest.by_coreset("partition, then coreset")
+    labels = _first_near(_projected(rest.rows, axes), balls)
     centers = np.array([ball.center for ball in balls])
-    labels = _first_near(_projected(rows, axes), centers, balls)
-    return Parts(session, rows, units, _lifted(centers, axes, rows), labels, "partition")
-
-
-def _axes(session, entry, rows, chosen, place, settings):
-    """The first k principal axes of the first half, in integer steps."""
-    points = np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[chosen[part]] for part, x in rows.chunks())]
-    )
-    moment = second_moment(
-        session,
-        entry,
-        Rows.of(points, rows.ball),
-        place.radius,
-        Units(len(points)),
-        session.remaining(entry),
-    )
-    return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, : settings.n_components] * _BASIS_STEPS)
+    whole = centers if axes is None else np.rint(centers @ axes.T / BASIS_STEPS)
+    centers = in_ball(whole, rest.rows.ball)
+    return Parts(rest.session, rest.rows, rest.units, centers, labels, "partition")
 
 
 def _projected(rows, axes):
     """Integer coordinates along the axes: at most 2**24 times 2**20, exact."""
     if axes is None:
         return rows
-    return rows.map(lambda x, _: np.trunc(x @ axes * (1 / _BASIS_STEPS)), axes.shape[1])
+    return rows.map(lambda x, _: np.trunc(x @ axes * (1 / BASIS_STEPS)), axes.shape[1])
 
 
-def _lifted(centers, axes, rows):
-    """Released points of the projection in the whole space, in the ball of the rows."""
-    points = centers if axes is None else np.rint(centers @ axes.T / _BASIS_STEPS)
-    length = np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1.0)
-    return np.rint(points * np.minimum(1.0, rows.ball / length))
+def _balls(context, rows, active):
+    """k balls, each among the points that are near none of those before; always k of them.
 
+    Parameters
+    ----------
+    context : MixtureContext
+        Of the second half.
+    rows : Rows
+        Coordinates of one point for each unit, of both halves.
+    active : ndarray of bool of shape (rows.n_rows,)
+        The points of the second half.
 
-def _balls(session, rows, active, place, settings, prefix):
-    """k balls, each among the points that are near none of those before; always k of them."""
+    Returns
+    -------
+    balls : list of balls, in the coordinates of `rows`
+        A search that fails gives a ball, too, with a status that says so: the number of searches
+        is public.
+    """
     active, balls = active.copy(), []
-    target = max(1, round(place.size / 4 / settings.n_components))
-    for number in range(settings.n_components):
-        ball = fit_one_cluster(
-            session, rows, target, _SEARCH, prefix=f"{prefix}ball {number}/", active=active
-        )
+    k = context.settings.n_components
+    # Half of an average component of one half of the units, from the released size.
+    target = max(1, round(context.place.size / 4 / k))
+    for number in range(k):
+        prefix = f"{context.prefix}ball {number}/"
+        ball = fit_one_cluster(context.session, rows, target, _SEARCH, prefix=prefix, active=active)
         active &= squared_distances(rows, ball.center) > _reach(ball)
         balls.append(ball)
     return balls
 
 
 def _reach(ball):
+    """Squared distance up to which points are near a ball."""
     return math.floor(_NEAR**2 * ball.square)
 
 
-def _first_near(rows, centers, balls):
+def _first_near(rows, balls):
     """The first ball that a row is near, or else that of the nearest center."""
-    labels = nearest(rows, centers)[0].astype(np.int64)
-    for number in reversed(range(len(balls))):
-        labels[squared_distances(rows, centers[number]) <= _reach(balls[number])] = number
+    labels = nearest(rows, np.array([ball.center for ball in balls]))[0].astype(np.int64)
+    for number in reversed(range(len(balls))):  # the first one is written last
+        ball = balls[number]
+        labels[squared_distances(rows, ball.center) <= _reach(ball)] = number
     return labels

@@ -1,0 +1,148 @@
+"""The plan of a mixture: which entries there are, from public facts only.
+
+Three things are paid for: the location (5 % of rho), the partition, and the components (5 % for
+the radii of the start, and all that is left for the rounds of moments). With halves ("k_tuples",
+and the spherical case of "partition") the entries are on two paths: a unit is in one half, so
+each half may spend the whole budget. Where a partition does not spend what it could have, for
+instance as a k-tuple stage left the fallback unused, the moments may have it: their entries have
+the rest of the budget for a cap.
+"""
+
+import dataclasses
+
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
+from ..kmeans.engine import engine_entries
+from ..moments.moment_releases import moment_entries
+from ..shared.location import location_entries
+from .k_tuples import tuple_stage
+from .partition import partition_entries
+from .spherical import spherical_entries
+
+__all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
+
+PREFIX = "partition/"
+RADII = "component radii"
+_LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
+_TREE_SHARE = 0.35  # of a partition by terrific balls
+_SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
+_FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
+_ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
+
+
+def failure_delta(delta, settings, *, whole=False):
+    """What of delta is for failures of what is no Gaussian mechanism.
+
+    Parameters
+    ----------
+    delta : float
+    settings : Settings
+    whole : bool
+        Whether the budget is in zCDP, so that all of delta is for failures. Otherwise some of it
+        has to be left for the conversion of zCDP to (epsilon, delta).
+
+    Returns
+    -------
+    failure : float
+        0 where all releases are Gaussian, or of pure DP as joint balls are.
+    """
+    if settings.n_components == 1 or settings.method == "coreset":
+        return 0.0
+    partition = settings.method == "partition" and not settings.spherical
+    if partition and settings.options.balls == "joint":
+        return 0.0
+    return (1.0 if whole else _FAILURES[settings.method]) * delta * (1 - 1e-9)
+
+
+def mixture_entries(rho, delta, n_features, settings):
+    """Plan entries of `fit_mixture`, worth at most `rho` and `delta`.
+
+    Parameters
+    ----------
+    rho : float
+        For everything.
+    delta : float
+        For failures: `failure_delta`.
+    n_features : int
+    settings : Settings
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
+    location = location_entries(rho, _LOCATION_SHARE)
+    rest = sum_down([rho, *(-entry.rho for entry in location)])
+    if settings.n_components == 1:
+        return (*location, *moment_entries(rest))
+    halves, found = _split_entries(rho, rest, delta, n_features, settings)
+    paths = _SECOND if halves else _ALL
+    radii = PlanEntry(
+        RADII,
+        Mechanism.GAUSSIAN,
+        _RADII_SHARE * rho,
+        paths=paths,
+        sensitivity="a unit adds 1 to the histograms of distances from its center",
+    )
+    spent = [-entry.rho for entry in found if entry.paths == paths]
+    left = sum_down([rest, *spent, -radii.rho])
+    # Where a path leaves something, it goes to the moments.
+    moments = [
+        dataclasses.replace(entry, paths=paths, max_rho=sum_down([rest, -radii.rho]))
+        for entry in moment_entries(left)
+    ]
+    return (*location, *found, radii, *moments)
+
+
+def _split_entries(rho, rest, delta, n_features, settings):
+    """Whether there are two halves of units, and the entries of the partition.
+
+    Parameters
+    ----------
+    rho : float
+        Of everything.
+    rest : float
+        What the location leaves of it.
+    delta : float
+    n_features : int
+    settings : Settings
+
+    Returns
+    -------
+    halves : bool
+    entries : tuple of PlanEntry
+    """
+    if settings.spherical:
+        dear = _SPHERICAL_SHARE * rho
+        return True, spherical_entries(dear, delta, rest, settings, n_features, PREFIX)
+    if settings.method == "partition":
+        return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, PREFIX)
+    engine = engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True, prefix=PREFIX)
+    stage = stage_of(rho, delta, settings, n_features)
+    if stage is None or not stage.size:
+        return False, engine
+    return True, (*_on(stage.entries(), _FIRST), *_on(engine, _SECOND))
+
+
+def _on(entries, paths):
+    return tuple(dataclasses.replace(entry, paths=paths) for entry in entries)
+
+
+def stage_of(rho, delta, settings, n_features):
+    """The aggregation of tuples, which has the whole budget but for the location; or None.
+
+    Parameters
+    ----------
+    rho, delta : float
+        As for `mixture_entries`.
+    settings : Settings
+    n_features : int
+
+    Returns
+    -------
+    stage : TupleStage or None
+        None for other methods.
+    """
+    if settings.method != "k_tuples":
+        return None
+    spent = sum_down([rho, *(-entry.rho for entry in location_entries(rho, _LOCATION_SHARE))])
+    return tuple_stage(spent, delta, settings, n_features)

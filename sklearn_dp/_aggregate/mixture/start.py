@@ -1,0 +1,176 @@
+"""First guesses of the components from a partition, and the repair of one that came out empty.
+
+A guess is a ball about the released center of a part, as wide as half of the rows of the part,
+from a noisy histogram of distances on a public grid of all scales. It need not be good: the rounds
+of :mod:`..moments.rounds` widen and narrow it. But it must not be far too narrow, for densities of
+a component in a point take no rows, and it never recovers.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from ..._privacy._mechanisms import histogram
+from ..moments.ellipsoid import Ellipsoid, normal_quantile
+from ..moments.moment_releases import MOMENTS
+from ..shared.centering import bins_of, geometric_edges, noise_sd
+from ..shared.rows import to_centers
+from .plan import RADII
+
+__all__ = ["first_guesses", "least_weight", "split_widest"]
+
+_BINS, _RATIO = 44, math.sqrt(2.0)  # a factor of 2**21.5 from the narrowest to the widest
+_WINDOW, _CLEAR = 5, 3.5  # bins of the distances in a component, and deviations of their noise
+_EMPTY = 0.05  # of an average component
+_COUNTED = 0.004  # of the budget of the moments, for the counts of the first round, about
+_LONG = 2.5  # usual standard deviations: two components that are 5 of them apart
+
+
+def first_guesses(parts, place, form):
+    """A ball for each center, as wide as half of the rows of its part; all alike if tied.
+
+    Parameters
+    ----------
+    parts : Parts
+    place : Located
+    form : str
+        Of the covariances, one of `FORMS`.
+
+    Returns
+    -------
+    ellipsoids : list of Ellipsoid
+        With released weights: sums of the noisy histograms.
+    """
+    rows, centers = parts.rows, parts.centers
+    squared = to_centers(rows, centers, parts.labels)
+    edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
+    cells = parts.labels.astype(np.int64) * _BINS + bins_of(squared, edges)
+    rho = parts.session.remaining(RADII)
+    # A row is in one bin of one component.
+    counts = histogram(parts.session, RADII, cells, _BINS * len(centers), parts.units, rho)
+    counts = counts.reshape(len(centers), _BINS)
+    d, sd = rows.n_features, noise_sd(rho)
+    widths = [_median(row, edges, sd) for row in counts]
+    usual = np.median([width for width in widths if width is not None] or [place.radius / 2])
+    if form == "tied":  # one shape, and one whitening that its moments are released in
+        widths = [usual] * len(centers)
+    unit = math.sqrt(normal_quantile(0.5, d))  # of the median distance, in standard deviations
+    square = 1.5 * normal_quantile(0.9, d)
+    floor = sd * math.sqrt(_BINS)  # of a weight: the noise of the sum of a histogram
+    return [
+        Ellipsoid.ball(
+            center, (usual if width is None else width) / unit, square, max(row.sum(), floor)
+        )
+        for center, width, row in zip(centers, widths, counts, strict=True)
+    ]
+
+
+def _median(counts, edges, sd):
+    """The median of the fullest few bins of a noisy histogram; None if they may be only noise.
+
+    Those of a component's rows span a few bins whatever its scale is. A single bin in the noise,
+    of any scale, must not be taken for them: a component that is far too narrow ruins densities.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (b,)
+        Noisy.
+    edges : ndarray of shape (b + 1,)
+    sd : float
+        Of the noise of a count.
+
+    Returns
+    -------
+    median : float or None
+
+    Examples
+    --------
+    >>> edges = np.arange(9.0)
+    >>> round(_median(np.array([0.1, -0.2, 0, 40, 40, 0.3, 0, 0.2]), edges, sd=1.0), 2)
+    4.01
+    >>> _median(np.array([0.1, 3.0, -1, 0, 1, 0.3, 0, 0.2]), edges, sd=1.0) is None
+    True
+    """
+    sums = np.convolve(counts, np.ones(_WINDOW), mode="valid")
+    first = int(np.argmax(sums))
+    if sums[first] < _CLEAR * sd * math.sqrt(_WINDOW):
+        return None
+    part = np.maximum(counts[first : first + _WINDOW], 0.0)
+    below = np.cumsum(part)
+    i = int(np.searchsorted(below, below[-1] / 2))
+    share = (below[-1] / 2 - (below[i] - part[i])) / part[i]  # linear within the bin
+    i += first
+    return float(edges[i] + share * (edges[i + 1] - edges[i]))
+
+
+def least_weight(session, k, size):
+    """What a component without rows seldom seems to weigh after the first round.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan says how much noise the counts are going to have.
+    k : int
+        Number of components.
+    size : float
+        Released number of units.
+
+    Returns
+    -------
+    weight : float
+    """
+    sd = noise_sd(session.remaining(MOMENTS) * _COUNTED)
+    return _EMPTY * size / k + 2 * sd
+
+
+def split_widest(ellipsoids, least_weight, ball):
+    """Where a component is next to empty and another one much longer than wide, halve that one.
+
+    Post-processing. The partition then has put one center in the middle of two components, and
+    expectation maximisation does not mend that: it has no way to move a center through the void.
+
+    Parameters
+    ----------
+    ellipsoids : list of Ellipsoid
+    least_weight : float
+        Weight below which a component is next to empty.
+    ball : float
+        Radius of the ball that centers are in.
+
+    Returns
+    -------
+    ellipsoids : list of Ellipsoid
+        As many as before: each empty one is half of a long one now, as long as there are any.
+    """
+    found = list(ellipsoids)
+    for _ in found:
+        empty = int(np.argmin([e.weight for e in found]))
+        usual = _lower_median([_lower_median(e.scales) for e in found if e.weight > least_weight])
+        length = [e.scales.max() if e.weight > 2 * least_weight else 0.0 for e in found]
+        longest = int(np.argmax(length))
+        if found[empty].weight > least_weight or length[longest] < _LONG * usual:
+            break
+        found[empty], found[longest] = _halves(found[longest], usual, ball)
+    return found
+
+
+def _lower_median(values):
+    return float(np.quantile(values, 0.5, method="lower")) if len(values) else math.inf
+
+
+def _halves(ellipsoid, width, ball):
+    """Two components where one has been, a standard deviation from its center on its longest axis.
+
+    Two equal point masses at a distance of 2 s have the standard deviation s: so that is where
+    the centers of two narrow components are that look like one of length s.
+    """
+    j = int(np.argmax(ellipsoid.scales))
+    step = ellipsoid.axes[:, j] * ellipsoid.scales[j]
+    scales = ellipsoid.scales.copy()
+    scales[j] = min(scales[j], width)
+    for center in (ellipsoid.center + step, ellipsoid.center - step):
+        center = np.rint(center * min(1.0, ball / max(float(np.linalg.norm(center)), 1.0)))
+        yield dataclasses.replace(
+            ellipsoid, center=center, scales=scales, weight=ellipsoid.weight / 2
+        )

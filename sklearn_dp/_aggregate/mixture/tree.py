@@ -1,0 +1,289 @@
+"""The nodes of a recursive partition: each looks for a terrific ball, and is cut by it in two.
+
+A node is a set of points. :meth:`Recursion.split` makes these releases about it:
+
+1. Where its points are: a ball that holds nearly all of them.
+2. A terrific ball of the whole space, the smallest ones first (see :mod:`.terrific`).
+3. If there is none and there are more features than components: the first k principal axes of the
+   node about its released center, and a terrific ball along them, the largest ones first. In the
+   whole space every terrific ball cuts between components; along the axes only one that is at
+   least as large as the widest component is sure to, and the largest ones are.
+
+A ball splits the node into what is inside of it and what is outside. What is released are the
+cuts, never which points are where; a row's part is a function of the cuts and of that row.
+
+The points of a node and those of its sibling are disjoint, and their sessions are parts of the
+session of their parent. So a level of the tree costs what one node costs, and the tree costs what
+the costliest of its chains from the root to a leaf does: at most k - 1 levels, each with plan
+entries of its own.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._grid import clip_integer_rows
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..one_cluster.balls import squared_distances
+from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from ..shared.rows import Rows
+from .parts import Settings
+from .projection import BASIS_STEPS, top_axes
+from .terrific import joint_ball, joint_entries
+from .terrific_points import points_ball, points_entries
+
+__all__ = ["Node", "Recursion", "View", "level_entries"]
+
+_PLACE, _FULL, _AXES, _PROJECTED = "place/", "ball/", "principal axes", "projected ball/"
+_PLACE_SHARE, _AXES_SHARE = 0.15, 0.15  # of a level; the rest is for one ball, or for two
+_HELD = 0.95  # of a node's points, in the ball that its radii are taken from
+_WIDER = 1.5  # than that ball
+_N_RADII, _RADIUS_RATIO = 14, 2**0.4
+_SAFE = 1 - 1e-9
+_SEARCH = Search(center_method="clip")
+
+
+def _level(prefix, number):
+    return f"{prefix}level {number}/"
+
+
+def _projects(settings, n_features):
+    """Whether nodes have principal components of their own: a public fact."""
+    return n_features > settings.n_components
+
+
+def level_entries(rho, delta, settings, n_features, prefix, number):
+    """Plan entries of the nodes of one level, each of which may use all of them.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Most that a node costs.
+    settings : Settings
+    n_features : int
+    prefix : str
+        Of the partition.
+    number : int
+        Of the level, the root being on level 0.
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        The second ball costs as much as the first, whether there is one or not.
+    """
+    prefix = _level(prefix, number)
+    place = one_cluster_entries(_PLACE_SHARE * rho, 0.0, _SEARCH, prefix + _PLACE)
+    rest, balls = (1 - _PLACE_SHARE) * rho, [_FULL]
+    axes = ()
+    if _projects(settings, n_features):
+        words = "squared radius of the node in Frobenius norm"
+        cost = _AXES_SHARE * rho
+        axes = (PlanEntry(prefix + _AXES, Mechanism.GAUSSIAN, cost, sensitivity=words),)
+        rest, balls = rest - cost, [_FULL, _PROJECTED]
+    rest, delta = rest / len(balls) * _SAFE, delta / len(balls)
+    found = [
+        joint_entries(rest, prefix + ball)
+        if settings.options.balls == "joint"
+        else points_entries(rest, delta, prefix + ball)
+        for ball in balls
+    ]
+    return (*place, *found[0], *axes, *(entry for part in found[1:] for entry in part))
+
+
+@dataclass(frozen=True)
+class View:
+    """Integer coordinates of a node: of the whole space, or along its principal axes.
+
+    Attributes
+    ----------
+    origin : ndarray of shape (d,), integers
+        The released center of the node; only coordinates along axes are taken about it.
+    limit : float
+        Released radius about it, in steps: of the largest ball to look for, and of the clip
+        before coordinates along axes are taken.
+    basis : ndarray of shape (d, k), integers, or None
+        In steps of 2**-20. None: the whole space.
+    """
+
+    origin: np.ndarray
+    limit: float
+    basis: np.ndarray | None = None
+
+    def of(self, rows):
+        """Rows of coordinates, each a function of its row: products are exact."""
+        if self.basis is None:
+            return rows
+        return rows.map(lambda x, _: self._project(x), self.basis.shape[1])
+
+    def of_points(self, points):
+        """Released integer points."""
+        return points if self.basis is None else self._project(points)
+
+    def _project(self, x):
+        clipped = clip_integer_rows(x - self.origin, self.limit)
+        # Integers of at most 2**26 and 2**20, their sums below 2**53: exact.
+        return np.floor(clipped @ self.basis * (1 / BASIS_STEPS))
+
+
+class Node:
+    """A part of the points; cut in two, or a leaf.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Of the releases about its points.
+    active : ndarray of bool of shape (n,)
+        Its points. Never shown: releases about them go through the session.
+    size : float
+        Released number of points.
+    depth : int
+        Cuts above it.
+
+    Attributes
+    ----------
+    view, ball : View and TerrificBall, or None for a leaf
+    children : tuple of Node
+        Inside and outside; none for a leaf.
+    """
+
+    def __init__(self, session, active, size, depth=0):
+        self.session, self.active, self.size, self.depth = session, active, size, depth
+        self.view = self.ball = None
+        self.children = ()
+
+    def cut(self, points, view, ball):
+        """Split by a released ball.
+
+        A point is inside or outside, so that the two parts of the session are about disjoint sets
+        of units: points are one for each unit.
+        """
+        self.view, self.ball = view, ball
+        inside = self.inside(points)
+        sides = (("inside", inside, ball.inside), ("outside", ~inside, ball.outside))
+        self.children = tuple(
+            Node(self.session.part(label), self.active & side, size, self.depth + 1)
+            for label, side, size in sides
+        )
+
+    def inside(self, rows):
+        """Whether each row is inside the ball."""
+        return squared_distances(self.view.of(rows), self.ball.center) <= self.ball.square
+
+    def leaves(self):
+        """The leaves below, from the inside out."""
+        if not self.children:
+            return [self]
+        return [leaf for child in self.children for leaf in child.leaves()]
+
+    def labels(self, rows):
+        """Index of the leaf that each row is in, in the order of :meth:`leaves`."""
+        if not self.children:
+            return np.zeros(rows.n_rows, dtype=np.int64)
+        inside, (first, second) = self.inside(rows), self.children
+        return np.where(inside, first.labels(rows), len(first.leaves()) + second.labels(rows))
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """What the nodes have in common.
+
+    Attributes
+    ----------
+    points : Rows
+        One for each unit.
+    candidates : ndarray of shape (m, d), integers
+        Released: where balls may be centered.
+    target : int
+        t, how many points either side of a cut should have; from the released size.
+    settings : Settings
+    prefix : str
+    """
+
+    points: Rows
+    candidates: np.ndarray
+    target: int
+    settings: Settings
+    prefix: str
+
+    def grow(self, root):
+        """Split the largest nodes first, until there are k of them or none can be split.
+
+        Largest by released sizes: the order of splits tells nothing that is not released. A node
+        at depth k - 1 has no plan entries left. On worst-case data both children could be split
+        for ever; the count of leaves ends that.
+        """
+        k, open_, n_leaves = self.settings.n_components, [root], 1
+        while open_ and n_leaves < k:
+            node = max(open_, key=lambda each: each.size)
+            open_.remove(node)
+            if node.depth < k - 1 and self.split(node):
+                n_leaves += 1
+                open_ += node.children
+
+    def split(self, node):
+        """Look for a terrific ball, in the whole space and in the projection; whether there is one.
+
+        Which releases are made depends on earlier ones: the projection is paid for if no ball of
+        the whole space has been released.
+        """
+        prefix = _level(self.prefix, node.depth)
+        place = fit_one_cluster(
+            node.session, self.points, _HELD, _SEARCH, prefix=prefix + _PLACE, active=node.active
+        )
+        reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
+        view = View(place.center, reach)
+        ball = self.find(node, view, prefix + _FULL, largest=False)
+        if ball is None and _projects(self.settings, self.points.n_features):
+            basis = top_axes(
+                node.session,
+                prefix + _AXES,
+                self.points,
+                node.active,
+                view.limit,
+                self.settings.n_components,
+                view.origin,
+            )
+            view = View(view.origin, view.limit, basis)
+            ball = self.find(node, view, prefix + _PROJECTED, largest=True)
+        if ball is None:
+            return False
+        node.cut(self.points, view, ball)
+        return True
+
+    def find(self, node, view, prefix, *, largest):
+        """A terrific ball of the node in some coordinates, or None.
+
+        Parameters
+        ----------
+        node : Node
+        view : View
+            Its limit is the largest radius; the smallest is 2**(-0.4 * 13) of it, a 37th.
+        prefix : str
+        largest : bool
+            Whether large balls are preferred.
+
+        Returns
+        -------
+        ball : TerrificBall or None
+            In the coordinates of `view`.
+        """
+        options = self.settings.options
+        common = (node.session, prefix, view.of(self.points), node.active, self.target)
+        if options.balls == "joint":
+            radii = view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0)
+            return joint_ball(
+                *common,
+                options.separation,
+                view.of_points(self.candidates),
+                largest=largest,
+                radii=np.maximum(radii, 1.0),
+            )
+        return points_ball(
+            *common,
+            options.separation,
+            largest=largest,
+            least=max(view.limit * _RADIUS_RATIO ** (1 - _N_RADII), 1.0),
+            most=view.limit,
+            size=node.size,
+        )
