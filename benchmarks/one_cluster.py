@@ -27,6 +27,7 @@ each coordinate's median with noise of its smooth sensitivity, which is for majo
 "projection" ours with random projections in place of principal axes, "principal" ours with
 principal axes where "auto" means something else, "mean" a noisy mean with a noisy radius, as if the
 cluster were everything. "paper" starts from the whole domain where its boxes fail, as they do here.
+"rec_concave" is ours with the published choice of the radius.
 
 What the rows say: for one ball in uniform noise "clip" is as accurate as principal axes from d = 10
 on, faster, and better where noise is large (d >= 50, n = 2000). But it finds what the mean of all
@@ -231,6 +232,7 @@ METHODS = {
     "projection": ours(center_method="grid"),
     "principal": ours(center_method="pca"),
     "paper": ours(center_method="paper"),
+    "rec_concave": ours(radius_method="rec_concave"),
     "all balls": all_balls,
     "thresholds": thresholds,
     "aggregation": aggregation,
@@ -243,7 +245,7 @@ def usable(kind, method, n, d, epsilon):
     if kind != "uniform" or method == "principal":
         known = ("DPOneCluster", "clip") if kind == "minority" else ("DPOneCluster", "principal")
         return kind != "uniform" and d > 8 and method in known
-    if method == "paper":
+    if method in ("paper", "rec_concave"):
         return n == 10_000 and d in (2, 10) and epsilon == 1.0
     if method == "projection":
         return d > 8 and epsilon == 1.0

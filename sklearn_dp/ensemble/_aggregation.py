@@ -8,7 +8,8 @@ import numpy as np
 from .._aggregate.one_cluster.balls import ball_mean, ball_radius
 from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from .._aggregate.shared.rows import Rows
-from .._aggregate.tuples.core_aggregation import aggregate_tuples, tuple_entries, tuples_needed
+from .._aggregate.tuples.core_aggregation import aggregate_tuples
+from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down

@@ -226,7 +226,7 @@ def _(original):
 
 @mutant("radius of the tuples without noise", "check_replay", _tuples, "_find_radius")
 def _(original):
-    def find_radius(session, entry, distances, grid):
+    def find_radius(session, entry, distances, grid, score):
         return float(np.median(distances[np.isfinite(distances)]))
 
     return find_radius

@@ -1,4 +1,15 @@
 """Private aggregation of k-tuples, the results of k-means on blocks.
 
-Imports `friendly`. Start reading at :mod:`.stage`.
+A tuple is k points in no order. Non-private k-means on a random block of the rows gives one; most
+blocks give nearly the same where clusters are separated, and what most of them agree on is
+released.
+
+* :mod:`.stage`: which aggregator, at what cost, by public rules. Start reading here.
+* :mod:`.core_aggregation`: the default, a friendly core of tuples and its average;
+  :mod:`.core_plan` says what it costs and how many tuples it needs.
+* :mod:`.far_balls`: the other way, a test whether far balls partition nearly all tuples; then
+  :mod:`.box_means` (k averages) or :mod:`.noisy_centers`. Neither has been seen to win.
+
+Estimators that use it: `DPKTupleKMeans`, `DPGaussianMixture(method="k_tuples")`,
+`SampleAndAggregate` and the function `aggregate_k_tuples`. Imports `friendly`.
 """

@@ -1,9 +1,30 @@
 """Private averages in an unknown place of a public ball, and k averages of partitioned tuples.
 
-The building blocks of PrivatekAverages [1]_ (section 4.3 and appendix A.1), corrected: they are
-private for sets of *unknown* size that differ by several elements added and removed, and always
-answer. The published ones divide by the true number of the elements that fall into a released
-segment, and run two mechanisms on one budget.
+The building blocks of PrivatekAverages [1]_ (section 4.3 and appendix A.1). The average of a set
+of points (:func:`box_means`):
+
+1. For each coordinate, release a number near the low end of the values and one near the high end:
+   interior points of the smallest and of the largest values, by the exponential mechanism.
+2. Clip the points to the box that these segments make, add them up, add Gaussian noise.
+3. Release the size of the set by Laplace noise, and divide.
+
+:func:`k_averages` makes the sets: the balls that passed the test of :mod:`.far_balls` tell which
+point of a tuple belongs where.
+
+Corrected: private for sets of *unknown* size that differ by several elements added and removed, and
+always with an answer. The published ones divide by the true number of the elements that fall into
+a released segment, and run two mechanisms on one budget.
+
+Everything here is pure or approximate DP, paid for as parts of one :class:`Step`. A neighbour may
+have found other balls, but all but `most` tuples are told apart alike by both; so sets differ by a
+public number of `changes`, which every sensitivity below is proportional to.
+
+It has not been seen to win: 2 k d choices, each against `changes` values, take hundreds of
+thousands of tuples before the segments are of any use. With as many (``doc/benchmarks/tuples.md``,
+section "rivals": the same rows cut into 300,000 tuples for this and into 5000 for a friendly core,
+whose points are off by 0.001 of centers 1.39 apart) its error is 0.60 against 0.00013 of the core
+at epsilon = 1, and 0.00017 against 0.00005 at epsilon = 4. Where points are off by 0.01, neither
+the balls of this nor those of noisy centers partition the tuples, and only the core has an answer.
 
 References
 ----------
@@ -48,6 +69,11 @@ def qualities(values, cell, ball):
     q : ndarray of int64
         The smaller of the numbers of values at or below it, and at or above it, both sides
         rounded outwards to the grid.
+
+    Examples
+    --------
+    >>> qualities(np.array([-2, 0, 0, 3]), cell=2, ball=4)
+    array([0, 1, 3, 1, 1])
     """
     grid = np.arange(-(-2 * ball // cell) + 1)
     place = (np.sort(values) + ball) / cell
@@ -60,6 +86,19 @@ def interior_point(step, values, cell, ball, *, changes, epsilon):
     """A grid point between the smallest and the largest of most values; epsilon-DP.
 
     Private for `changes` additions and removals together; no values are allowed too.
+
+    Parameters
+    ----------
+    step : Step
+    values : ndarray, integer-valued, in [-ball, ball]
+    cell, ball : int
+        Of the grid; see :func:`qualities`.
+    changes : int
+    epsilon : float
+
+    Returns
+    -------
+    point : int
     """
     # An element added or removed changes each of the two numbers, hence the smaller, by at most 1.
     index = step.choice(qualities(values, cell, ball), sensitivity=changes, epsilon=epsilon)
@@ -67,7 +106,19 @@ def interior_point(step, values, cell, ball, *, changes, epsilon):
 
 
 def extremes(cell, ball, *, changes, epsilon, beta):
-    """How many of the smallest and of the largest values an interior point is sought among."""
+    """How many of the smallest and of the largest values an interior point is sought among.
+
+    With m values the best grid point has a quality of at least m / 2, and the exponential mechanism
+    over G = 2 ball / cell + 1 points misses the best by more than (2 changes / epsilon) log(G /
+    beta') with probability beta' at most. With m of twice that, what it picks has a positive
+    quality: it lies between the values. (2 (ball / cell + 1) >= G; beta' is beta / 2, for two
+    ends.)
+
+    Examples
+    --------
+    >>> extremes(1e-4, 1.0, changes=2, epsilon=0.5, beta=0.05)
+    218
+    """
     return math.ceil(4 * changes / epsilon * math.log(4 * (ball / cell + 1) / beta))
 
 
@@ -76,6 +127,23 @@ def bounding_segment(step, values, cell, ball, *, changes, epsilon, beta):
 
     Half of epsilon for each end: the m smallest and the m largest values may both change, the
     former by one element for each one added or removed, and so the latter.
+
+    Parameters
+    ----------
+    step : Step
+    values : ndarray, integer-valued, in [-ball, ball]
+    cell, ball : int
+    changes : int
+        Additions and removals.
+    epsilon : float
+        Of both ends together.
+    beta : float
+        Chance that an end lies outside the values. A utility statement, no part of the guarantee.
+
+    Returns
+    -------
+    middle, width : float
+        The width is at least one cell, whatever the ends are.
     """
     m = extremes(cell, ball, changes=changes, epsilon=epsilon / 2, beta=beta)
     values = np.sort(values)
@@ -161,7 +229,25 @@ def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
 
 
 def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
-    """Whether :func:`k_averages` on t tuples finds useful boxes: a public rule."""
+    """Whether :func:`k_averages` on t tuples finds useful boxes: a public rule.
+
+    Parameters
+    ----------
+    t, k, d : int
+        Number of tuples, points of a tuple, features.
+    most : float
+        Tuples that the balls may leave out (:class:`.far_balls.Constants`).
+    cell, ball : float
+        Only their ratio matters.
+    epsilon : float
+        Of the answer: half of it goes to 2 k d ends.
+    beta : float
+
+    Returns
+    -------
+    fit : bool
+        Whether the m smallest and the m largest of t values are disjoint.
+    """
     changes = 2 * (math.floor(most) + 1)
     return (
         2
@@ -173,7 +259,7 @@ def boxes_fit(t, k, d, most, cell, ball, epsilon, beta):
 def k_averages(
     session, step, tuples, centers, ball, most, cell, *, epsilon, delta, beta, joint=True
 ):
-    """PrivatekAverages, after the test: a private average for each of the k balls.
+    """PrivatekAverages, after the test: an average for each of the k balls.
 
     Parameters
     ----------
@@ -186,7 +272,11 @@ def k_averages(
     ball : int
     most : float
     cell : int
-    epsilon, delta, beta : float
+        Resolution of the ends of the boxes, in steps.
+    epsilon, delta : float
+        Of the answer.
+    beta : float
+        Chance of a useless box.
     joint : bool, default=True
         Average the tuples as vectors of k d numbers, in place of k sets of points: less noise.
 
@@ -207,6 +297,8 @@ def k_averages(
     places = _nearest(tuples, centers)
     changes = 2 * (math.floor(most) + 1)
     if joint:
+        # Tuples with a point in each of the k places, sorted by place: those that the balls of a
+        # neighbour partition, too, are the same vectors up to the random order of the centers.
         whole = (np.sort(places, axis=1) == np.arange(k)).all(axis=1)
         order = np.argsort(places[whole], axis=1)
         sets = [np.take_along_axis(tuples[whole], order[:, :, None], axis=1).reshape(-1, k * d)]
@@ -220,7 +312,11 @@ def k_averages(
 
 
 def _nearest(tuples, centers):
-    """Index of the nearest center of each point of each tuple; -1 for a tie."""
+    """Index of the nearest center of each point of each tuple; -1 for a tie.
+
+    Points of a tuple that the balls partition are never tied: the separation is above 6. So what
+    becomes of a tie is no matter of privacy, only that it does not hang on the random order.
+    """
     t, k, d = tuples.shape
     square = cdist(tuples.reshape(-1, d), centers, "sqeuclidean")
     nearest = square.argmin(axis=1) if len(square) else np.empty(0, dtype=int)

@@ -3,15 +3,34 @@
 The tuples are the centers that non-private k-means finds on random blocks of the rows: their
 number is public, and adding or removing a unit replaces one tuple. Or they are units themselves, a
 tuple from each of some clients: then their number is private, and one is added or removed.
+
+1. Compare all pairs. Two tuples match if each point has a partner in the other tuple that is nearer
+   to it than gamma times all others; their distance is the Frobenius norm of the difference after
+   matching (:func:`matched_distances`).
+2. Release a radius: the smallest of a public grid at which at most a quarter of the pairs are no
+   friends, by a noisy binary search.
+3. Keep the tuples that are within this radius of more than half of the others
+   (:mod:`..friendly.core`). What is kept is not released.
+4. Put the points of every kept tuple into the order of the first one, then all in one random
+   order.
+5. Release a lower bound of the size of the core, and the average of the kept tuples as vectors
+   of k d numbers (:func:`..friendly.average.friendly_average`).
+
+Released: the radius, the size, the average; for a private number of tuples, also that number.
+
+A neighbour changes one tuple, hence one row and one column of the matrix of distances: every other
+tuple gains or loses one friend at most. Steps 4 and 5 are private only for cores of which any two
+tuples have a common friend; step 3 guarantees that on both neighbours, but for a probability
+delta.
+
+:mod:`.stage` calls this for estimators, `ensemble` for its blocks of outputs. Read
+:mod:`..friendly.core` before: it says what "friend" means and proves what the filters do.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from ..._privacy._plan import Mechanism, PlanEntry
 from ..friendly.average import friendly_average
 from ..friendly.core import (
     MATCH_LIMIT,
@@ -20,125 +39,17 @@ from ..friendly.core import (
     match_distances,
     match_gamma,
 )
+from .core_plan import RATIO, radii, search_steps
 
-__all__ = ["TUPLE_LIMIT", "TupleShares", "aggregate_tuples", "tuple_entries", "tuples_needed"]
+__all__ = ["TUPLE_LIMIT", "aggregate_tuples", "matched_distances"]
 
 TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
 
 _PAIR_ENTRIES = 2**18  # of a tile of point distances: 2 MB
 _SLACK = 0.25  # share of non-friends at which a radius still passes
-_RATIO = 1.5  # of neighbouring radii
-_LEAST_RADIUS = 1e-4  # of the public radius
 _PAIR_BITS = 20
-_NUMBER_SHARE = 0.1  # of the core's rho, for a private number of tuples
 _SAFE = 1 - 1e-9  # rounding must not make two tuples friends that are not
-
-
-@dataclass(frozen=True)
-class TupleShares:
-    """Shares of the tuple stage in its rho, and of the core in its delta."""
-
-    radius: float = 0.06
-    core: float = 0.82
-    size: float = 0.03
-    average: float = 0.09
-    core_delta: float = 0.9
-
-
-def radii(radius):
-    """The public grid of friendship radii, up to the largest possible distance scale."""
-    steps = math.ceil(math.log(2.0 / _LEAST_RADIUS, _RATIO))
-    return radius * _LEAST_RADIUS * _RATIO ** np.arange(steps + 1)
-
-
-def search_steps(n_radii):
-    """Most tests that a binary search over the radii makes."""
-    return max(1, (n_radii - 1).bit_length())
-
-
-def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
-    """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`."""
-    shares = shares or TupleShares()
-    n_steps = search_steps(len(radii(1.0)))
-    core = shares.core * rho
-    number = ()
-    if neighbours == "add_remove":
-        number = (
-            PlanEntry(
-                "tuples/number",
-                Mechanism.GAUSSIAN,
-                _NUMBER_SHARE * core * _SAFE,
-                sensitivity="one tuple",
-            ),
-        )
-        core *= 1 - _NUMBER_SHARE
-    return (
-        *number,
-        PlanEntry(
-            "tuples/radius",
-            Mechanism.GAUSSIAN,
-            shares.radius * rho,
-            uses=n_steps,
-            sensitivity="one tuple: 2 (t - 1) pairs",
-        ),
-        PlanEntry(
-            "tuples/core",
-            Mechanism.FRIENDLY_CORE,
-            core,
-            delta=shares.core_delta * delta,
-            sensitivity="one friend more or less",
-        ),
-        PlanEntry(
-            "tuples/size",
-            Mechanism.FRIENDLY_AVERAGE,
-            shares.size * rho,
-            delta=(1 - shares.core_delta) * delta * _SAFE,
-            sensitivity="one tuple",
-        ),
-        PlanEntry(
-            "tuples/average",
-            Mechanism.FRIENDLY_AVERAGE,
-            shares.average * rho,
-            sensitivity="2 R / released size",
-        ),
-    )
-
-
-def tuples_needed(rho, delta, *, friends=0.95, kept=0.9, most=2**20):
-    """Smallest even number of tuples of which the core keeps most, by the exact Gaussian formula.
-
-    Parameters
-    ----------
-    rho, delta : float
-        Of the whole tuple stage.
-    friends : float
-        Share of the tuples that a typical tuple matches.
-    kept : float
-        Probability with which such a tuple must survive.
-    most : int
-        Give up beyond this number.
-
-    Returns
-    -------
-    t : int or None
-    """
-    shares = TupleShares()
-    core_rho, core_delta = shares.core * rho, shares.core_delta * delta
-
-    def enough(t):
-        sigma = math.sqrt((t - 1) / (2 * core_rho))
-        threshold = -sigma * float(ndtri(core_delta / t))
-        return ndtr((friends * t - t / 2 - threshold) / sigma) >= kept
-
-    high = 4
-    while high <= most and not enough(high):
-        high *= 2
-    low = high // 2
-    while high - low > 2:
-        middle = (low + high) // 4 * 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high if high <= most else None
 
 
 def matched_distances(tuples, gamma):
@@ -147,6 +58,18 @@ def matched_distances(tuples, gamma):
     A pair is compared once, the earlier tuple first, and mirrored: the other way round its terms
     are added in another order. So what is found for a pair is a function of these two tuples and
     of their order alone, wherever the tiles end; and tiles have a public size.
+
+    Parameters
+    ----------
+    tuples : ndarray of shape (t, k, d)
+    gamma : float
+        In (0, 1/5].
+
+    Returns
+    -------
+    distances : ndarray of shape (t, t)
+        Symmetric; 0 on the diagonal, or inf for a tuple that does not even match itself because
+        two of its points coincide or one is not finite.
     """
     t, k, _ = tuples.shape
     distances = np.empty((t, t))
@@ -162,8 +85,24 @@ def matched_distances(tuples, gamma):
 def _find_radius(session, entry, distances, grid, score=None):
     """Smallest radius at which most pairs are friends, or None: a noisy binary search.
 
-    `score` gives, for a number of ordered pairs that are no friends, an integer that is about 0 or
-    less where they are few enough, and its sensitivity.
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Spends all that it has, in equal parts for each test of a search over the whole grid.
+    distances : ndarray of shape (t, t)
+    grid : ndarray, increasing
+        Public.
+    score : callable, optional
+        ``score(strangers, t)``: for a number of ordered pairs that are no friends, an integer that
+        is about 0 or less where they are few enough, and its sensitivity. For a public number of
+        tuples by default.
+
+    Returns
+    -------
+    radius : float or None
+        One step of the grid above what the search found, so that noise in the last test does not
+        cut a core in two. None if the search ends at the last radius, which it never tests.
     """
     score = score or _fixed_score
     t = len(distances)
@@ -176,11 +115,11 @@ def _find_radius(session, entry, distances, grid, score=None):
         value, sensitivity = score(strangers, t)
         noisy = session.gaussian(entry, value, sensitivity=sensitivity, rho=rho)
         low, high = (low, middle) if noisy <= 0 else (middle + 1, high)
-    return None if high == len(grid) - 1 else float(grid[high]) * _RATIO
+    return None if high == len(grid) - 1 else float(grid[high]) * RATIO
 
 
 def _fixed_score(strangers, t):
-    """For a public number t of tuples, at least 2."""
+    """Strangers - t^2 / 4, for a public number t of tuples, at least 2."""
     # A replaced tuple is in 2 (t - 1) of the ordered pairs of distinct tuples.
     return strangers - int(_SLACK * t * t), 2.0 * (t - 1)
 
@@ -202,11 +141,11 @@ def aggregate_tuples(
     Parameters
     ----------
     session : PrivacySession
-        Its plan holds :func:`tuple_entries`.
+        Its plan holds :func:`.core_plan.tuple_entries`.
     tuples : ndarray of shape (t, k, d)
         A tuple with a NaN is nobody's friend. All other points lie in the ball of norm `radius`.
     radius : float
-        Public or released.
+        Public or released; the grid of friendship radii is made of it.
     gamma : float, default=1/5
         At most 1/5: beyond it matchings need not compose, and the alignment below could differ
         between neighbours in more than one tuple.
@@ -248,7 +187,9 @@ def aggregate_tuples(
     friends = np.count_nonzero(distances <= reach * _SAFE, axis=1)
     plan, choose = session.plan, _fixed_core if fixed else _private_core
     keep = choose(session, prefix, friends)
-    keep &= np.isfinite(tuples).all(axis=(1, 2))  # a null tuple survives only within delta
+    # A null tuple has no friends, so it survives the filter only within delta. Without this line
+    # its NaN would then show in the average.
+    keep &= np.isfinite(tuples).all(axis=(1, 2))
     core = _aligned(tuples[keep], session)
     k, d = tuples.shape[1:]
     found = friendly_average(
@@ -265,6 +206,7 @@ def aggregate_tuples(
 
 
 def _fixed_core(session, prefix, friends):
+    """Which of a public number of tuples are in the core."""
     entry = session.plan[prefix + "core"]
     return core_fixed_size(
         session,
@@ -277,8 +219,14 @@ def _fixed_core(session, prefix, friends):
 
 
 def _private_core(session, prefix, friends):
+    """Which of a private number of tuples are in the core; the number is released first.
+
+    The noise of the filter has to be for all the tuples there are, so it needs an upper bound of
+    their number that holds but for delta / 2.
+    """
     entry, number = session.plan[prefix + "core"], prefix + "number"
     sd = 1 / math.sqrt(2 * session.remaining(number))
+    # A tuple more or less changes their number by one.
     noisy = float(session.gaussian(number, len(friends), sensitivity=1.0))
     return core_add_remove(
         session,
@@ -298,6 +246,9 @@ def _aligned(core, session):
     Another first tuple reorders all of them alike, which the random order absorbs. A core that
     cannot be aligned happens only within delta; it is replaced by an empty one, so that the
     failure shows through the released size alone.
+
+    The order is uniform whatever the average of the core is: that is only recorded, so that an
+    audit can tell which arrangements of two neighbours belong together.
     """
     k = core.shape[1]
     aligned = core

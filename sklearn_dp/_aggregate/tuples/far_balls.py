@@ -1,34 +1,45 @@
 """Are the tuples partitioned by far balls? A private test, and what may be done after it [1]_.
 
 k balls are *far* at separation D if any two centers are at least D radii apart, and they partition
-a tuple if each of them holds exactly one of its points. The balls about the points of one tuple
-are proposed, with radii of 1/D of the distance to the next point; the noisy number of tuples that
-they do not partition is tested. The balls stay private. By theorem W (:func:`release_if_private`),
-whatever is private for *every* two sets of balls that nearly partition neighbouring databases may
-then run on them.
+a tuple if each of them holds exactly one of its points.
 
-Points are integers on a public grid, so that distances are exact.
+1. Draw m of the t tuples. Each is a *proposal*: the balls about its points, with radii of 1/D of
+   the distance to the next point.
+2. Count the tuples that the balls of each proposal do not partition, add noise, and let those
+   proposals pass whose number is small (:func:`close_tuples`).
+3. Succeed if the noisy number of proposals that passed is near m.
+4. After a success, answer from the balls of the first one that passed: by
+   :func:`.noisy_centers.noisy_centers` or :func:`.box_means.k_averages`.
+
+Released: the answer, and whether there is one. The balls stay unreleased, and neighbours may have
+quite different ones. By theorem W (:func:`release_if_private`), whatever is private for *every* two
+sets of balls that nearly partition neighbouring databases may run on them.
+
+A neighbour replaces one tuple: it changes each of the m counts by one at most, and is among the
+proposals with probability m / t. All is charged as one (epsilon, delta)-DP step, because the
+guarantee of the parts is conditional.
+
+Points are integers on a public grid, so that distances are exact. :class:`.stage.TupleStage` calls
+this. Why friendly cores are the default although they compare all pairs: they find an answer for
+clusters that are a few times farther apart than tuples differ, and far balls for hundreds of
+times (figures in :mod:`.noisy_centers` and :mod:`.box_means`).
 
 References
 ----------
 .. [1] E. Cohen, H. Kaplan, Y. Mansour, U. Stemmer and E. Tsfadia, "Differentially-private
-   clustering of easy instances", ICML 2021. PrivateTestCloseTuples, PrivateTestPartition
-   (sections 4.1, 4.2) and PrivatekNoisyCenters (4.4), with corrected constants and proofs.
+   clustering of easy instances", ICML 2021. PrivateTestCloseTuples and PrivateTestPartition
+   (sections 4.1, 4.2), with corrected constants and proofs.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.spatial.distance import cdist
 
-from ..._privacy import _accounting as accounting
-
 __all__ = [
-    "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of",
-    "default_separation", "least_tuples", "noisy_centers", "relative_noise", "release_if_private",
-    "test_partition", "unpartitioned",
+    "LEAST_SEPARATION", "Constants", "answer_budget", "close_tuples", "constants_of", "gaps",
+    "inner_constants", "least_tuples", "release_if_private", "test_partition", "unpartitioned",
 ]  # fmt: skip
 
 LEAST_SEPARATION = 6.0
@@ -37,8 +48,6 @@ LEAST_SEPARATION = 6.0
 _SAFE = 1 - 1e-9  # of squared radii: rounding must not make a ball larger
 _FINE = 2**20  # steps of a count, and of a logarithm: noise on it is as good as continuous
 _PAIR_ENTRIES = 2**22
-_NOISE_BITS, _LEAST_STEP = 20, 2.0**-36
-_GOAL = 0.15  # noise of a center over its distance to the next one
 
 
 # -- the predicate ----------------------------------------------------------------------------
@@ -59,7 +68,7 @@ def unpartitioned(tuples, proposal, separation):
         t if two points of the proposal coincide: balls of radius 0 about the same center would
         be far from each other by the letter, and yet tell nothing apart.
     """
-    radii = _gaps(proposal) * (_SAFE / separation**2)
+    radii = gaps(proposal) * (_SAFE / separation**2)
     if not radii.min() > 0:
         return len(tuples)
     t, k, d = tuples.shape
@@ -72,8 +81,23 @@ def unpartitioned(tuples, proposal, separation):
     return t - good
 
 
-def _gaps(points):
-    """Squared distance of each point to the next one; NaN or inf for what is no proposal."""
+def gaps(points):
+    """Squared distance of each point to the next one.
+
+    Parameters
+    ----------
+    points : ndarray of shape (k, d)
+
+    Returns
+    -------
+    squared : ndarray of shape (k,)
+        NaN where a point is not finite, inf for a single point: no proposals either way.
+
+    Examples
+    --------
+    >>> gaps(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 5.0]]))
+    array([25.,  1.,  1.])
+    """
     square = cdist(points, points, "sqeuclidean")
     np.fill_diagonal(square, np.inf)
     return square.min(axis=1)
@@ -128,6 +152,13 @@ def constants_of(t, epsilon, delta, beta, *, discrete=True):
     -----
     A proposal is a uniform m-subset of the t tuples, without replacement: eps1-DP for it is
     log(1 + (m / t) (exp(eps1) - 1)) = epsilon / 2 for the database, eps2 is the other half.
+
+    The counts of the m proposals move together by m in the l1 norm, so their Laplace noise has the
+    scale 2 m / epsilon. It exceeds `passing` for some of m proposals that leave out no tuple with
+    probability beta at most. Some proposal that leaves out more than `most` tuples passes with
+    probability delta / 2 at most. The quorum is reached although none passed with probability
+    delta / 2 at most, if m eps1 >= log(1 / beta) + log(2 / delta): the loop takes the smallest m
+    for which that holds.
     """
     spare = 2.0 if discrete else 1.0
     wanted = -math.log(beta) - math.log(delta / spare)
@@ -148,11 +179,19 @@ def constants_of(t, epsilon, delta, beta, *, discrete=True):
 
 
 def answer_budget(epsilon, delta):
-    """delta of the test, and epsilon and delta of the answer, of an (epsilon, delta)-DP whole."""
+    """What the test may fail with and the answer may spend, of an (epsilon, delta)-DP whole.
+
+    Returns
+    -------
+    test_delta : float
+        d of theorem W; the (1 + exp(epsilon)) d of its sum is half of delta.
+    answer_epsilon, answer_delta : float
+        The other half of each. Rounded down, as all three are.
+    """
     return delta / (2 * (1 + math.exp(epsilon))) * _SAFE, epsilon / 2 * _SAFE, delta / 2 * _SAFE
 
 
-def _test_constants(t, epsilon, delta, beta):
+def inner_constants(t, epsilon, delta, beta):
     """The constants inside theorem W: half of epsilon, and half of beta for the test.
 
     At least 2 l + 2 tuples, so that two balls which leave out l of them, on databases that differ
@@ -163,23 +202,38 @@ def _test_constants(t, epsilon, delta, beta):
 
 
 def least_tuples(epsilon, delta, beta=0.05, *, most=2**24):
-    """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None."""
+    """Smallest number of tuples with which an (epsilon, delta)-DP aggregation can run, or None.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the test and the answer together, for replacing a tuple.
+    beta : float
+        Chance of no answer on good tuples.
+    most : int
+        Numbers beyond it are not tried.
+
+    Examples
+    --------
+    >>> least_tuples(1.0, 1e-6), least_tuples(8.0, 1e-6)
+    (984, 169)
+    """
     high = 4
-    while high < most and _test_constants(high, epsilon, delta, beta) is None:
+    while high < most and inner_constants(high, epsilon, delta, beta) is None:
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _test_constants(middle, epsilon, delta, beta) is not None
+        enough = inner_constants(middle, epsilon, delta, beta) is not None
         low, high = (low, middle) if enough else (middle, high)
-    return high if _test_constants(high, epsilon, delta, beta) is not None else None
+    return high if inner_constants(high, epsilon, delta, beta) is not None else None
 
 
 # -- the test ---------------------------------------------------------------------------------
 
 
 def close_tuples(step, proposals, tuples, separation, constants, own=False):
-    """PrivateTestCloseTuples: index of the first passing proposal; None where the test fails.
+    """PrivateTestCloseTuples: index of the first proposal that passes; None where the test fails.
 
     Parameters
     ----------
@@ -189,7 +243,8 @@ def close_tuples(step, proposals, tuples, separation, constants, own=False):
     separation : float
     constants : Constants
     own : bool, default=False
-        The proposals are some of the tuples.
+        The proposals are some of the tuples. Only audits read it: a replaced tuple then moves its
+        own count as a proposal by more than one, which eps1 pays for.
 
     Returns
     -------
@@ -209,6 +264,8 @@ def close_tuples(step, proposals, tuples, separation, constants, own=False):
     # A proposal decides about itself only.
     total = step.laplace(len(passed) * _FINE, sensitivity=_FINE, epsilon=constants.eps1)
     success = total >= constants.quorum * _FINE and len(passed)
+    # The premise of the answer. It holds but for the probability that theorem W charges; audits
+    # leave out outcomes where it does not.
     step.given(not success or bad[passed[0]] <= constants.most)
     return int(passed[0]) if success else None
 
@@ -218,6 +275,18 @@ def test_partition(step, tuples, separation, constants):
 
     epsilon-DP, as far as None is concerned. Think of the proposals as drawn from a copy of the
     database: each of the two copies costs half.
+
+    Parameters
+    ----------
+    step : Step
+    tuples : ndarray of shape (t, k, d)
+    separation : float
+    constants : Constants
+
+    Returns
+    -------
+    centers : ndarray of shape (k, d) or None
+        Not a release.
     """
     chosen = step.sample(len(tuples), constants.m)
     index = close_tuples(step, tuples[chosen], tuples, separation, constants, own=True)
@@ -225,7 +294,7 @@ def test_partition(step, tuples, separation, constants):
         return None
     # A degenerate proposal passes within delta only; None is as good as any other answer then.
     centers = tuples[chosen[index]]
-    return centers if _gaps(centers).min() > 0 else None
+    return centers if gaps(centers).min() > 0 else None
 
 
 test_partition.__test__ = False  # its name is the paper's, but it is no test of ours
@@ -268,7 +337,7 @@ def release_if_private(step, tuples, *, separation, epsilon, delta, beta, answer
         raise ValueError("separation must be greater than 6.")
     if tuples.shape[1] < 2:
         raise ValueError("n_clusters must be at least 2 for this aggregator.")
-    constants = _test_constants(len(tuples), epsilon, delta, beta)
+    constants = inner_constants(len(tuples), epsilon, delta, beta)
     if constants is None:
         raise ValueError("n_tuples is too small for this budget.")
     centers = test_partition(step, tuples, separation, constants)
@@ -276,94 +345,3 @@ def release_if_private(step, tuples, *, separation, epsilon, delta, beta, answer
         return None
     _, answer_epsilon, answer_delta = answer_budget(epsilon, delta)
     return answer(centers, constants.most, answer_epsilon, answer_delta)
-
-
-# -- noisy centers ----------------------------------------------------------------------------
-
-
-def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
-    """PrivatekNoisyCenters, after the test: one tuple with noise of a released scale.
-
-    Parameters
-    ----------
-    session : PrivacySession
-        For the random order of the centers.
-    step : Step
-    centers : ndarray of shape (k, d), distinct integers
-        Any balls of the test.
-    separation : float
-    ball : float
-        Radius of the public ball that the points lie in, in steps.
-    epsilon, delta : float
-
-    Returns
-    -------
-    noisy : ndarray of shape (k, d), in a random order
-
-    Notes
-    -----
-    Two sets of balls that partition a common tuple can be matched so that
-    |c_i - c'_i| <= (M_i + M'_i) / D, M the distance to the next center; hence
-    |ln M_i - ln M'_i| <= ln((D + 2) / (D - 2)). The scale is released through its logarithm (the
-    published algorithm adds noise to M itself, of a size that depends on M, and is not private)
-    and moved up so that it exceeds |c_i - c'_i| but for delta / (4 k); in units of it, the
-    stacked centers are within sqrt(k).
-    """
-    centers = centers[session.random_order(centers)]
-    k, d = centers.shape
-    reach = np.sqrt(_gaps(centers))
-    scale = _noisy_scale(step, reach, separation, epsilon / 2, delta / 2)
-    # No two points of the ball are farther apart than 2 ball. (Below it only within delta.)
-    scale = np.clip(scale, 2 / separation, 2 * ball)
-    unit = np.maximum(2.0 ** (np.floor(np.log2(scale)) - _NOISE_BITS), _LEAST_STEP)[:, None]
-    steps = np.rint(centers / unit).astype(np.int64)
-    # Rounding moves each of d coordinates of a difference by at most one step.
-    within = (scale[:, None] / unit + math.sqrt(d)) * math.sqrt(k) * (1 + 1e-9)
-    noisy = step.gaussian(steps, sensitivity=within, epsilon=epsilon / 2, delta=delta / 2)
-    return noisy * unit
-
-
-def _noisy_scale(step, reach, separation, epsilon, delta):
-    """Released upper bounds of |c_i - c'_i|, each but for delta / k; epsilon-DP in all."""
-    k = len(reach)
-    steps = np.floor(np.log(reach) * _FINE)
-    # ln M_i moves by at most ln((D + 2) / (D - 2)); two more steps for rounding. k of them.
-    within = math.ceil(_log_ratio(separation) * _FINE) + 2
-    noisy = step.laplace(steps.astype(np.int64), sensitivity=k * within, epsilon=epsilon)
-    # P[noise <= -offset] <= exp(-(offset - 1/2) / b) / 2, with b = k within / epsilon.
-    offset = k * within / epsilon * math.log(k / (2 * delta)) + 1
-    factor = (2 + 4 / (separation - 2)) / separation
-    found = factor * np.exp((noisy + offset + 1) / _FINE) * (1 + 1e-9)
-    step.given(bool(np.all(found >= factor * reach)))
-    return found
-
-
-def _log_ratio(separation):
-    return math.log1p(4 / (separation - 2))
-
-
-def relative_noise(separation, k, epsilon, delta):
-    """Typical noise of a center, over its distance to the next one: public.
-
-    Parameters
-    ----------
-    separation : float
-    k : int
-    epsilon, delta : float
-        Of the whole aggregation.
-    """
-    _, epsilon, delta = answer_budget(epsilon, delta)
-    sigma = accounting.gaussian_sigma(epsilon / 2, delta / 2, math.sqrt(k))
-    width = 2 * k / epsilon * _log_ratio(separation)
-    factor = (2 + 4 / (separation - 2)) / separation
-    return sigma * factor * math.exp(min(width * math.log(k / delta), 700.0))
-
-
-def default_separation(k, epsilon, delta):
-    """The separation at which the noise is about a seventh of the distance between centers."""
-    low, high = math.log(LEAST_SEPARATION + 1), math.log(1e9)
-    return math.exp(
-        brentq(
-            lambda x: math.log(relative_noise(math.exp(x), k, epsilon, delta) / _GOAL), low, high
-        )
-    )

@@ -1,4 +1,20 @@
-"""The tuple stage of sample-and-aggregate: which aggregator, at what cost, by public rules."""
+"""The tuple stage of sample-and-aggregate: which aggregator, at what cost, by public rules.
+
+1. Turn what the stage may cost into the guarantee that an aggregator must have for replacing one
+   tuple (:attr:`TupleStage.inner`): the same where every row is in one block, a smaller one where a
+   row has several copies (:func:`amplified`).
+2. Decide which aggregator (:attr:`TupleStage.kind`) and how many tuples (:attr:`TupleStage.size`).
+3. Write the plan (:meth:`TupleStage.entries`): each release of a friendly core, or a single
+   (epsilon, delta)-DP step where the guarantee of the parts is conditional.
+4. Run (:meth:`TupleStage.run`) on the tuples that the caller has made.
+
+Steps 1 to 3 see parameters and public facts only, no data; so the plan can be shown before a fit.
+What is released stands in the docstrings of the aggregators. What a neighbour changes depends on
+who made the tuples: blocks of rows, of which exactly one changes (or, with copies, a Poisson number
+of them), or clients, of which one comes or goes.
+
+Callers: `DPKTupleKMeans`, `aggregate_k_tuples`, and the k-tuples of mixtures.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +26,9 @@ from ..._privacy import _accounting as accounting
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._grid import Grid
 from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from . import box_means as averages
-from . import far_balls as partition
-from .core_aggregation import TUPLE_LIMIT, aggregate_tuples, tuple_entries, tuples_needed
+from . import box_means, far_balls, noisy_centers
+from .core_aggregation import TUPLE_LIMIT, aggregate_tuples
+from .core_plan import tuple_entries, tuples_needed
 
 __all__ = ["AGGREGATORS", "COPY_RATE", "TupleStage", "amplified", "before_sampling"]
 
@@ -20,18 +36,30 @@ AGGREGATORS = ("friendly_core", "k_averages", "noisy_centers")
 COPY_RATE = 0.5
 """Expected copies of a unit where blocks are sampled with replacement."""
 
-_BETA = 0.05
+_BETA = 0.05  # chance of no answer on tuples that are good enough; in no guarantee
 _MOST_CORE = 1000  # tuples by default: beyond it the core costs more than blocks can give back
 _MOST_TUPLES = 2**22
-_RESERVE = 1.05  # of the least number of tuples
-_AVERAGES_SEPARATION = 7.0
-_RESOLUTION = 1e-4  # of the radius
+_RESERVE = 1.05  # times the least number of tuples
+_AVERAGES_SEPARATION = 7.0  # a little more than the least that far balls allow
+_RESOLUTION = 1e-4  # of the radius: ends of the boxes of k averages
 _MOST_EPSILON = 50.0  # more would change nothing but the size of the exponents
 _ENTRY = "tuples"
 
 
 def amplified(epsilon, delta, rate):
     """What an (epsilon, delta)-DP aggregation costs if a unit has Poisson(`rate`) copies.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the aggregation, for replacing one tuple.
+    rate : float
+        Expected number of copies.
+
+    Returns
+    -------
+    epsilon, delta : float
+        For adding or removing a unit; rounded up.
 
     Notes
     -----
@@ -41,6 +69,13 @@ def amplified(epsilon, delta, rate):
     side with the unit by (a, delta (e^a - 1) / (e^epsilon - 1)). The other way round, weights
     p_N e^{-N epsilon} / E e^{-N epsilon} give a' = rate (1 - e^{-epsilon}) <= a, and the same
     delta with a'.
+
+    Examples
+    --------
+    Half a copy of each unit costs less than one at a small epsilon, and more at a large one:
+
+    >>> [round(amplified(epsilon, 1e-6, 0.5)[0], 3) for epsilon in (0.1, 1.0, 3.0)]
+    [0.053, 0.859, 9.543]
     """
     # 1e-9: for the twelve or so roundings of this formula and of its inverse.
     cost = rate * math.expm1(epsilon) * (1 + 1e-9)
@@ -48,7 +83,15 @@ def amplified(epsilon, delta, rate):
 
 
 def before_sampling(epsilon, delta, rate):
-    """Inverse of :func:`amplified`, rounded down."""
+    """Inverse of :func:`amplified`, rounded down.
+
+    Examples
+    --------
+    >>> inner = before_sampling(1.0, 1e-6, 0.5)
+    >>> cost = amplified(*inner, 0.5)
+    >>> bool(0.999999 < cost[0] <= 1.0 and cost[1] <= 1e-6)
+    True
+    """
     inner = math.log1p(epsilon / rate) * (1 - 1e-8)
     return inner, delta * math.expm1(inner) / math.expm1(epsilon) * (1 - 1e-8)
 
@@ -96,21 +139,28 @@ class TupleStage:
 
     @cached_property
     def cost(self):
-        """epsilon and delta of the whole step."""
+        """epsilon and delta of the whole step.
+
+        The epsilon of a pure mechanism of the same rho: the step costs (epsilon^2 / 2, delta)-zCDP.
+        """
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta
         return min(accounting.pure_dp_epsilon(self.rho), _MOST_EPSILON), self.delta
 
     @cached_property
     def inner(self):
-        """epsilon and delta for replacing one tuple."""
+        """epsilon and delta that the aggregator has for replacing one tuple."""
         if self.sampling == "disjoint":
             return self.cost
         return before_sampling(*self.cost, COPY_RATE)
 
     @cached_property
     def core_budget(self):
-        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple."""
+        """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple.
+
+        Copies of rows are accounted in (epsilon, delta)-DP, so there the core is, too: half of
+        delta converts its rho to epsilon, half pays for its failures.
+        """
         if self.sampling == "disjoint":
             return self.rho, self.delta
         epsilon, delta = self.inner
@@ -138,12 +188,16 @@ class TupleStage:
 
     @cached_property
     def size(self):
-        """The number of tuples; 0 where this budget buys no answer."""
+        """The number of tuples; 0 where this budget buys no answer.
+
+        "auto" is the least number that the aggregator can do with: more tuples of fewer rows each
+        agree less. For k averages it is the first of the doubles of what the test needs.
+        """
         if self.n_tuples != "auto":
             return int(self.n_tuples)
         if self.kind == "friendly_core":
             return tuples_needed(*self.core_budget, most=_MOST_CORE) or 0
-        least = partition.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+        least = far_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
         if least is None:
             return 0
         least = math.ceil(_RESERVE * least)
@@ -159,14 +213,16 @@ class TupleStage:
         )
 
     def _constants(self, t):
-        return partition._test_constants(t, *self.inner, _BETA)
+        """Of the test for far balls on t tuples, or None."""
+        return far_balls.inner_constants(t, *self.inner, _BETA)
 
     def _enough_for_averages(self, t):
+        """Whether the test has constants for t tuples, and the boxes of the averages fit."""
         constants = self._constants(t)
         if constants is None:
             return False
-        _, epsilon, _ = partition.answer_budget(*self.inner)
-        return averages.boxes_fit(
+        _, epsilon, _ = far_balls.answer_budget(*self.inner)
+        return box_means.boxes_fit(
             t,
             self.n_clusters,
             self.n_features,
@@ -179,21 +235,33 @@ class TupleStage:
 
     @property
     def far(self):
-        """The separation of the balls."""
+        """The separation of the balls, in radii.
+
+        k averages only need to know which point of a tuple is which, so little does; the noise of
+        noisy centers shrinks with the separation.
+        """
         if self.separation is not None:
             return self.separation
         if self.kind == "k_averages":
             return _AVERAGES_SEPARATION
-        return partition.default_separation(self.n_clusters, *self.inner)
+        return noisy_centers.default_separation(self.n_clusters, *self.inner)
 
     def check(self):
-        """Refuse what can never work, from public values alone."""
+        """Refuse what can never work, from public values alone.
+
+        Raises
+        ------
+        ValueError
+            For far balls about a single point, and where the number of tuples is too small for
+            the test at this budget. A friendly core of too few tuples is no error: it finds
+            nothing.
+        """
         if self.kind == "friendly_core":
             return
         if self.n_clusters < 2:
             raise ValueError(f"n_clusters must be at least 2 for aggregator={self.kind!r}.")
         if self.size and self._constants(self.size) is None:
-            least = partition.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
+            least = far_balls.least_tuples(*self.inner, _BETA, most=_MOST_TUPLES)
             raise ValueError(
                 f"n_tuples must be at least {least} for aggregator={self.kind!r} at this budget."
             )
@@ -201,7 +269,15 @@ class TupleStage:
     # -- plan and run ---------------------------------------------------------------------------
 
     def entries(self):
-        """Plan entries; names start with "tuples"."""
+        """Plan entries; names start with "tuples".
+
+        Returns
+        -------
+        entries : tuple of PlanEntry
+            Each release of a friendly core; or, for a `whole` step, one entry. The parts of such a
+            step have no zCDP of their own: that of far balls holds as a whole only (theorem W),
+            that of copies for all copies of a unit together.
+        """
         if not self.whole:
             return tuple_entries(self.rho, self.delta, neighbours=self.neighbours)
         epsilon, delta = self.cost
@@ -224,10 +300,15 @@ class TupleStage:
             A tuple with a NaN counts as one that agrees with nobody.
         radius : float
             Public or released.
+
+        Returns
+        -------
+        center : ndarray of shape (k, d) or None
         """
         if self.kind != "friendly_core":
             return self._run_partition(session, tuples, radius)
         if self.whole:
+            # A core whose cost is that of one step: it spends from a session of its own.
             entries = tuple_entries(*self.core_budget)
             rho, delta = self.core_budget
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
@@ -238,6 +319,10 @@ class TupleStage:
         )
 
     def _run_partition(self, session, tuples, radius):
+        """The test for far balls on the integer grid, then the answer of the aggregator.
+
+        Rounding moves each point as a function of itself, so neighbours stay neighbours.
+        """
         grid = Grid.for_radius(radius)
         ball, steps = math.ceil(radius / grid.unit), np.trunc(tuples / grid.unit)
         step = session.step(_ENTRY, epsilon=self.cost[0], delta=self.cost[1])
@@ -245,11 +330,11 @@ class TupleStage:
 
         def answer(centers, most, epsilon, delta):
             if self.kind == "noisy_centers":
-                return partition.noisy_centers(
+                return noisy_centers.noisy_centers(
                     session, step, centers, far, ball + 1, epsilon, delta
                 )
-            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / averages.MOST_CELLS, 1.0))
-            return averages.k_averages(
+            cell = math.ceil(max(_RESOLUTION * ball, 2 * ball / box_means.MOST_CELLS, 1.0))
+            return box_means.k_averages(
                 session,
                 step,
                 steps,
@@ -263,7 +348,7 @@ class TupleStage:
             )
 
         epsilon, delta = self.inner
-        found = partition.release_if_private(
+        found = far_balls.release_if_private(
             step, steps, separation=far, epsilon=epsilon, delta=delta, beta=_BETA, answer=answer
         )
         return None if found is None else found * grid.unit

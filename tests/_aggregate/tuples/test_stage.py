@@ -19,6 +19,9 @@ from sklearn_dp._aggregate.tuples import (
     far_balls as _partition,
 )
 from sklearn_dp._aggregate.tuples import (
+    noisy_centers as _noisy_centers,
+)
+from sklearn_dp._aggregate.tuples import (
     stage as _tuple_stage,
 )
 from sklearn_dp._aggregate.tuples.stage import TupleStage, amplified, before_sampling
@@ -296,14 +299,14 @@ def _printed_scale(patch):
         gamma = 4 / (separation - 2) * (noise / 2**20 + k / epsilon * math.log(k / delta) + 1)
         return 2 / separation * np.maximum(1 + gamma, 1) * reach
 
-    patch.setattr(_partition, "_noisy_scale", scale)
+    patch.setattr(_noisy_centers, "_noisy_scale", scale)
 
 
 def _first_of_all(patch):
     def whole(session, step, centers, separation, ball, epsilon, delta):
         return centers.copy()
 
-    patch.setattr(_partition, "noisy_centers", whole)
+    patch.setattr(_noisy_centers, "noisy_centers", whole)
 
 
 def _order_of_the_tuple(patch):
@@ -423,7 +426,7 @@ def test_faults_are_seen_on_extreme_pairs(fault, plant, monkeypatch):
         def one(step, reach, separation, epsilon, delta):
             return np.repeat(1.0, len(reach))
 
-        monkeypatch.setattr(_partition, "_noisy_scale", one)
+        monkeypatch.setattr(_noisy_centers, "_noisy_scale", one)
     else:
         plant(monkeypatch)
     assert extreme_audit(range(6))[0]
@@ -454,7 +457,7 @@ def test_coincident_balls_would_be_seen(monkeypatch):
     tuples = np.array([[[0.0], [9.0]]] * 99 + [[[0.0], [0.0]]])
 
     def lenient(tuples, proposal, separation):
-        gaps = _partition._gaps(proposal)
+        gaps = _partition.gaps(proposal)
         square = np.square(tuples[:, :, None, 0] - proposal[None, None, :, 0])
         return int(
             np.count_nonzero(~((square <= gaps / separation**2).sum(axis=1) == 1).all(axis=1))
