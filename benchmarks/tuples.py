@@ -43,8 +43,8 @@ CLAIMS = {
     "PrivatekAverages needs about 500 000 k d tuples. Here 2550 tuples, the least at this "
     "budget with the corrected test, and a fraction of the samples that the printed "
     "constants need.",
-    "rivals": "Same rows, same budget, delta = 1e-6. Error: of the worst center, median of the runs "
-    "with an answer; the centers are 1.39 apart.",
+    "rivals": "Same rows, same budget, delta = 1e-6. Error: of the worst center, median of the "
+    "runs with an answer; the centers are 1.39 apart.",
 }
 
 
