@@ -52,7 +52,6 @@ DRAWS = {
     "standard_exponential", "gumbel", "logistic", "cauchy", "standard_cauchy", "standard_t",
     "gamma", "standard_gamma", "geometric", "poisson", "binomial", "negative_binomial", "rvs",
     "gauss", "normalvariate", "expovariate", "rounded_gaussian", "rounded_laplace",
-    "truncated_rounded_gaussian",
 }  # fmt: skip
 
 

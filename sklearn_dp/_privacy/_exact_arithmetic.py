@@ -11,7 +11,6 @@ from functools import lru_cache
 
 __all__ = [
     "LazyUniform",
-    "binomial_weights",
     "exp_bounds",
     "half_integer_over",
     "normal_tail_bounds",
@@ -150,27 +149,3 @@ def tail_fraction(sigma: Fraction, low: int) -> Fraction:
     precision = min(magnitude, 2 * 1200) + 128
     below, above = normal_tail_bounds(numerator, denominator, precision)
     return Fraction(below + above, 2 << precision) if below else Fraction(0)
-
-
-def binomial_weights(n, chance):
-    """The smallest k that counts, and integers proportional to the binomial probabilities from k.
-
-    From the mode, by the quotient of neighbours, both ways until the weight is below 2^-192 of the
-    mode's. Rounding errs by less than 2^-128 in each of the s steps, relative. The weights are
-    log-concave, so what is cut off is less than s 2^-192 of the mode's. For n p <= 2^40, s < 2^25.
-    """
-    mode = (n + 1) * chance.numerator // chance.denominator
-    odds = chance / (1 - chance)
-    up: list[int] = [1 << 320]
-    down: list[int] = []
-    k = mode
-    while up[-1] >> 128:
-        up.append(up[-1] * (n - k) * odds.numerator // ((k + 1) * odds.denominator))
-        k += 1
-    k, weight = mode, up[0]
-    while True:
-        weight = weight * k * odds.denominator // ((n - k + 1) * odds.numerator)
-        if not weight >> 128:
-            return k, down[::-1] + up
-        down.append(weight)
-        k -= 1

@@ -18,28 +18,17 @@ a small request says nothing about the values it got.
 
 import math
 import operator
-from bisect import bisect_right
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate
 
 import numpy as np
 
-from ._exact_arithmetic import WORD, LazyUniform, binomial_weights, exp_bounds, tail_fraction
+from ._exact_arithmetic import WORD, LazyUniform, exp_bounds, tail_fraction
 from ._random_words import BLOCK, Stream
-from ._rounded_laws import GAUSSIAN, LAPLACE, TruncatedGaussian, guarded_round
+from ._rounded_laws import GAUSSIAN, LAPLACE, guarded_round
 
 MAX_SCALE = 2.0**50
-MAX_TRUNCATION = 36
 TRIALS_PER_CANDIDATE = 32
-
-# What `binomial` with p from `gaussian_tail` may differ in total variation from the number of empty
-# cells whose noise reaches a threshold, for at most 2^26 expected such cells and p <= 1/2.
-# p has relative error e = 2^-53, so the chi-square bound gives KL <= n (e p)^2 / (p (1 - p)) and
-# Pinsker's inequality TV <= e sqrt(n p / (2 (1 - p))) <= 2^-53 sqrt(2^26) = 2^-40; inverting the
-# probabilities adds less than 2^-90 (see `binomial_weights`). Truncated draws add nothing.
-SIMULATION_TV = 2.0**-39
-
 
 class NoiseSource:
     """Exact samplers on a stream of random bits.
@@ -136,15 +125,6 @@ class NoiseSource:
             refused = refused[flat[refused] > last]
         return (words % np.uint64(high)).astype(np.int64)
 
-    def _uniform_below(self, high: int) -> int:
-        """One integer, exactly uniform on 0, ..., `high` - 1, of any size."""
-        size = high.bit_length()
-        while True:
-            words = self.bits(-(-size // WORD))
-            value = int.from_bytes(words.astype("<u8").tobytes(), "little") % (1 << size)
-            if value < high:
-                return value
-
     # -- rounded continuous noise -------------------------------------------------------------
 
     def rounded_gaussian(self, sigma, size=None) -> np.ndarray:
@@ -189,67 +169,6 @@ class NoiseSource:
             rounded[i] = law.exact(int(words[i]), exact_scale, int(rounded[i]), self._next_word)
         sign = words.view(np.int64) >> 63  # 0 or -1; (x ^ sign) - sign negates where it is -1
         return (rounded ^ sign) - sign
-
-    # -- simulated empty cells ----------------------------------------------------------------
-
-    def truncated_rounded_gaussian(self, sigma: float, low: int, size: int) -> np.ndarray:
-        """round(sigma Z) given that it is at least `low`, exactly.
-
-        Parameters
-        ----------
-        sigma : float
-            Standard deviation in grid steps.
-        low : int
-            At most `MAX_TRUNCATION` standard deviations, unless `size` is 0.
-        size : int
-
-        Returns
-        -------
-        noise : ndarray of int64, of shape (size,)
-        """
-        sigma, low = float(_checked_scale(sigma, "sigma")), operator.index(low)
-        if not size:
-            return np.empty(0, dtype=np.int64)
-        if low > MAX_TRUNCATION * sigma:
-            raise ValueError(f"low must be at most {MAX_TRUNCATION} sigma.")
-        if low <= 0:
-            return self._refused_below(sigma, low, size)
-        law = TruncatedGaussian(Fraction(sigma), low)
-        out = np.empty(size, dtype=np.int64)
-        for block, part, place in self._pieces(size):
-            words = block.words[part]
-            ideal, radius = law.transform(words)
-            rounded, unsure = guarded_round(ideal, radius, sigma)
-            for i in unsure:
-                rounded[i] = law.exact(int(words[i]), int(rounded[i]), self._next_word)
-            out[place] = rounded
-        return out
-
-    def _refused_below(self, sigma, low, size):
-        out = self.rounded_gaussian(sigma, size)
-        refused = np.flatnonzero(out < low)
-        while refused.size:
-            out[refused] = self.rounded_gaussian(sigma, refused.size)
-            refused = refused[out[refused] < low]
-        return out
-
-    def binomial(self, n: int, p: float) -> int:
-        """The number of successes in `n` independent trials of probability `p`.
-
-        Meant for moderate ``n p``: time and memory grow with its square root. `p` is taken as the
-        exact rational number that the float is; the law differs from the binomial one by less than
-        2^-90 in total variation for ``n p <= 2**40``. See `SIMULATION_TV` for the error of `p`.
-        """
-        n, chance = operator.index(n), Fraction(p)
-        if n < 0:
-            raise ValueError("n must be non-negative.")
-        if not 0 <= chance <= 1:
-            raise ValueError("p must be between 0 and 1.")
-        if n == 0 or chance in (0, 1):
-            return n * int(chance)
-        first, weights = binomial_weights(n, chance)
-        cumulative = list(accumulate(weights))
-        return first + bisect_right(cumulative, self._uniform_below(cumulative[-1]))
 
     # -- exponential mechanism ----------------------------------------------------------------
 

@@ -13,16 +13,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from ._exact_arithmetic import (
-    WORD,
     LazyUniform,
     exp_bounds,
     half_integer_over,
     normal_tail_bounds,
     smallest_at_most,
-    tail_fraction,
 )
 
-__all__ = ["GAUSSIAN", "LAPLACE", "SIGN", "TruncatedGaussian", "guarded_round"]
+__all__ = ["GAUSSIAN", "LAPLACE", "SIGN", "guarded_round"]
 
 SIGN = np.uint64(2**63)
 _FEWEST = 2.0**32  # tail numerators below this go to the exact path: their interval is too wide
@@ -100,31 +98,3 @@ def _laplace_bounds(scale, k, precision):
 
 GAUSSIAN = _SymmetricLaw(_gaussian_transform, _gaussian_bounds, 64)  # p < 1/2
 LAPLACE = _SymmetricLaw(_laplace_transform, _laplace_bounds, 63)  # 2 p < 1
-
-
-class TruncatedGaussian:
-    """round(sigma Z) given that it is at least `low` >= 1.
-
-    The tail probability of the ideal value is U Q((low - 1/2) / sigma).
-    """
-
-    def __init__(self, sigma, low):
-        self.sigma, self.low = sigma, low
-        self.tail = float(tail_fraction(sigma, low))
-        self.tail_bits = math.ceil(-math.log2(self.tail)) + 1
-
-    def transform(self, words):
-        numerator = words + 0.5
-        return _with_radius(-ndtri(numerator * 2.0**-64 * self.tail), numerator)
-
-    def exact(self, word, guess, more):
-        lazy = LazyUniform(word, WORD, more)
-        guess = max(guess, self.low)
-        return smallest_at_most(lambda k: lazy.below(partial(self._bounds, k)), guess, self.low)
-
-    def _bounds(self, k, precision):
-        """Bounds of P[value > k + 1/2 | value >= low - 1/2] 2^precision: a quotient of tails."""
-        work = precision + self.tail_bits + 2
-        above_low, above_high = _gaussian_bounds(self.sigma, k, work)
-        all_low, all_high = _gaussian_bounds(self.sigma, self.low - 1, work)
-        return (above_low << precision) // all_high, -(-(above_high << precision) // all_low)

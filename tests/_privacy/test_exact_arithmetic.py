@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn_dp._privacy import _exact_arithmetic
 from sklearn_dp._privacy._exact_arithmetic import (
     LazyUniform,
-    binomial_weights,
     exp_bounds,
     normal_tail_bounds,
     smallest_at_most,
@@ -105,15 +104,3 @@ def test_the_search_finds_the_first_place(answer, guess, first):
 
     guess = max(guess, first)
     assert smallest_at_most(exceeds, guess, first) == max(answer, first)
-
-
-@given(st.integers(1, 60), st.fractions(Fraction(1, 1000), Fraction(999, 1000)))
-def test_binomial_weights_are_the_probabilities(n, p):
-    first, weights = binomial_weights(n, p)
-    total = sum(weights)
-    mass = Fraction(0)
-    for k, weight in enumerate(weights, first):
-        exact = math.comb(n, k) * p**k * (1 - p) ** (n - k)
-        assert abs(Fraction(weight, total) - exact) <= exact * Fraction(1, 2**110)
-        mass += exact
-    assert 1 - mass < Fraction(1, 2**180)

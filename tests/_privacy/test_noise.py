@@ -17,7 +17,6 @@ from scipy import special, stats
 from sklearn_dp._privacy import _exact_arithmetic, _noise, _rounded_laws
 from sklearn_dp._privacy._noise import (
     MAX_SCALE,
-    SIMULATION_TV,
     NoiseSource,
     gaussian_tail,
 )
@@ -30,9 +29,7 @@ MASK = 2**63 - 1
 # What seed 2024 gives, on every platform.
 GOLDEN_GAUSSIAN = [2016378, 913113, 809740, -349365, 409139]
 GOLDEN_LAPLACE = [-220598, 226041, 1205847, -1137718, 246342]
-GOLDEN_TRUNCATED = [36, 30, 33, 31, 33]
-GOLDEN_BINOMIAL = 999
-GOLDEN_CHOICE = 40
+GOLDEN_CHOICE = 17
 
 
 @pytest.fixture(autouse=True)
@@ -163,18 +160,6 @@ def test_the_radius_covers_the_whole_interval_of_a_word(name):
             continue
         for end in (numerator, numerator + 1):
             exact = magnitude(law, mp(Fraction(end, 2**law.tail_bits)))
-            assert abs(z - exact) <= r
-
-
-@pytest.mark.parametrize("sigma, low", [(1.0, 1), (2.0, 30), (2.0**20, 2**20), (3.0, 108)])
-def test_the_radius_covers_the_interval_of_a_truncated_word(sigma, low):
-    law = _rounded_laws.TruncatedGaussian(Fraction(sigma), low)
-    words = np.random.default_rng(4).integers(0, 2**64, 40, dtype=np.uint64)
-    words[:3] = [2**32, 2**64 - 1, 2**64 - 2**11]
-    tail_probability = normal_tail((low - mpmath.mpf(1) / 2) / mp(sigma))
-    for word, z, r in zip(words, *law.transform(words), strict=True):
-        for end in (int(word), int(word) + 1):
-            exact = normal_quantile(tail_probability * end / mpmath.mpf(2) ** 64)
             assert abs(z - exact) <= r
 
 
@@ -349,7 +334,7 @@ def test_uniform_integers_check_high(high):
         NoiseSource(0).uniform_integers(high, 3)
 
 
-# -- truncated noise and binomial counts ---------------------------------------------------------
+# -- the tail of the Gaussian law ----------------------------------------------------------------
 
 
 @given(st.floats(1e-3, 2.0**50), st.floats(-6, 37.5))
@@ -366,101 +351,6 @@ def test_gaussian_tail_underflows_to_zero():
     assert gaussian_tail(1.0, 41) == 0.0
     assert gaussian_tail(1e-200, 1) == 0.0
     assert gaussian_tail(1e-200, 0) == 1.0
-
-
-@pytest.mark.parametrize(
-    "sigma, low", [(2.0, 9), (0.8, 1), (12.0, 100), (3.0, 1), (2.0, 0), (2.0, -3)]
-)
-def test_truncated_noise_has_the_conditional_law(sigma, low):
-    """60,000 draws. Catches sigma 5 % off; the boundary has a test of its own below."""
-    draws = NoiseSource(31).truncated_rounded_gaussian(sigma, low, 60_000)
-    support = np.arange(low, low + 60)
-    observed = counts_of(draws, support)
-    assert chi_square(observed, truncated_pmf(sigma, low)) > FALSE_ALARM
-    assert chi_square(observed, truncated_pmf(1.05 * sigma, low)) < FALSE_ALARM
-
-
-def truncated_pmf(sigma, low):
-    tails = [normal_tail((k - mpmath.mpf(1) / 2) / mp(sigma)) for k in range(low, low + 61)]
-    pmf = [float((a - b) / tails[0]) for a, b in zip(tails[:-1], tails[1:], strict=True)]
-    return [*pmf[:-1], pmf[-1] + float(tails[-1] / tails[0])]
-
-
-def test_truncated_noise_on_a_fine_grid():
-    sigma, low = 2.0**20 / 3, 5 * 2**20
-    draws = NoiseSource(32).truncated_rounded_gaussian(sigma, low, 50_000)
-    uniform = special.ndtr(-draws / sigma) / special.ndtr(-(low - 0.5) / sigma)
-    assert draws.min() >= low
-    assert stats.kstest(uniform, stats.uniform.cdf).pvalue > FALSE_ALARM
-    assert stats.kstest(uniform**1.06, stats.uniform.cdf).pvalue < FALSE_ALARM
-
-
-@pytest.mark.parametrize("sigma, low", [(2.0**20 / 3, 2**21), (5.0, 3), (7.0, 200)])
-def test_truncated_words_next_to_a_boundary_are_rounded_right(sigma, low):
-    law = _rounded_laws.TruncatedGaussian(Fraction(sigma), low)
-    source = NoiseSource(0)
-    half = mpmath.mpf(1) / 2
-    everything = normal_tail((low - half) / mp(sigma))
-    for k in range(low, low + max(2, int(sigma)), max(1, int(sigma) // 3)):
-        share = normal_tail((k + half) / mp(sigma)) / everything
-        word = int(mpmath.floor(share * mpmath.mpf(2) ** 64))
-        words = np.array([word - 1, word + 1], dtype=np.uint64)
-        source._claim = lambda size, w=words: (Block(w), slice(0, size))
-        source._next_word = refuse
-        assert source.truncated_rounded_gaussian(sigma, low, 2).tolist() == [k + 1, k]
-        for i, expected in enumerate([k + 1, k]):
-            for guess in (low - 5, k, k + 40):
-                assert law.exact(int(words[i]), guess, refuse) == expected
-
-
-def test_truncation_has_a_limit():
-    with pytest.raises(ValueError, match="low"):
-        NoiseSource(0).truncated_rounded_gaussian(1.0, 37, 1)
-    assert NoiseSource(0).truncated_rounded_gaussian(1.0, 36, 5).min() >= 36
-    assert NoiseSource(0).truncated_rounded_gaussian(1.0, 10**6, 0).shape == (0,)
-
-
-@pytest.mark.parametrize(
-    "n, p",
-    [(10, 0.3), (1, 0.5), (2**50, 3.7 * 2.0**-50), (40, 0.97), (2**62, 100 * 2.0**-62), (300, 0.5)],
-)
-def test_binomial_law(n, p):
-    """2,000 draws. Catches p 20 % off."""
-    source = NoiseSource(41)
-    draws = np.array([source.binomial(n, p) for _ in range(2000)])
-    reach = int(n * p + 12 * math.sqrt(n * p * (1 - p)) + 12)
-    support = np.arange(0, min(n, reach) + 1)
-    assert chi_square(counts_of(draws, support), stats.binom.pmf(support, n, p)) > FALSE_ALARM
-    wrong = stats.binom.pmf(support, n, 0.8 * p)
-    assert chi_square(counts_of(draws, support), wrong) < FALSE_ALARM
-
-
-def test_binomial_edges():
-    source = NoiseSource(0)
-    assert [source.binomial(0, 0.3), source.binomial(9, 0.0), source.binomial(9, 1.0)] == [0, 0, 9]
-    assert source.binomial(2**62, 1e-40) == 0
-    assert abs(source.binomial(2**50, 1e7 / 2**50) - 1e7) < 8 * math.sqrt(1e7)
-    with pytest.raises(ValueError, match="n must"):
-        source.binomial(-1, 0.5)
-    for p in (-0.1, 1.5):
-        with pytest.raises(ValueError, match="p must"):
-            source.binomial(3, p)
-
-
-def test_rounding_of_the_tail_probability_costs_what_is_stated():
-    """The distance of Binomial(n, p) and Binomial(n, p (1 + 2^-53)), from the exact weights."""
-    n, p = 2**40, Fraction(2000, 2**40)
-    first, weights = _exact_arithmetic.binomial_weights(n, p)
-    other_first, other = _exact_arithmetic.binomial_weights(n, p * (1 + Fraction(1, 2**53)))
-    shift = other_first - first
-    total, other_total = sum(weights), sum(other)
-    distance = sum(
-        abs(Fraction(weight, total) - Fraction(other[i - shift], other_total))
-        for i, weight in enumerate(weights) if 0 <= i - shift < len(other)
-    ) / 2  # fmt: skip
-    bound = 2.0**-53 * math.sqrt(1000)
-    assert bound / 4 < distance < bound
-    assert bound * math.sqrt(2**26 / 2000) < SIMULATION_TV
 
 
 # -- exponential mechanism -----------------------------------------------------------------------
@@ -544,8 +434,6 @@ def test_seeded_noise_is_the_same_on_every_platform():
     source = NoiseSource(2024)
     assert source.rounded_gaussian(2.0**20, 5).tolist() == GOLDEN_GAUSSIAN
     assert source.rounded_laplace(2.0**20, 5).tolist() == GOLDEN_LAPLACE
-    assert source.truncated_rounded_gaussian(10.0, 30, 5).tolist() == GOLDEN_TRUNCATED
-    assert source.binomial(2**40, 1000 / 2**40) == GOLDEN_BINOMIAL
     assert source.exponential_choice(np.arange(100), 0.01) == GOLDEN_CHOICE
 
 

@@ -18,9 +18,6 @@ RELEASES = {
     "sparse": lambda s, scale: s.sparse_histogram(
         "a", *COUNTS, n_candidates=60, threshold=2 * scale, sensitivity=scale, rho=0.5
     ),
-    "sparse, simulated": lambda s, scale: s.sparse_histogram(
-        "a", *COUNTS, n_candidates=2**40, threshold=6.9 * scale, sensitivity=scale, rho=0.5
-    ),
     "stability": lambda s, scale: s.stability_histogram(
         "a", COUNTS[0], COUNTS[1] + 1, rho=0.5, delta=0.1
     ),
@@ -50,7 +47,7 @@ def events_of(release, scale, fits):
 @pytest.mark.parametrize("scale", [0.3, 3.0, 1e6])
 @pytest.mark.parametrize("name", RELEASES)
 def test_correct_noise_becomes_standard_normal(name, scale):
-    """False alarm 1e-7 for each of 24 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
+    """False alarm 1e-7 for each of 21 tests of Kolmogorov and Smirnov, at fixed seeds; with 4000
     numbers they see a scale that is off by 7 %."""
     traces = events_of(RELEASES[name], scale, 100)
     rng = np.random.default_rng(0)

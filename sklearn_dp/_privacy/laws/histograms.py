@@ -1,20 +1,35 @@
 """Histograms of which only some cells are published, by their noisy counts.
 
-**Sparse.** Rounded Gaussian noise on all of a public number of cells, then (cell, value) wherever
-the value reaches a threshold: post-processing of the Gaussian mechanism. Where there are many
-cells, those without rows are simulated together: each survives with probability p = P[round(sigma
-Z) >= low], independently of the rest, so their number is binomial, their places are a uniform
-subset of the empty cells, and their values follow the truncated law. The binomial number is off by
-`SIMULATION_TV` in total variation, for at most 2^26 expected survivors and p <= 1/2. If an
-(epsilon, delta)-DP release is replaced by one within total variation t of it, the result is
-(epsilon, delta + t (1 + exp(epsilon)))-DP: see :func:`simulation_delta`.
+**Sparse.** The cells are public, and there are at most 2^20 of them.
 
-**Stability.** Occupied cells of an unbounded domain, (rho, delta)-zCDP. Cells of both data sets:
-one count moves by one (one down and one up, where a unit is replaced). A cell of only one of them
-has a count of one, and stays unseen but for P[1 + round(sigma Z) >= low] <= delta. The noise of
-such a cell is independent of that of the others, so each law is a mixture, with weight 1 - delta,
-of what the common cells alone give: Gaussian releases with a threshold, sqrt(2 rho)-GDP. A plan may
-therefore count a stability histogram among its Gaussian releases, with the failure probability.
+1. Every cell, empty or not, gets rounded Gaussian noise of its own.
+2. Published are (cell, value) for all cells whose value exceeds a threshold, in the order of the
+   cells.
+
+Step 1 is a Gaussian release of the whole histogram and step 2 looks at nothing else, so it is
+rho-zCDP and exactly sqrt(2 rho)-GDP, for every threshold that is public or released. The cell tree
+of k-means asks for it once for each of its levels.
+
+Larger histograms are refused. To draw only the number of empty cells that pass, and then which
+they are, would be fast for any number of cells; but the chance that one passes is known to
+2^-53 only, so that law is off by a total variation distance t, and the release would cost a delta
+of t (1 + exp(epsilon)) which a Gaussian account has no room for.
+
+**Stability.** The domain has no bound and only occupied cells are known: (rho, delta)-zCDP.
+
+1. Every occupied cell gets rounded Gaussian noise.
+2. Published are the cells whose value reaches `low`, which is so large that a cell with a single
+   unit reaches it with a probability of at most delta.
+
+Cells of both data sets: one count moves by one (one down and one up, where a unit is replaced), so
+the l2 distance of their counts is `sensitivity`. A cell of only one of them has a count of one, and
+stays unseen but for P[1 + round(sigma Z) >= low] <= delta. The noise of such a cell is independent
+of that of the others, so each law is a mixture, with weight 1 - delta, of what the common cells
+alone give: Gaussian releases with a threshold, sqrt(2 rho)-GDP. A plan may therefore count a
+stability histogram among its Gaussian releases, with the failure probability.
+
+Where a unit is replaced, each data set may have one such cell. The two failures are about different
+laws, P and Q, and each law loses weight delta once.
 """
 
 import math
@@ -22,49 +37,59 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from .._noise import SIMULATION_TV, gaussian_tail
+from .._noise import gaussian_tail
 from .._plan import Mechanism, require
 from .._rounding import exact_integers
 from . import gaussian
 from ._release import Release, check_cost, positive_sensitivity
 
-__all__ = [
-    "dense_cells",
-    "simulated_cells",
-    "simulation_delta",
-    "sparse",
-    "stability",
-    "stability_threshold",
-]
+__all__ = ["sparse", "stability", "stability_threshold"]
 
-_DENSE_CANDIDATES = 2**20  # below this all cells of a sparse histogram get their noise one by one
-_MOST_CANDIDATES = 2**63
-_MOST_SIMULATED = 2.0**26  # expected number of empty cells that survive: see `SIMULATION_TV`
-
-
-def simulation_delta(epsilon):
-    """delta that a plan must hold for each simulated sparse histogram."""
-    return SIMULATION_TV * (1 + math.exp(min(epsilon, 700.0)))
+_MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
 
 
 def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
-    """Cells above a threshold; see :meth:`PrivacySession.sparse_histogram`."""
+    """Cells above a threshold; see :meth:`PrivacySession.sparse_histogram`.
+
+    Parameters
+    ----------
+    codes : ndarray of int64 of shape (m,)
+        Distinct cells in [0, n_candidates), in any order. Cells that are left out are empty.
+    counts : ndarray of int64 of shape (m,)
+        Not negative, in grid steps.
+    n_candidates : int
+        Number of cells, public or released; at most 2**20.
+    threshold : float
+        In grid steps. Counts are integers, so this is as good as its floor: the output holds the
+        values of at least ``floor(threshold) + 1``.
+    sensitivity : float
+        l2 distance of the counts of neighbours, in grid steps.
+    rho : float
+        zCDP cost.
+    unit : float, default=1.0
+        Length of a grid step, for the report.
+
+    Returns
+    -------
+    release : Release
+        Its output is (cells, values), two vectors in the order of the cells.
+    """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
-    require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**63 candidates")
+    require(1 <= n_candidates <= _MOST_CANDIDATES, "between 1 and 2**20 candidates")
     require(math.isfinite(threshold), "a finite threshold")
     low, n_candidates = math.floor(threshold) + 1, int(n_candidates)
     codes, counts = _sorted_cells(exact_integers(codes), exact_integers(counts))
     require(not len(codes) or (codes[0] >= 0 and codes[-1] < n_candidates), "codes of candidates")
     require(np.all(counts >= 0), "counts that are not negative")
-    cells, delta = dense_cells, 0.0
-    if n_candidates > _DENSE_CANDIDATES:
-        # Simulated cells follow their law up to a total variation that the entry must hold.
-        cells, delta = simulated_cells, SIMULATION_TV
-        require(
-            low >= 1 and n_candidates * gaussian_tail(sigma, low) <= _MOST_SIMULATED,
-            "a threshold that leaves at most 2**26 empty cells",
-        )
+
+    def draw(noise):
+        # Noise for all cells, whichever are occupied: the same number of draws for neighbours.
+        values = noise.rounded_gaussian(sigma, n_candidates)
+        values[codes] += counts
+        cells = np.flatnonzero(values >= low)
+        return cells, values[cells]
+
     return Release(
         "sparse",
         Mechanism.GAUSSIAN,
@@ -72,15 +97,18 @@ def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
         sensitivity,
         sigma,
         rho,
-        lambda noise: cells(noise, codes, counts, n_candidates, sigma, low),
-        delta,
+        draw,
         public={"unit": unit, "low": low, "n_candidates": n_candidates},
         unit=unit,
     )
 
 
 def _sorted_cells(codes, counts):
-    """Cells in the order of their codes, which are distinct."""
+    """Cells in the order of their codes, which are distinct.
+
+    Both proofs are about one count for each cell. Two counts of one code would be two numbers that
+    the same unit moves.
+    """
     require(codes.ndim == 1 and codes.shape == counts.shape, "a count for each code")
     order = np.argsort(codes, kind="stable")
     codes, counts = codes[order], counts[order]
@@ -88,45 +116,28 @@ def _sorted_cells(codes, counts):
     return codes, counts
 
 
-def dense_cells(noise, codes, counts, n_candidates, sigma, low):
-    """Every cell gets its own noise."""
-    values = noise.rounded_gaussian(sigma, n_candidates)
-    values[codes] += counts
-    cells = np.flatnonzero(values >= low)
-    return cells, values[cells]
-
-
-def simulated_cells(noise, codes, counts, n_candidates, sigma, low):
-    """The same law when nearly all cells are empty; see the top of the module.
-
-    Sorting by code removes every trace of which is which.
-    """
-    values = counts + noise.rounded_gaussian(sigma, codes.shape)
-    keep = values >= low
-    n_empty = noise.binomial(n_candidates - len(codes), gaussian_tail(sigma, low))
-    empty = _distinct_empty_cells(noise, codes, n_candidates, n_empty)
-    cells = np.concatenate([codes[keep], empty])
-    values = np.concatenate([values[keep], noise.truncated_rounded_gaussian(sigma, low, n_empty)])
-    order = np.argsort(cells, kind="stable")
-    return cells[order], values[order]
-
-
-def _distinct_empty_cells(noise, occupied, n_candidates, size):
-    """A uniform subset of `size` unoccupied cells: draw and reject until they are there."""
-    found = np.empty(0, dtype=np.int64)
-    while len(found) < size:
-        new = noise.uniform_integers(n_candidates, size - len(found)).astype(np.int64)
-        place = np.minimum(np.searchsorted(occupied, new), max(len(occupied) - 1, 0))
-        free = occupied[place] != new if len(occupied) else np.ones(len(new), dtype=bool)
-        # First come, first kept: the order of drawing decides among equals, not the value.
-        both = np.concatenate([found, new[free]])
-        _, first = np.unique(both, return_index=True)
-        found = both[np.sort(first)]
-    return found
-
-
 def stability(codes, counts, rho, delta, sensitivity=1.0):
-    """Cells far above one; see :meth:`PrivacySession.stability_histogram`."""
+    """Cells far above one; see :meth:`PrivacySession.stability_histogram`.
+
+    Parameters
+    ----------
+    codes : ndarray of int64 or bytes, of shape (m,)
+        The occupied cells, distinct. Bytes serve cells of many coordinates: their order is public.
+    counts : ndarray of int64 of shape (m,)
+        At least 1: the number of units in each cell. Every unit is in one cell.
+    rho : float
+        zCDP cost, but for failures.
+    delta : float
+        In (0, 1/2): the chance that a cell which only one data set has is seen.
+    sensitivity : float, default=1.0
+        l2 distance of the counts of neighbours in the cells of both: 1 where a unit is added or
+        removed, the root of 2 where it is replaced.
+
+    Returns
+    -------
+    release : Release
+        Its output is (codes, values), in the order of the codes.
+    """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
@@ -154,7 +165,28 @@ def stability(codes, counts, rho, delta, sensitivity=1.0):
 
 
 def stability_threshold(sigma, delta):
-    """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta."""
+    """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta, or the next one.
+
+    Parameters
+    ----------
+    sigma : float
+        Of the noise, in units.
+    delta : float
+        In (0, 1/2).
+
+    Returns
+    -------
+    low : int
+        At least 2: a count of one never passes without noise.
+
+    Examples
+    --------
+    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12 with
+    7.6e-8:
+
+    >>> stability_threshold(2.0, 1e-6)
+    12
+    """
     # About the quantile, then upwards until it holds: larger than needed is safe.
     low = 2 + max(0, math.floor(-sigma * float(ndtri(delta)) - 0.5))
     while gaussian_tail(sigma, low - 1) > delta:
