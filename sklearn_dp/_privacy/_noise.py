@@ -30,6 +30,7 @@ from ._rounded_laws import GAUSSIAN, LAPLACE, guarded_round
 MAX_SCALE = 2.0**50
 TRIALS_PER_CANDIDATE = 32
 
+
 class NoiseSource:
     """Exact samplers on a stream of random bits.
 

@@ -13,6 +13,7 @@ import numpy as np
 from ._checks import is_integer
 from ._noise import NoiseSource
 from ._plan import require
+from ._trace import Event
 
 __all__ = ["AlgorithmicRandomness", "seed_of"]
 
@@ -31,7 +32,7 @@ class AlgorithmicRandomness:
         """64 random bits for each unit, independent of the data and of those of other tags."""
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
-        return self._record("draws", "", None, None, None, 0.0, {}, draws)
+        return self._record(Event("draws", output=draws))
 
     def blocks(self, n_units, n_blocks):
         """A block in [0, n_blocks) for each unit, uniform and independent.
@@ -48,7 +49,7 @@ class AlgorithmicRandomness:
         No release. What several copies cost is a formula of group privacy, so an audit leaves out
         pairs that differ in a unit of several.
         """
-        self._record("copies", "", copies, None, None, 0.0, {}, None)
+        self._record(Event("copies", value=copies))
 
     def random_order(self, points):
         """A uniformly random order of the k points of an arrangement, as indices.
@@ -68,7 +69,7 @@ class AlgorithmicRandomness:
         for last in range(len(order) - 1, 0, -1):
             other = int(self._noise.uniform_integers(last + 1))
             order[[last, other]] = order[[other, last]]
-        return self._record("order", "", points, None, None, 0.0, {}, order)
+        return self._record(Event("order", value=points, output=order))
 
     def rng(self, tag):
         """A generator for restarts and inner fits; the same for neighbours by construction."""

@@ -4,7 +4,6 @@ A law turns random words into magnitudes together with a bound on their error. W
 cannot exclude that a product with the scale is rounded differently, `exact` decides.
 """
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._trace import Event
 from .laws import gaussian, laplace, selection
 
 __all__ = ["Step"]
@@ -78,10 +79,9 @@ class Step:
         for place in range(size):
             other = place + int(session._noise.uniform_integers(n - place))
             order[[place, other]] = order[[other, place]]
-        return session._record(
-            "sample", self._entry, None, None, None, 0.0, {"n": n}, order[:size].copy()
-        )
+        event = Event("sample", self._entry, public={"n": n}, output=order[:size].copy())
+        return session._record(event)
 
     def given(self, holds):
         """What follows is private where this holds; it fails within the delta of the step."""
-        self._session._record("condition", self._entry, bool(holds), None, None, 0.0, {}, None)
+        self._session._record(Event("condition", self._entry, bool(holds)))

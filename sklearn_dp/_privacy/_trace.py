@@ -8,7 +8,8 @@ none of this is active, and no statistic is ever kept.
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["Event", "Shares", "Trace", "active_trace", "trace"]
 
@@ -58,13 +59,13 @@ class Event:
     """
 
     kind: str
-    entry: str
-    value: object
-    sensitivity: object
-    scale: object
-    cost: float
-    public: dict
-    output: object = None
+    entry: str = ""
+    value: Any = None
+    sensitivity: Any = None
+    scale: Any = None
+    cost: float = 0.0
+    public: dict = field(default_factory=dict)
+    output: Any = None
 
 
 class Shares:

@@ -14,7 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from sklearn_dp._privacy import _exact_arithmetic, _noise, _rounded_laws
+from sklearn_dp._privacy import _noise, _rounded_laws
 from sklearn_dp._privacy._noise import (
     MAX_SCALE,
     NoiseSource,

@@ -181,8 +181,8 @@ def stability_threshold(sigma, delta):
 
     Examples
     --------
-    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12 with
-    7.6e-8:
+    With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12
+    with 7.6e-8:
 
     >>> stability_threshold(2.0, 1e-6)
     12

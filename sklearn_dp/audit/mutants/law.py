@@ -176,11 +176,11 @@ def _(z):
 
 @mutant("noise leans to the value", "check_noise_law", PrivacySession, "_record")
 def _(original):
-    def record(self, kind, entry, value, sensitivity, scale, cost, public, output):
-        if kind == "gaussian":
-            signs = np.where(np.asarray(value) < 0, -1, 1)
-            output = value + signs * np.abs(output - value)
-        return original(self, kind, entry, value, sensitivity, scale, cost, public, output)
+    def record(self, event):
+        if event.kind == "gaussian":
+            signs = np.where(np.asarray(event.value) < 0, -1, 1)
+            event.output = event.value + signs * np.abs(event.output - event.value)
+        return original(self, event)
 
     return record
 
