@@ -3,7 +3,7 @@
 Four currencies and the exact or best known closed-form conversions between them:
 
 * ``mu``-GDP (Gaussian differential privacy): the exact guarantee of Gaussian releases, in
-  `_gaussian_dp`;
+  `_gaussian_dp`, from where their conversions are handed on here;
 * ``(rho, delta)``-zCDP: the currency that every release can be charged in;
 * pure ``epsilon``-DP and ``(epsilon, delta)``-DP.
 
@@ -34,19 +34,16 @@ from scipy.optimize import brentq
 
 from ._checks import check_delta, check_non_negative
 from ._gaussian_dp import (
-    ROUNDING,
     SLACK,
-    formula_up,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     gaussian_rho,
     gaussian_sigma,
-    move_until,
     mu_from_rho,
     rho_from_mu,
 )
-from ._rounding import sum_down, sum_up
+from ._rounding import ROUNDING, formula_up, move_until, sum_down, sum_up
 
 __all__ = [
     "approx_dp_zcdp",
@@ -226,9 +223,28 @@ def pure_dp_epsilon(rho: float) -> float:
 def laplace_zcdp_rho(epsilon: float) -> float:
     """Rho of Laplace noise of scale (l1 sensitivity) / ``epsilon``, rounded up; exact [6]_.
 
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    rho : float
+        About epsilon^2 / 2 for small epsilon, about epsilon for large.
+
+    Notes
+    -----
     epsilon + exp(-epsilon) - 1 in one dimension. With several coordinates whose shifts sum to
     epsilon, rho adds over coordinates; the bound is convex and 0 at 0, so the sum is at most the
     value at epsilon. Rounding the noise to a grid is post-processing.
+
+    Examples
+    --------
+    Less than any epsilon-DP mechanism may cost:
+
+    >>> round(laplace_zcdp_rho(1.0), 4), round(pure_zcdp_rho(1.0), 4)
+    (0.3679, 0.4621)
     """
     epsilon = check_non_negative("epsilon", epsilon)
     if epsilon == 0:
@@ -244,10 +260,26 @@ def laplace_zcdp_rho(epsilon: float) -> float:
 def bounded_range_zcdp_rho(epsilon: float) -> float:
     """Rho of an ``epsilon``-bounded-range mechanism, rounded up: epsilon^2 / 8 [7]_.
 
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    rho : float
+
+    Notes
+    -----
     The exponential mechanism with probabilities proportional to exp(rate * score) has bounded
     range epsilon = rate * (largest minus smallest change of a score between neighbours): at most
     2 * rate * sensitivity, and rate * sensitivity for scores that all move the same way. It is
-    also epsilon-DP, which is the better bound above epsilon = 8.
+    also epsilon-DP, which is the better bound above an epsilon of about 8.
+
+    Examples
+    --------
+    >>> round(bounded_range_zcdp_rho(1.0), 4), round(bounded_range_zcdp_rho(10.0), 4)
+    (0.125, 9.9991)
     """
     epsilon = check_non_negative("epsilon", epsilon)
     return min(formula_up(epsilon * epsilon / 8), pure_zcdp_rho(epsilon)) if epsilon else 0.0
@@ -256,6 +288,21 @@ def bounded_range_zcdp_rho(epsilon: float) -> float:
 def approx_dp_zcdp(epsilon: float, delta: float) -> tuple[float, float]:
     """Rho and delta of an (``epsilon``, ``delta``)-DP mechanism as (rho, delta)-zCDP.
 
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    rho, delta : float
+        For each of two neighbours, but for an event of probability delta the law is that of a
+        rho-zCDP mechanism.
+
+    Notes
+    -----
     Every pair is post-processing of: with probability delta tell all, else randomised
     response [5]_; given "else" on both sides, the bound of pure DP holds.
     """

@@ -1,11 +1,26 @@
-"""What the releases of a fit have cost, entry by entry: a budget filter with exact sums."""
+"""What the releases of a fit have cost, entry by entry: a budget filter with exact sums.
+
+A plan is a promise about the whole fit, and these accounts keep it: a release is refused, before
+its noise is drawn, when
+
+* its entry does not exist, has been used as often as planned, or was converted to epsilon as
+  another mechanism;
+* its entry would spend more than its cap, or more delta than it has;
+* all entries together would spend more than the plan.
+
+The last two are separate because an entry may have a cap above its share: it may spend what others
+have left, as long as the total holds. Which releases are made, and at what cost, may then depend
+on earlier releases; that is fully adaptive composition with a filter (:mod:`._ledger_terms` has the
+proofs), and needs the comparison to be exact: costs are floats, and their sums are kept as
+fractions.
+"""
 
 import copy
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ._plan import Mechanism, PlanEntry, PlanError
+from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._rounding import float_down, float_up
 
 __all__ = ["Accounts"]
@@ -20,7 +35,15 @@ _CONVERTED_AS = {
 
 @dataclass
 class _Spent:
-    """What releases have cost."""
+    """What releases have cost.
+
+    Attributes
+    ----------
+    rho, delta : Fraction
+        Exact sums of the costs, which are floats.
+    uses : int
+        Number of releases.
+    """
 
     rho: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
@@ -42,22 +65,27 @@ class Accounts:
     Parameters
     ----------
     plan : PrivacyPlan
+        Its entries and their caps; never changed.
     """
 
-    def __init__(self, plan):
+    def __init__(self, plan: PrivacyPlan) -> None:
         self._plan = plan
         self._of = {entry.name: _Spent() for entry in plan.entries}
         self._total = _Spent()  # kept, so that a release need not add all accounts
 
     def branch(self):
-        """A copy that goes on from what has been spent, on its own."""
+        """A copy that goes on from what has been spent, on its own: for a part of the units."""
         other = copy.copy(self)
         other._of = {name: copy.copy(spent) for name, spent in self._of.items()}
         other._total = copy.copy(self._total)
         return other
 
     def raise_to(self, other):
-        """Go on from at least what another one has spent, for each entry and in all."""
+        """Go on from at least what another one has spent, for each entry and in all.
+
+        The total of several parts is the maximum of their totals, and not the sum of the entries'
+        maxima: those may come from different parts, whose units are not the same.
+        """
         for name, spent in self._of.items():
             spent.raise_to(other._of[name])
         self._total.raise_to(other._total)
@@ -75,10 +103,28 @@ class Accounts:
         return float_down(left)
 
     def pay(self, name, rho, delta, mechanism):
-        """Pay for one release, or raise and leave all as it was."""
+        """Pay for one release, or raise and leave all as it was.
+
+        Parameters
+        ----------
+        name : str
+            The entry that pays.
+        rho, delta : float
+            Cost of the release; finite, not negative, and not both zero.
+        mechanism : Mechanism
+            What the release is.
+
+        Raises
+        ------
+        PlanError
+            When the plan does not hold it. The message names the entry and quotes no amounts, which
+            in an adaptive fit are functions of earlier releases.
+        """
         entry = self._plan[name]
         before = self._of[name]
-        _check_mechanism(entry, mechanism)
+        # The plan was converted by what its entries say: a release of another kind would break it.
+        if mechanism not in _CONVERTED_AS.get(entry.mechanism, Mechanism):
+            raise PlanError(f"plan entry {name!r} is for {entry.mechanism}, not for {mechanism}")
         if entry.uses is not None and before.uses >= entry.uses:
             raise PlanError(f"plan entry {name!r} is used more often than planned")
         if not all(math.isfinite(cost) and cost >= 0 for cost in (rho, delta)) or rho + delta == 0:
@@ -89,9 +135,3 @@ class Accounts:
         if after.delta > Fraction(entry.delta) or total.delta > self._plan.exact_delta:
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
         self._of[name], self._total = after, total
-
-
-def _check_mechanism(entry: PlanEntry, mechanism: Mechanism) -> None:
-    """The plan was converted by what its entries say: a release of another kind would break it."""
-    if mechanism not in _CONVERTED_AS.get(entry.mechanism, Mechanism):
-        raise PlanError(f"plan entry {entry.name!r} is for {entry.mechanism}, not for {mechanism}")

@@ -5,6 +5,15 @@ error below ``1e-12`` (tested against 60-digit arithmetic) and ``LOG_MARGIN`` is
 logarithm; everything else is elementary arithmetic, moved outward by an explicit bound of its
 rounding error.
 
+How a conversion is made safe, in the direction that costs more:
+
+1. `gaussian_delta` evaluates the curve once and rounds up.
+2. `gaussian_epsilon` searches the root of the curve, then moves it up until the *computed* curve,
+   margin included, is at most delta. So the root search decides how tight the result is, never
+   whether it is true.
+3. `gaussian_mu` searches likewise, then moves down until `gaussian_epsilon` of it is at most
+   epsilon: it rests on step 2. All other functions here are one formula of these.
+
 References
 ----------
 .. [1] Dong, Roth and Su, "Gaussian differential privacy", JRSS-B 84 (2022).
@@ -14,8 +23,6 @@ References
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,25 +30,21 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr, ndtri_exp
 
 from ._checks import check_delta, check_non_negative, check_positive
+from ._rounding import ROUNDING, formula_down, formula_up, move_until
 
 __all__ = [
-    "ROUNDING",
     "SLACK",
-    "formula_up",
     "gaussian_delta",
     "gaussian_epsilon",
     "gaussian_mu",
     "gaussian_rho",
     "gaussian_sigma",
-    "move_until",
     "mu_from_rho",
     "rho_from_mu",
 ]
 
 #: Added to every computed log(delta) of the Gaussian curve; at least ten times the measured error.
 LOG_MARGIN = 5e-12
-#: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
-ROUNDING = 16 * sys.float_info.epsilon
 #: A returned budget is this much (relative) below the verified one, so that whatever is spent
 #: inside it also *computes* to at most the target: the conversions are monotone up to 1e-12 only.
 SLACK = 1e-11
@@ -50,33 +53,15 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _FAR = 40.0  # Phi(-40) < 2**-1074: beyond it every delta is below the smallest float
 
 
-# -------------------------------------------------------------------------- outward rounding
-
-
-def formula_up(value: float) -> float:
-    """A float above what a formula of at most a dozen elementary operations stands for."""
-    return math.nextafter(value * (1 + ROUNDING), math.inf)
-
-
-def _down(value: float) -> float:
-    return max(0.0, math.nextafter(value * (1 - ROUNDING), -math.inf))
-
-
-def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
-    """Move ``value`` outward, in doubling steps from about 1e-14, until ``safe`` holds."""
-    step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
-    moved = value
-    while not safe(moved):
-        moved = value + direction * step
-        step *= 2
-    return moved
-
-
 # ------------------------------------------------------------------------- the Gaussian curve
 
 
 def _mills(x: Any) -> Any:
-    """Mills ratio (1 - Phi(x)) / phi(x)."""
+    """Mills ratio (1 - Phi(x)) / phi(x), for numbers and arrays.
+
+    erfcx(x) = exp(x^2) erfc(x) neither underflows nor cancels for large x, where the quotient of
+    tail and density would be 0 / 0.
+    """
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
@@ -86,6 +71,19 @@ def _log_curve(a: float, mu: float) -> float:
     delta = Phi(-a) - exp(epsilon) Phi(-b) with b = a + mu, and exp(epsilon) phi(b) = phi(a), hence
     delta = phi(a) (M(a) - M(b)) with the Mills ratio M: no overflow whatever epsilon. The
     difference would cancel for small mu, there it is the integral of -M' = 1 - x M(x) > 0.
+
+    Parameters
+    ----------
+    a : float
+        Where the threshold of the likelihood-ratio test lies, in standard deviations.
+    mu : float
+        Positive.
+
+    Returns
+    -------
+    log_delta : float
+        With an absolute error below `LOG_MARGIN` / 10; an upper bound for `a` above 40. Logarithms,
+        since a delta below 1e-308 is a legal question and no normal float.
     """
     if a > _FAR:
         return -a * a / 2  # Phi(-a) <= exp(-a^2 / 2) / 2, an upper bound
@@ -102,7 +100,11 @@ def _log_curve(a: float, mu: float) -> float:
 
 
 def _log_delta_up(mu: float, epsilon: float) -> float:
-    """Upper bound of log(delta) of mu-GDP at ``epsilon``."""
+    """Upper bound of log(delta) of mu-GDP at ``epsilon``.
+
+    `a` is a difference: for epsilon near mu^2 / 2 it cancels, so its two terms are rounded
+    outward before it is taken, and not the difference after it.
+    """
     # delta falls with a: rounded down is safe
     a = epsilon / mu * (1 - ROUNDING) - mu / 2 * (1 + ROUNDING)
     return _log_curve(a, mu) + LOG_MARGIN
@@ -307,4 +309,4 @@ def rho_from_mu(mu: float) -> float:
     0.5
     """
     mu = check_positive("mu", mu)
-    return _down(mu * mu / 2)
+    return max(0.0, formula_down(mu * mu / 2))

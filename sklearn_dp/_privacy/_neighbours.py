@@ -3,6 +3,10 @@
 A guarantee is about one unit and one relation; guarantees about others do not add up with it. Of
 "add or remove" and "replace" neither implies the other at the same cost: two neighbours of the
 second kind are two steps of the first apart, and of the first they have different sizes.
+
+"add or remove" is what nearly all fits protect: the number of rows is then as private as the rows.
+"replace" is for blocks and tuples of a public number. "... the rows of" is for clients that are
+known to take part: the neighbour's client stays, with no rows or with others.
 """
 
 from __future__ import annotations
@@ -25,10 +29,23 @@ def check_unit(unit: object) -> None:
 
 
 def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None:
-    """Raise unless this is a relation."""
+    """Raise unless this is a relation.
+
+    Parameters
+    ----------
+    relation : object
+    choices : sequence of str
+        Those that are allowed here; a record of old may also say that it does not know.
+    """
     check_choice("relation", relation, choices)
 
 
 def in_words(relation: str, unit: str) -> str:
-    """What neighbours do, such as "add or remove one row"."""
+    """What neighbours do, for reports and errors.
+
+    Examples
+    --------
+    >>> in_words("add or remove", "row")
+    'add or remove one row'
+    """
     return f"{relation} one {unit}"

@@ -1,4 +1,9 @@
-"""What a fit released and what it cost, as a table for people."""
+"""What a fit released and what it cost, as a table for people.
+
+A report holds nothing but what is public or released: names and mechanisms of the plan, scales of
+the noise (which follow from shares and released values), costs. Before a fit it shows the plan, and
+after it one line for each release.
+"""
 
 from dataclasses import dataclass
 from html import escape
@@ -20,7 +25,11 @@ class PrivacyReport:
     epsilon, delta : float
         The guarantee of the whole fit, as planned and charged.
     rho : float
-        The zCDP cost of the plan; `spent_rho` is what the releases used of it.
+        The zCDP cost of the plan, which is what was charged.
+    spent_rho : float
+        What the releases used of it. The rest is lost: a charge is never given back.
+    accounting : str
+        How rho became epsilon, in words.
     unit : str
         "row" or "group": what is added or removed between neighbouring data sets.
     noise : str
@@ -28,7 +37,10 @@ class PrivacyReport:
         who know the seed), or "planned" for a plan that has not run.
     releases : tuple of dict
         One for each release: mechanism, sensitivity, noise scale, cost.
-    warnings : tuple of str
+    notes : tuple of str
+        What the guarantee assumes.
+    relation : str
+        What neighbouring data sets do with a unit.
     """
 
     epsilon: float
@@ -44,13 +56,31 @@ class PrivacyReport:
 
     @classmethod
     def from_plan(cls, plan, log, noise):
-        """Collect what a session noted; without a log, describe the plan."""
+        """Collect what a session noted; without a log, describe the plan.
+
+        Parameters
+        ----------
+        plan : PrivacyPlan
+        log : sequence of dict
+            A line for each release; see `PrivacySession._note`.
+        noise : {"system", "seeded"}
+
+        Returns
+        -------
+        report : PrivacyReport
+        """
         releases = tuple(dict(row) for row in log) or tuple(plan.rows())
         return cls(
             epsilon=plan.epsilon,
             delta=plan.target.delta,
             rho=plan.rho,
-            spent_rho=float(maximum_cost((_part_of(row), row["rho"]) for row in log)),
+            spent_rho=float(
+                # Disjoint parts of the units do not add up; without a part, a line is about all.
+                maximum_cost(
+                    (tuple(row["part"].split("/")) if "part" in row else (), row["rho"])
+                    for row in log
+                )
+            ),
             accounting="one (epsilon, delta)-DP step"
             if plan.one_step
             else "Gaussian DP (exact)"
@@ -88,7 +118,7 @@ class PrivacyReport:
         )
 
     def _columns(self):
-        """The columns that say something."""
+        """The columns that say something: a path that is "all" everywhere does not."""
         told = {name for row in self.releases for name in row}
         if all(row.get("path", "all") == "all" for row in self.releases):
             told.discard("path")
@@ -119,10 +149,6 @@ class PrivacyReport:
             f"<p><b>{escape(self._headline())}</b></p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
         )
-
-
-def _part_of(row):
-    return tuple(row["part"].split("/")) if "part" in row else ()
 
 
 def _cell(value):

@@ -3,26 +3,58 @@
 What a mechanism costs, and how much noise it needs, is never too small; what a budget allows is
 never too large. A float that enters a proof is therefore at least (or at most) the real number
 that it stands for, and a statistic is an integer and nothing else.
+
+Which function to take:
+
+* a number that is known as a fraction: `float_up`, `float_down` (the nearest float on that side);
+* a sum of floats: `sum_up`, `sum_down` (the same, of the exact sum);
+* the result of one or two operations: `round_up`, `round_down`, also for arrays;
+* the result of a formula without cancellation: `formula_up`, `formula_down`;
+* the result of a root search: `move_until`, with a test that is safe by itself;
+* a sensitivity that a caller states: `floats_up`; a statistic: `exact_integers`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["exact_integers", "float_down", "float_up", "floats_up", "round_down", "round_up",
-           "sum_down", "sum_up"]  # fmt: skip
+__all__ = [
+    "ROUNDING",
+    "exact_integers",
+    "float_down",
+    "float_up",
+    "floats_up",
+    "formula_down",
+    "formula_up",
+    "move_until",
+    "round_down",
+    "round_up",
+    "sum_down",
+    "sum_up",
+]
+
+#: Bound of the relative rounding error of a formula with at most a dozen elementary operations.
+ROUNDING = 16 * sys.float_info.epsilon
 
 _EXACT = 2.0**53  # up to here all integers are floats
 _INT64 = np.iinfo(np.int64)
 
 
 def float_up(value: Fraction) -> float:
-    """Smallest float that is at least ``value``."""
+    """Smallest float that is at least ``value``.
+
+    Examples
+    --------
+    >>> float_up(Fraction(1, 2)), float_up(Fraction(1, 10)) >= Fraction(1, 10)
+    (0.5, True)
+    """
+    # float() of a fraction is correctly rounded, so one step up is the next float above.
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
@@ -33,7 +65,16 @@ def float_down(value: Fraction) -> float:
 
 
 def sum_up(values: Iterable[float]) -> float:
-    """Smallest float that is at least the exact sum."""
+    """Smallest float that is at least the exact sum.
+
+    Examples
+    --------
+    Plain addition gives 1.0, and a cost of more than 1.0 would pass for it:
+
+    >>> sum_up([1.0, 1e-20]) > 1.0, 1.0 + 1e-20 > 1.0
+    (True, False)
+    """
+    # fsum is correctly rounded, so the sign of what is left over after subtracting it is right.
     values = list(values)
     nearest = math.fsum(values)
     if math.isinf(nearest):
@@ -45,6 +86,56 @@ def sum_up(values: Iterable[float]) -> float:
 def sum_down(values: Iterable[float]) -> float:
     """Largest float that is at most the exact sum."""
     return -sum_up([-value for value in values])
+
+
+def formula_up(value: float) -> float:
+    """A float above what a formula of at most a dozen elementary operations stands for.
+
+    Each operation is off by a relative 2^-53 (a library function by a few times that), so a dozen
+    of products, quotients, roots and sums of positive terms are off by less than `ROUNDING`. A
+    difference that cancels is no such formula.
+
+    Examples
+    --------
+    >>> formula_up(1.0) > 1.0 > formula_down(1.0)
+    True
+    """
+    return math.nextafter(value * (1 + ROUNDING), math.inf)
+
+
+def formula_down(value: float) -> float:
+    """A float below what a formula stands for; see `formula_up`. For values of at least 0."""
+    return math.nextafter(value * (1 - ROUNDING), -math.inf)
+
+
+def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
+    """Move a number outward, in doubling steps from about 1e-14, until `safe` holds.
+
+    Parameters
+    ----------
+    value : float
+        What a root search has found: close to right, on either side.
+    direction : {1, -1}
+        Which way is the safe one.
+    safe : callable
+        Tells whether a number is on the safe side, by a test that is right at every number.
+
+    Returns
+    -------
+    moved : float
+        On the safe side. The steps double, so a start that is off by 1e-6 costs 27 tests.
+
+    Examples
+    --------
+    >>> move_until(1.0, 1, lambda x: x >= 1.0), move_until(1.0, -1, lambda x: x <= 0.5) <= 0.5
+    (1.0, True)
+    """
+    step = 1e-14 * max(abs(value), 1.0 if direction > 0 else 0.0)
+    moved = value
+    while not safe(moved):
+        moved = value + direction * step
+        step *= 2
+    return moved
 
 
 def round_up(value: Any) -> Any:
@@ -73,22 +164,26 @@ def floats_up(values: Any) -> Any:
     Returns
     -------
     floats : float or ndarray of float64
+
+    Examples
+    --------
+    2**53 + 1 lies between two floats; its nearest one is too small for a sensitivity:
+
+    >>> int(floats_up(2**53 + 1)) - 2**53, int(float(2**53 + 1)) - 2**53
+    (2, 0)
     """
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise TypeError("a sensitivity must be a real number.")
-    if array.dtype.kind == "O" or array.dtype.itemsize > 8 or _has_large_integers(array):
-        floats = [float_up(_fraction(value)) for value in array.ravel().tolist()]
+    large = array.dtype.kind in "iu" and np.any((array > 2**53) | (array < -(2**53)))
+    # Extended precision and integers beyond 2**53 would be rounded to the nearest by a cast.
+    if array.dtype.kind == "O" or array.dtype.itemsize > 8 or large:
+        floats = [
+            float_up(Fraction(int(value) if isinstance(value, np.integer) else value))
+            for value in array.ravel().tolist()
+        ]
         array = np.array(floats, dtype=np.float64).reshape(array.shape)
     return array.astype(np.float64, copy=False) if array.ndim else float(array)
-
-
-def _has_large_integers(array: np.ndarray) -> bool:
-    return array.dtype.kind in "iu" and bool(np.any((array > 2**53) | (array < -(2**53))))
-
-
-def _fraction(value: Any) -> Fraction:
-    return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
 
 
 def exact_integers(value: Any) -> np.ndarray:
@@ -108,6 +203,11 @@ def exact_integers(value: Any) -> np.ndarray:
     ------
     TypeError
         For what is no integer: a fraction, NaN, an infinity, a string. No value is quoted.
+
+    Examples
+    --------
+    >>> exact_integers([1.0, 2.0]), exact_integers(2**70)
+    (array([1, 2]), array(1180591620717411303424, dtype=object))
     """
     array = np.asarray(value)
     kind = array.dtype.kind
@@ -117,10 +217,9 @@ def exact_integers(value: Any) -> np.ndarray:
         return array.astype(object if np.any(array > _INT64.max) else np.int64)
     if kind == "f" and np.all((np.abs(array) <= _EXACT) & (np.trunc(array) == array)):
         return array.astype(np.int64)
-    if kind == "O" and all(_is_integer(each) for each in array.ravel().tolist()):
+    if kind == "O" and all(
+        isinstance(each, int | np.integer) and not isinstance(each, bool)
+        for each in array.ravel().tolist()
+    ):
         return array
     raise TypeError("a statistic must consist of integers.")
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -9,8 +9,7 @@ from typing import Any
 
 from .._privacy._accounting import gaussian_epsilon, mu_from_rho, zcdp_epsilon
 from .._privacy._checks import SMALLEST_DELTA, check_delta, is_integer
-from .._privacy._gaussian_dp import formula_up
-from .._privacy._rounding import float_up, sum_down, sum_up
+from .._privacy._rounding import float_up, formula_up, sum_down, sum_up
 from ._events import (
     ZCDP,
     ApproxDP,
