@@ -13,7 +13,7 @@ a field of :class:`sklearn_dp._aggregate.kmeans.tuning.Tuning`.
 import argparse
 import os
 import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -31,9 +31,10 @@ from sklearn_dp._aggregate.kmeans import (
     moves,
     principal_axes,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning
 from sklearn_dp._aggregate.shared.axes import Axes
 from sklearn_dp._privacy._grid import clip_integer_rows
+from sklearn_dp._privacy._plan import PlanError
 from sklearn_dp.cluster import DPKMeans, _dp_kmeans
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
@@ -118,7 +119,10 @@ def same_guesses(leaves, size, measured, tuning):
 
 def tuned(**changes):
     """The engine with other numbers, as pieces to replace."""
-    tuning = replace(TUNING, **changes)
+    return with_tuning(replace(TUNING, **changes))
+
+
+def with_tuning(tuning):
     return (
         (_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
         (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)),
@@ -167,6 +171,20 @@ def scaled(value, factor):
     return factor * value
 
 
+class WatchedTuning(Tuning):
+    """The defaults, and which of them a fit has read: the others cannot change it."""
+
+    read = set()
+
+    def __getattribute__(self, name):
+        if name in NAMES:
+            WatchedTuning.read.add(name)
+        return super().__getattribute__(name)
+
+
+NAMES = {field.name for field in fields(TUNING)}
+
+
 def number_variants():
     """The default, then each number halved and doubled."""
     yield "full", ()
@@ -201,17 +219,32 @@ def ours(X, cell, seed):
     return model.fit(X).cluster_centers_
 
 
+def needless(variant, read):
+    """Whether a variant changes a number that the fit has not read."""
+    return isinstance(variant, tuple) and variant[0] not in read
+
+
 def ratios(variants, cell, n_seeds, wider=1.0):
-    """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`."""
+    """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`.
+
+    nan where a variant asks for more than the plan has.
+    """
     found, reference = np.empty((len(variants), n_seeds)), None
     for seed in range(n_seeds):
         X, _, truth = setting.MAKE[cell.setting](cell, 500 + seed)
         if reference is None or cell.setting not in setting.SAME_ROWS:
             reference = setting.best_known(X, cell, truth)
         shrunk = X / wider
-        for i, pieces in enumerate(variants.values()):
-            with replaced(pieces):
-                found[i, seed] = setting.cost(shrunk, ours(shrunk, cell, seed))
+        WatchedTuning.read.clear()
+        with replaced(with_tuning(WatchedTuning())):
+            default = setting.cost(shrunk, ours(shrunk, cell, seed))
+        read = set(WatchedTuning.read)
+        for i, (variant, pieces) in enumerate(variants.items()):
+            found[i, seed] = default
+            if pieces and not needless(variant, read):
+                found[i, seed] = np.nan
+                with replaced(pieces), suppress(PlanError):
+                    found[i, seed] = setting.cost(shrunk, ours(shrunk, cell, seed))
         found[:, seed] *= wider**2 / reference
     return found
 
@@ -232,23 +265,32 @@ def number_lines(names, keys, columns):
     )
     yield "|---|---|---|---|---|---|"
     # Mean of logarithms: a fit that misses a cluster counts, and does not rule.
-    change = np.array([np.mean(np.log(each) - np.log(each[0]), axis=1) for each in columns])
-    sd = np.array([np.std(np.log(each) - np.log(each[0]), axis=1) for each in columns])
-    error = sd / np.sqrt(len(columns[0][0]))
+    change = np.array([np.log(each) - np.log(each[0]) for each in columns])
+    mean, error = change.mean(axis=2), change.std(axis=2) / np.sqrt(change.shape[2])
     for field in fields(TUNING):
         cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((field.name, factor))
-            worst = int(
-                np.argmax(change[:, i] / np.maximum(error[:, i], 1e-12) * (change[:, i] > 1e-4))
-            )
-            mean = 100 * change[:, i].mean()
-            mean_error = 100 * np.sqrt(np.square(error[:, i]).sum()) / len(columns)
-            cells.append(
-                f"{mean:+.2f} ± {mean_error:.2f} % | {100 * change[worst, i]:+.2f} ± "
-                f"{100 * error[worst, i]:.2f} %: {names[worst]}"
-            )
+            cells += number_cells(names, mean[:, i], error[:, i])
         yield " | ".join(cells) + " |"
+
+
+def number_cells(names, mean, error):
+    """The two fields of a variant: its mean change, and where it is clearest for the worse."""
+    fits = np.flatnonzero(np.isfinite(mean))
+    if not len(fits):
+        return ["does not fit the plan", ""]
+    if not mean[fits].any():
+        return ["the same fits", ""]
+    total = (
+        f"{100 * mean[fits].mean():+.2f} ± {100 * np.linalg.norm(error[fits]) / len(fits):.2f} %"
+    )
+    if len(fits) < len(mean):
+        total += f" (in {len(fits)} cells; the others' plans have no room)"
+    clear = fits[np.argmax(mean[fits] / np.maximum(error[fits], 1e-9))]
+    if mean[clear] < max(2 * error[clear], 1e-4):
+        return [total, "none"]
+    return [total, f"{100 * mean[clear]:+.2f} ± {100 * error[clear]:.2f} %: {names[clear]}"]
 
 
 def written(path, title, text):
@@ -270,7 +312,8 @@ ABOUT = {
     " One piece is taken out or replaced in each line.",
     NUMBERS: "Change of the cost (logarithm, mean of {n} seeds and of the cells of the table "
     "above, with its standard error) when a number is halved or doubled, and the cell "
-    "where the change for the worse is clearest; epsilon = 1.",
+    "where the change for the worse is clearest, if one is worse by two standard errors; "
+    "epsilon = 1. Fits that do not read a number are the same fits.",
 }
 
 
