@@ -23,6 +23,7 @@ import kmeans as setting  # the benchmark beside this file; it also limits the t
 import numpy as np
 
 from sklearn_dp._aggregate.kmeans import (
+    cell_tree,
     clip,
     coreset,
     engine,
@@ -79,7 +80,7 @@ def one_level(q, size, n_clusters, rho, tuning):
     return depths(q, size, n_clusters, rho, tuning)[-1:]
 
 
-depths = coreset._depths
+depths = coreset.depths_of_levels
 
 
 def all_axes(values, noise, n_clusters, tuning):
@@ -135,8 +136,8 @@ VARIANTS = {
     "no moves": ((moves, "merge_and_split", no_moves),),
     "as many starts as clusters": tuned(surplus=1.0),
     "no cell means": ((coreset, "_leaf_means", middles),),
-    "one level of cells": ((coreset, "_depths", one_level),),
-    "leaves counted once": ((coreset._Tree, "leaf_nodes", no_leaf_again),),
+    "one level of cells": ((coreset, "depths_of_levels", one_level),),
+    "leaves counted once": ((cell_tree.Tree, "leaf_nodes", no_leaf_again),),
     "public guesses weigh the same whatever the leaves hold": (
         (coreset, "_guess_weight", same_guesses),
     ),

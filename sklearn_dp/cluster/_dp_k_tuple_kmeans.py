@@ -364,6 +364,14 @@ def _refine(session, X, units, domain, center, size, progress):
     rows, prefix = Rows.quantise(X, domain), "refine/"
     steps = np.rint(center / rows.unit)
     known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, prefix)))
-    context = Context(session, rows, units, len(center), prefix, size=known, radius=rows.limit)
+    context = Context(
+        session=session,
+        rows=rows,
+        units=units,
+        n_clusters=len(center),
+        prefix=prefix,
+        size=known,
+        radius=rows.limit,
+    )
     final = lloyd(context, steps, callback=progress)
     return finished(context, final, domain, "ok", n_leaves=None, quality=True)

@@ -14,7 +14,7 @@ from sklearn_dp._aggregate.friendly import (
 from sklearn_dp._aggregate.friendly import (
     mean as _friendly_mean,
 )
-from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
@@ -130,7 +130,7 @@ def _(original):
     return measure_quality
 
 
-@mutant("cells counted again without noise", "check_replay", _coreset, "_count_cells")
+@mutant("cells counted again without noise", "check_replay", _cell_tree, "count_cells")
 def _(original):
     def count_cells(context, entry, of_rows, n_new, n_again, *others):
         cells, values = original(context, entry, of_rows, n_new, n_again, *others)

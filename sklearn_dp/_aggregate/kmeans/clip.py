@@ -1,4 +1,11 @@
-"""How far from its center a row of each cluster may be: the first release of a Lloyd iteration."""
+"""How far from its center a row of each cluster may be: the first release of a Lloyd iteration.
+
+The residuals that an iteration sums are clipped to this radius, and the noise of the sums is
+proportional to it. A small radius means little noise, and centers that move only a part of the way
+to the mean of their rows. Where noise rules, a radius near the *median* distance is best; where it
+does not, one that nearly all rows are within (`doc/development/kmeans_engine.md`, "Lloyd: every
+iteration counts").
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +14,7 @@ import numpy as np
 
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
 from ..shared.centering import bins_of, geometric_edges, noise_sd
+from .lloyd_context import LloydContext
 
 __all__ = ["Clip", "clip_radius"]
 
@@ -30,10 +38,18 @@ class Clip:
     reach: np.ndarray
 
 
-def clip_radius(context, entry, labels, squared, scales, rho):
+def clip_radius(
+    context: LloydContext,
+    entry: str,
+    labels: np.ndarray,
+    squared: np.ndarray,
+    scales: np.ndarray,
+    rho: float,
+) -> Clip:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
-    One relative radius for all, times the released scale of each.
+    One histogram of distance over scale for all clusters: one relative radius, times the released
+    scale of each.
 
     Parameters
     ----------
@@ -71,8 +87,31 @@ def clip_radius(context, entry, labels, squared, scales, rho):
     return Clip(radius * scales, gain, reach)
 
 
-def _gain(counts, edges, radius, d, least):
-    """How far a clipped mean moves when all the rows move by one."""
+def _gain(counts: np.ndarray, edges: np.ndarray, radius: float, d: int, least: float) -> float:
+    """How far a clipped mean moves when all the rows move by one.
+
+    A residual of length t > r is clipped to r u, with the unit vector u. Its derivative is
+    (r / t) (1 - u u^T), whose trace is (r / t) (d - 1): in the mean over directions, a row moves
+    the sum by (r / t) (1 - 1/d). Rows within the radius move it by 1.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (b,)
+        Noisy numbers of rows in bins of distances.
+    edges : ndarray of shape (b + 1,)
+    radius : float
+    d : int
+    least : float
+        The result is at least this, and at most 1.
+
+    Examples
+    --------
+    Half of the rows at distance 3, in a plane, are clipped to 1: 1/2 + 1/2 (1/3) (1/2).
+
+    >>> import numpy as np
+    >>> round(_gain(np.array([5.0, 5.0]), np.array([0.0, 2.0, 4.0]), 1.0, 2, 0.5), 4)
+    0.5833
+    """
     distance = (edges[1:] + edges[:-1]) / 2
     effect = np.where(distance > radius, radius / distance * (1 - 1 / d), 1.0)
     weight = np.maximum(counts, 0.0)

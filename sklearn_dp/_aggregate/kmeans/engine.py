@@ -1,26 +1,54 @@
-"""The k-means engine: from rows to released centers, in one plan of Gaussian releases."""
+"""The k-means engine: from rows to released centers, in one plan of Gaussian releases.
+
+The steps of :func:`fit_engine`, with what each releases ("free": nothing, it only computes with
+what has been released):
+
+1. a bound of the rows, where there is no public one: a histogram of norms (`shared.bounds`);
+2. the rows as integers on a grid of that bound (`shared.rows`): free;
+3. their sum and number: the center that all else is about (`shared.centering`);
+4. a histogram of the distances from it: the radius, a better number of rows, whether they have
+   long tails (:mod:`.radius`);
+5. from 4 features on, the second moment: the axes along which cells are cut
+   (:mod:`.principal_axes`);
+6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
+7. weighted k-means of the coreset, with more centers than asked for: free;
+8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
+   reduces the centers to the number asked for;
+9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
+   the status in words (:mod:`.status`): :mod:`.answer`.
+
+All releases are Gaussian. So a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho), although some
+shares and the number of iterations follow from earlier releases: see "Accounting"
+in `doc/development/kmeans_engine.md`. "Shares of the budget" there tells what each share buys.
+
+`DPKMeans`, `DPKTupleKMeans` (as its fallback) and the mixtures call :func:`fit_engine`.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
-from ..shared.axes import plain_axes
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from ..shared.axes import Axes, plain_axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
-from .answer import finished
-from .context import Context
-from .coreset import build_coreset
+from .answer import EngineResult, finished
+from .context import Context, Run
+from .coreset import Coreset, build_coreset
 from .fallback import lost_in_noise
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .principal_axes import principal_axes
 from .quality import quality_entry
 from .radius import mean_radius
-from .tuning import TUNING
+from .tuning import TUNING, Tuning
 
 __all__ = ["engine_entries", "fit_engine", "last_entries"]
 
@@ -28,8 +56,12 @@ _BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
 _MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
 
 
-def _shares(n_features, tuning):
-    """Nominal and largest shares of the releases before Lloyd's iterations."""
+def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
+    """Nominal and largest shares of the releases before Lloyd's iterations.
+
+    The largest differ from the nominal ones where a step may take more after a look at what has
+    been released: in small data, or for far rows. Lloyd's iterations then get less.
+    """
     center, means = (tuning.center_share,) * 2, (tuning.means_share,) * 2
     cells = (tuning.cells_share, tuning.cells_cap)
     if n_features <= 3:
@@ -63,8 +95,16 @@ _WORDS = {
 }
 
 
-def engine_entries(rho, n_features, *, bounds_known, prefix="", quality=False, tuning=TUNING):
-    """Plan entries of `fit_engine`.
+def engine_entries(
+    rho: float,
+    n_features: int,
+    *,
+    bounds_known: bool,
+    prefix: str = "",
+    quality: bool = False,
+    tuning: Tuning = TUNING,
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `fit_engine`: from parameters and public facts alone.
 
     Parameters
     ----------
@@ -92,10 +132,25 @@ def engine_entries(rho, n_features, *, bounds_known, prefix="", quality=False, t
     return (*entries, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
 
 
-def last_entries(rho, cap, prefix="", *, quality=False, tuning=TUNING):
-    """Entries of Lloyd's iterations and of the quality of what they find, worth `rho` in all.
+def last_entries(
+    rho: float, cap: float, prefix: str = "", *, quality: bool = False, tuning: Tuning = TUNING
+) -> tuple[PlanEntry, ...]:
+    """Entries of Lloyd's iterations and of the quality of what they find.
 
-    `cap` is the most that the iterations may come to.
+    Parameters
+    ----------
+    rho : float
+        What they are worth in all.
+    cap : float
+        The most that the iterations may come to, with what earlier releases leave.
+    prefix : str
+    quality : bool
+        Whether there is an entry for the quality.
+    tuning : Tuning
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
     """
     if not quality:
         return lloyd_entries(rho, cap, prefix)
@@ -103,7 +158,10 @@ def last_entries(rho, cap, prefix="", *, quality=False, tuning=TUNING):
     return (*lloyd_entries(sum_down([rho, -last.rho]), cap, prefix), last)
 
 
-def _entry(name, prefix, rho, share, most, uses=1):
+def _entry(
+    name: str, prefix: str, rho: float, share: float, most: float, uses: int | None = 1
+) -> PlanEntry:
+    """An entry of a share of rho that may take up to the share `most`; `uses` None: any number."""
     # Rounded down: shares that sum to at most one then cost at most rho.
     return PlanEntry(
         prefix + name,
@@ -116,8 +174,17 @@ def _entry(name, prefix, rho, share, most, uses=1):
 
 
 def fit_engine(
-    session, X, units, domain, n_clusters, *, prefix="", callback=None, quality=False, tuning=TUNING
-):
+    session: PrivacySession,
+    X: np.ndarray,
+    units: Units,
+    domain: Domain | None,
+    n_clusters: int,
+    *,
+    prefix: str = "",
+    callback: Callable[[str], object] | None = None,
+    quality: bool = False,
+    tuning: Tuning = TUNING,
+) -> EngineResult:
     """Release the centers of k clusters.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
@@ -145,38 +212,51 @@ def fit_engine(
     result : EngineResult
     """
     domain, status = known_or_paid(session, prefix + _BOUND, X, units, domain)
-    context = Context(session, Rows.quantise(X, domain), units, n_clusters, prefix, tuning)
-    context = _located(context)
+    run = Run(
+        session=session,
+        rows=Rows.quantise(X, domain),
+        units=units,
+        n_clusters=n_clusters,
+        prefix=prefix,
+        tuning=tuning,
+    )
+    context = _located(run)
     fraction = _initial_budget_fraction(context)
     axes = _axes(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
     coreset = build_coreset(context, _CELLS, _MEANS, axes, cells_rho, far_rho)
     n_leaves = coreset.n_leaves
     if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
-        start, run = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
+        start, alone = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
+        final = lloyd(alone, start, axes=axes, coreset=coreset, callback=callback)
     else:
-        start, run = _start(context, axes, coreset), context
-    final = lloyd(run, start, axes=axes, coreset=coreset, callback=callback)
+        start = _start(context, axes, coreset)
+        final = lloyd(context, start, axes=axes, coreset=coreset, callback=callback)
     return finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
 
 
-def _located(context):
-    """The rows about a released center, with their released number and radius."""
-    mu = math.sqrt(2 * lloyd_budget(context.session, context.prefix))
+def _located(run: Run) -> Context:
+    """The rows about a released center, with their released number and radius.
+
+    The signal (`Size`) tells what can be seen with the budget of all that is still to come.
+    """
+    mu = math.sqrt(2 * lloyd_budget(run.session, run.prefix))
+    entry = run.name(_CENTER)
     origin, count, variance = center_and_count(
-        context.session,
-        context.name(_CENTER),
-        context.rows,
-        context.units,
-        context.left(_CENTER),
+        run.session, entry, run.rows, run.units, run.left(_CENTER)
     )
-    context.rows.recenter(origin)
-    radius, size = mean_radius(context, _RADIUS, count, variance, mu)
-    return replace(context, radius=radius, size=size)
+    run.rows.recenter(origin)
+    radius, size = mean_radius(run, _RADIUS, count, variance, mu)
+    return Context(**vars(run), radius=radius, size=size)
 
 
-def _initial_budget_fraction(context):
-    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules."""
+def _initial_budget_fraction(context: Context) -> float:
+    """Part of the start's shares to spend: less where the noise of Lloyd's iterations rules.
+
+    One where the noise of a center, in radii of the data, is at most `lean_noise`; `lean_share`
+    where it is twice that or more; in between by its logarithm. In small data the start is all
+    that there is.
+    """
     size, tuning = context.size, context.tuning
     if size.small:
         return 1.0
@@ -186,7 +266,7 @@ def _initial_budget_fraction(context):
     )
 
 
-def _axes(context, fraction):
+def _axes(context: Context, fraction: float) -> Axes:
     """Measured axes from 4 features on; a part of the share, or the most in small data."""
     if context.rows.n_features <= 3:
         return plain_axes(context.rows.n_features, context.radius)
@@ -196,7 +276,7 @@ def _axes(context, fraction):
     )
 
 
-def _cell_shares(context, axes, fraction):
+def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:
     """What the cell tree may spend, and a last look at far rows that are in none of its cells.
 
     Where the rows have long tails there may be small clusters far away, and they rule the cost.
@@ -212,8 +292,12 @@ def _cell_shares(context, axes, fraction):
     return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
 
 
-def _start(context, axes, coreset):
-    """Centers solved on the coreset; more than asked for where the space is large."""
+def _start(context: Context, axes: Axes, coreset: Coreset) -> np.ndarray:
+    """Centers solved on the coreset, of shape (k0, d); more than asked for where space is large.
+
+    Noise hides some clusters from the coreset. The counts of the first Lloyd iteration tell which
+    of the surplus centers stand where rows are (`doc/development/kmeans_engine.md`, "Start").
+    """
     k0 = n_clusters = context.n_clusters
     if len(axes.spread) > 3:
         surplus = round(context.tuning.surplus * n_clusters)

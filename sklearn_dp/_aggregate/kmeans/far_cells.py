@@ -1,40 +1,79 @@
-"""Coarse cells for rows far out: where long tails may hide small clusters that rule the cost."""
+"""Coarse cells for rows far out: where long tails may hide small clusters that rule the cost.
+
+In real tables 1 % of the rows, far out, may decide which optimum is found, and the fine cells of
+the tree do not hold them: each has too few. So where the radius histogram shows a long tail, the
+rows that no leaf holds are counted once more, in cells that grow with their distance
+(`doc/development/kmeans_engine.md`, "Far rows"). The cells follow from released axes; this module
+releases nothing.
+"""
+
+from typing import Protocol
 
 import numpy as np
 
-__all__ = ["far_cells"]
+from ..shared.axes import Axes
+from .cell_grid import CellGrid
+from .tuning import Tuning
+
+__all__ = ["FarCells", "far_cells"]
 
 _SHELLS = 8
 
 
-def far_cells(axes, grid, first_depth, limit, tuning):
-    """Public cells, given released axes, for rows that the cell tree leaves out.
+class FarCells(Protocol):
+    """Public cells, once the axes are released; a row is in one of them at most.
+
+    Attributes
+    ----------
+    n_cells : int
+    """
+
+    n_cells: int
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        """The cell of each point, or -1: a function of that point, bit for bit."""
+        ...
+
+    def beyond(self, codes: np.ndarray) -> np.ndarray:
+        """Which rows are so far out that the tree is not to count them."""
+        ...
+
+    def boxes(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and widths of cells, both of shape (m, q)."""
+        ...
+
+
+def far_cells(
+    axes: Axes, grid: CellGrid, first_depth: int, limit: float, tuning: Tuning
+) -> FarCells:
+    """The cells for rows that the cell tree leaves out.
 
     Parameters
     ----------
     axes : Axes
-    grid : Grid of the tree
+    grid : CellGrid
+        Of the tree.
     first_depth : int
         Of the tree's first level.
     limit : float
-        Largest norm of a row.
+        Largest norm of a row, in grid steps.
     tuning : Tuning
 
     Returns
     -------
-    cells : object
-        ``codes(points)``: the cell of each point, or -1; ``beyond(codes)``: which rows are so far
-        out that the tree is not to count them; ``boxes(codes)``: centers and widths; `n_cells`.
+    cells : FarCells
+        Coarser cells of the same grid where the axes are the coordinates; rays from the origin
+        where they have been measured.
     """
     if axes.basis is None:
         return _Prefixes(grid, max(1, round(tuning.far_depth * first_depth)))
     return _Rays(axes.spread, limit, tuning)
 
 
-class _Prefixes:
-    """The first part of the codes of a grid."""
+class _Prefixes(FarCells):
+    """The first part of the codes of a grid; the tree goes on counting all rows."""
 
-    def __init__(self, grid, depth):
+    def __init__(self, grid: CellGrid, depth: int) -> None:
         self.grid, self.depth, self.n_cells = grid, depth, 1 << depth
 
     def codes(self, points):
@@ -47,19 +86,21 @@ class _Prefixes:
         return self.grid.boxes(codes, self.depth)
 
 
-class _Rays:
+class _Rays(FarCells):
     """Along which axis a row is farthest out, on which side, and in which shell.
 
-    A far cluster stays in one piece, where an orthant grid would divide it.
+    A far cluster stays in one piece, where an orthant grid would divide it into 2^(q-1). Rows
+    beyond the first shells stay out of the tree: they would fill the cells at its border, whose
+    boxes say nothing about where they are.
     """
 
-    def __init__(self, spread, limit, tuning):
+    def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:
         self.spread, self.limit, self.ratio = spread, limit, tuning.shell_ratio
         self.edges = tuning.nearest_shell * self.ratio ** np.arange(_SHELLS)
         self.first_beyond, self.n_cells = tuning.beyond_shell, 2 * len(spread) * _SHELLS
 
     def codes(self, points):
-        """Elementwise: a function of each point and of the released spread."""
+        # Elementwise: a function of each point and of the released spread.
         far = np.abs(points) / self.spread
         axis, at = far.argmax(axis=1), np.arange(len(points))
         shell = np.searchsorted(self.edges, far[at, axis], side="right") - 1
@@ -70,6 +111,8 @@ class _Rays:
         return (codes >= 0) & (codes % _SHELLS >= self.first_beyond)
 
     def boxes(self, codes):
+        # Along its axis a cell reaches from its shell to the next one, and the last shell to the
+        # limit; across it, as wide as the cone of the points nearest to that axis may be.
         shell, side = codes % _SHELLS, codes // _SHELLS
         axis, at = side // 2, np.arange(len(codes))
         inner = np.minimum(self.edges[shell] * self.spread[axis], self.limit)

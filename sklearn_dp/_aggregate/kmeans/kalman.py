@@ -1,19 +1,68 @@
-"""The Kalman update of the centers: how much of what an iteration shows is believed."""
+"""The Kalman update of the centers: how much of what an iteration shows is believed.
+
+What is estimated is the mean of each cluster. It moves a little from one iteration to the next, as
+rows change sides. In each coordinate of one cluster,
+
+* P (`estimate.variance`) is the variance of what is known before;
+* S / (g n) is seen: the noisy sum of clipped residuals over the count and the gain of the clip,
+  with noise of variance R;
+* if the mean stood still, the squared length of what is seen would be d (P + R) in expectation.
+  What exceeds this is movement, of variance Q (positive-part James-Stein, pooled over clusters
+  where there are few features);
+* the weight of what is seen is (P + Q) / (P + Q + R); afterwards P becomes (1 - weight) (P + Q).
+
+So iterations average: after m of them the noise of a center that stands still is that of all m
+together. Letting the last one count alone is the most expensive mistake of the room
+(`doc/benchmarks/ablation.md`: "plain means instead of the Kalman update"). All of it is
+post-processing.
+"""
 
 import math
 
 import numpy as np
 
 from ..shared.shrinkage import excess_of_each
+from .clip import Clip
+from .estimate import Estimate
+from .tuning import Tuning
 
 __all__ = ["update"]
 
 
-def update(estimate, sums, sums_sd, clip, tuning, *, relax, low_signal=False):
-    """Kalman update of the centers. Returns whether they still drift, and their displacement.
+def update(
+    estimate: Estimate,
+    sums: np.ndarray,
+    sums_sd: np.ndarray,
+    clip: Clip,
+    tuning: Tuning,
+    *,
+    relax: bool,
+    low_signal: bool = False,
+) -> tuple[bool, np.ndarray]:
+    """Move the centers towards what an iteration shows, as far as it is no noise.
 
-    Movement counts as drift above a part of its noise; all of it where the signal is low and
-    starts are poor.
+    Parameters
+    ----------
+    estimate : Estimate
+        Changed in place: centers, their variance, and which clusters get a wider clip.
+    sums : ndarray of shape (k, d)
+        Noisy sums of clipped residuals.
+    sums_sd : ndarray of shape (k,)
+        Standard deviation of each coordinate of a sum.
+    clip : Clip
+    tuning : Tuning
+    relax : bool
+        Whether centers may overshoot as long as they drift.
+    low_signal : bool
+        Movement counts as drift above a part of its noise; all of it where the signal is low and
+        starts are poor.
+
+    Returns
+    -------
+    drifting : bool
+        Whether the centers still move by more than noise.
+    displacement : ndarray of shape (k,)
+        Squared length of the way that each center has gone.
     """
     d, gain, radius = sums.shape[1], clip.gain, clip.radius
     n, sure = estimate.certain_counts(tuning.sure)
@@ -22,6 +71,7 @@ def update(estimate, sums, sums_sd, clip, tuning, *, relax, low_signal=False):
     length = np.einsum("ij,ij->i", seen, seen)
     expected = noise + estimate.variance
     drift, drift_sd = _drift(length, expected, n, radius, d)
+    # A mean of d squared normal numbers scatters by sqrt(2 / d) of its expectation.
     ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
     excess = length / d - expected - ignored * expected
     prior = estimate.variance + excess_of_each(excess, n, min(1.0, d / tuning.own_movement))
@@ -30,6 +80,8 @@ def update(estimate, sums, sums_sd, clip, tuning, *, relax, low_signal=False):
     estimate.centers = estimate.centers + far * weight[:, None] * seen
     estimate.variance = (1 - weight) * prior
     drifting = drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd)
+    # The residuals of a cluster that is nearly a clip radius away all point one way: the clip
+    # limits its step, and the next one gets twice the radius.
     creeping = sure & (
         length > np.square(tuning.creep * radius) + noise * (d + tuning.creep_sd * math.sqrt(2 * d))
     )
@@ -37,8 +89,33 @@ def update(estimate, sums, sums_sd, clip, tuning, *, relax, low_signal=False):
     return drifting or creeping.any(), np.square(far * weight) * length
 
 
-def _drift(length, expected, n, radius, d):
-    """Mean squared movement beyond the noise, in squared radii; and its standard deviation."""
+def _drift(
+    length: np.ndarray, expected: np.ndarray, n: np.ndarray, radius: np.ndarray, d: int
+) -> tuple[float, float]:
+    """Mean squared movement beyond the noise, in squared radii; and its standard deviation.
+
+    Parameters
+    ----------
+    length : ndarray of shape (k,)
+        Squared lengths of what is seen.
+    expected : ndarray of shape (k,)
+        Variance of a coordinate of it if nothing moved.
+    n : ndarray of shape (k,)
+        Counts: weights of the clusters.
+    radius : ndarray of shape (k,)
+        Clip radii.
+    d : int
+
+    Examples
+    --------
+    No more movement than noise, in two clusters of one feature:
+
+    >>> import numpy as np
+    >>> one = np.ones(2)
+    >>> drift, sd = _drift(one, one, 100 * one, 10 * one, 1)
+    >>> float(drift), round(float(sd), 5)
+    (0.0, 0.01)
+    """
     total = float(np.sum(n * np.square(radius)))
     drift = n @ (length - d * expected) / total
     return drift, math.sqrt(2 * d * np.sum(np.square(n * expected))) / total

@@ -1,6 +1,26 @@
-"""Locally clipped noisy Lloyd iterations with a Kalman update, from any released start."""
+"""Locally clipped noisy Lloyd iterations with a Kalman update, from any released start.
+
+An iteration
+
+1. moves the centers to integers inside the ball of the rows, and finds the nearest one of each row:
+   unreleased, and exact, so that a row's label is a function of that row alone;
+2. releases a histogram of the distances: the clip radius of each cluster (:mod:`.clip`);
+3. in the first iterations, releases the capped sum of squared distances in each cluster;
+4. releases the count of each cluster, and averages it with earlier ones (:mod:`.estimate`);
+5. releases the sum of the clipped residuals of each cluster, and moves the centers by as much of it
+   as is no noise (:mod:`.kalman`);
+6. with the sums of squares, merges and splits clusters (:mod:`.moves`); from more centers than
+   asked for, comes down to that number (:mod:`.reduce`).
+
+Each but the last spends the same part of the budget, and the last one all that is left. The
+iterations end when the centers have stopped drifting, by released values only.
+
+Who calls: :func:`.engine.fit_engine`, and `DPKTupleKMeans` from the centers of its tuples, without
+a coreset.
+"""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +28,17 @@ import numpy as np
 from ..._privacy._mechanisms import histogram
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..shared.axes import Axes
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from .clip import clip_radius
-from .context import LloydContext
+from .context import Context
+from .coreset import Coreset
 from .estimate import Estimate
 from .evidence import cluster_scales
 from .kalman import update
+from .lloyd_context import LloydContext
 from .moves import move_clusters
 from .reduce import reduce_centers
 
@@ -24,15 +48,22 @@ _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
 
 
-def lloyd_entries(rho, cap, prefix=""):
-    """Plan entries of `lloyd`, worth `rho` in all, that may also spend what others left.
+def lloyd_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, ...]:
+    """Plan entries of `lloyd`, that may also spend what others left.
 
     Parameters
     ----------
     rho : float
+        What they are worth in all.
     cap : float
         Most that all of them together may come to.
     prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        How the iterations share the budget out follows from releases; the plan shows about that.
+        Each entry may take up to the cap, as far as the budget of the session has it left.
     """
     words = {
         _DISTANCES: (0.04, "a unit adds 1 to the histogram of distances"),
@@ -53,10 +84,11 @@ def lloyd_entries(rho, cap, prefix=""):
     )
 
 
-def lloyd_budget(session, prefix=""):
+def lloyd_budget(session: PrivacySession, prefix: str = "") -> float:
     """What `lloyd` would spend if it started now: what earlier releases have left, up to its cap.
 
-    The entries that follow in the plan, on the same path, keep their shares.
+    The entries that follow in the plan, on the same path, keep their shares. Entries on other paths
+    are paid for by those: only one path is taken, and the plan covers the dearest.
     """
     entries = session.plan.entries
     place = [entry.name for entry in entries].index(prefix + _SUMS)
@@ -80,13 +112,16 @@ class LloydResult:
     variance : ndarray of shape (k,)
         Of the noise in each coordinate of a center.
     counts, counts_sd : ndarray of shape (k,)
+        Noisy numbers of units and the standard deviations of their noise.
     reach : ndarray of shape (k,)
         Distance from each center that few of its rows are beyond.
     spread, spread_variance : ndarray of shape (k,)
         Mean squared distance in each cluster when last released; of infinite variance when not.
     n_iterations : int
     error : float
+        Sum of squared distances, capped, after an early iteration; nan when not released.
     noise_share : float
+        Part of a typical cluster's spread that was noise of its center; nan when not released.
     """
 
     centers: np.ndarray
@@ -101,7 +136,14 @@ class LloydResult:
     noise_share: float = math.nan
 
 
-def lloyd(context, centers, *, axes=None, coreset=None, callback=None):
+def lloyd(
+    context: Context,
+    centers: np.ndarray,
+    *,
+    axes: Axes | None = None,
+    coreset: Coreset | None = None,
+    callback: Callable[[str], object] | None = None,
+) -> LloydResult:
     """Improve released centers by noisy Lloyd iterations, with all the budget that is left.
 
     Parameters
@@ -122,7 +164,7 @@ def lloyd(context, centers, *, axes=None, coreset=None, callback=None):
     result : LloydResult
     """
     context = _lloyd_context(context, axes, coreset)
-    estimate, last, converged = Estimate.start(centers), False, 0
+    estimate, last, converged = Estimate(centers), False, 0
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
         converged = converged + 1 if _iterate(context, estimate, iteration, last) else 0
@@ -146,7 +188,7 @@ def lloyd(context, centers, *, axes=None, coreset=None, callback=None):
     )
 
 
-def _lloyd_context(context, axes, coreset):
+def _lloyd_context(context: Context, axes: Axes | None, coreset: Coreset | None) -> LloydContext:
     """The context with the budget of all iterations, and the part of the rows not to clip."""
     budget, tuning = lloyd_budget(context.session, context.prefix), context.tuning
     # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where there is
@@ -157,8 +199,24 @@ def _lloyd_context(context, axes, coreset):
     return LloydContext(**vars(context), axes=axes, coreset=coreset, budget=budget, inside=inside)
 
 
-def _iterate(context, estimate, iteration, last):
-    """One noisy Lloyd iteration. Returns whether the next one may be the last."""
+def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bool) -> bool:
+    """One noisy Lloyd iteration. Returns whether the next one may be the last.
+
+    Parameters
+    ----------
+    context : LloydContext
+    estimate : Estimate
+        Changed in place.
+    iteration : int
+        From 1 on.
+    last : bool
+        Whether to spend all that is left.
+
+    Returns
+    -------
+    converged : bool
+        No cluster was moved, and the centers do not drift any more.
+    """
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     estimate.centers = context.rows.inside(estimate.centers)
@@ -196,8 +254,25 @@ def _iterate(context, estimate, iteration, last):
     return n_moves == 0 and not drift and not (estimate.idle and errors is not None)
 
 
-def _errors(context, labels, squared, radius, rho):
-    """Noisy sum of squared distances in each cluster, capped; and its noise."""
+def _errors(
+    context: LloydContext, labels: np.ndarray, squared: np.ndarray, radius: np.ndarray, rho: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy sum of squared distances in each cluster, capped; and its noise.
+
+    Parameters
+    ----------
+    context : LloydContext
+    labels : ndarray of int of shape (n,)
+        Unreleased, as the squared distances.
+    squared : ndarray of shape (n,)
+    radius : ndarray of shape (k,)
+        Released clip radius of each cluster; the cap is a factor wider.
+    rho : float
+
+    Returns
+    -------
+    errors, sd : ndarray of shape (k,), in squared steps
+    """
     cap = (context.tuning.spread_cap * radius) ** 2
     steps, scale = square_sums(labels, squared, cap, context.n_clusters, context.units)
     # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
@@ -211,8 +286,27 @@ def _errors(context, labels, squared, radius, rho):
     return noisy / context.rows.unit**2, cap * noise_sd(rho)
 
 
-def _residual_sums(context, centers, labels, squared, radius, rho):
-    """Noisy sums of the clipped residuals, in steps."""
+def _residual_sums(
+    context: LloydContext,
+    centers: np.ndarray,
+    labels: np.ndarray,
+    squared: np.ndarray,
+    radius: np.ndarray,
+    rho: float,
+) -> np.ndarray:
+    """Noisy sums of the clipped residuals, of shape (k, d), in steps.
+
+    Parameters
+    ----------
+    context : LloydContext
+    centers : ndarray of shape (k, d), integer-valued
+    labels : ndarray of int of shape (n,)
+        Unreleased, as the squared distances.
+    squared : ndarray of shape (n,)
+    radius : ndarray of shape (k,)
+        Released.
+    rho : float
+    """
     sums = clipped_sums(context.rows, centers, labels, squared, radius, context.units)
     # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
     # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).

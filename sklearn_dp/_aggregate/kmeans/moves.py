@@ -130,8 +130,8 @@ def _cheapest_pair(estimate, excluded, tuning):
     count, sd = estimate.likely, estimate.likely_sd
     n = np.where(count < tuning.merge_sure * sd, count - sd, count)
     n = np.maximum(n, tuning.merge_floor * sd)
-    if estimate.unseen is not None:  # no count and no cell: next to nothing, however far away
-        n = np.where(estimate.unseen, np.minimum(n, tuning.unseen_floor * sd), n)
+    # No count and no cell: next to nothing, however far away.
+    n = np.where(estimate.unseen, np.minimum(n, tuning.unseen_floor * sd), n)
     square = np.einsum("ij,ij->i", estimate.centers, estimate.centers)
     distance = square[:, None] + square - 2 * estimate.centers @ estimate.centers.T
     cost = n[:, None] * n / (n[:, None] + n) * np.maximum(distance, 0.0)
@@ -157,8 +157,7 @@ def _split(estimate, j, free, offset):
     estimate.centers[free] = estimate.centers[j] - offset
     estimate.centers[j] = estimate.centers[j] + offset
     estimate.count[[j, free]] = estimate.count[j] / 2
-    if estimate.unseen is not None:
-        estimate.unseen[free] = False
+    estimate.unseen[free] = False
     estimate.variance[[j, free]] = offset @ offset / len(offset)
     estimate.forget([j, free])
 

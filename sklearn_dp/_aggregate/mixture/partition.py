@@ -136,7 +136,15 @@ def _coreset(session, points, units, place, k, prefix):
     axes : Axes
     """
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
-    context = Context(session, points, units, k, prefix, size=size, radius=place.radius)
+    context = Context(
+        session=session,
+        rows=points,
+        units=units,
+        n_clusters=k,
+        prefix=prefix,
+        size=size,
+        radius=place.radius,
+    )
     axes = plain_axes(d, place.radius)
     if d >= _ROTATED_FROM:
         axes = principal_axes(context, _MOMENT, context.left(_MOMENT))

@@ -1,13 +1,12 @@
-"""The cell tree: geometry, where rows go, and what a level costs."""
+"""The coreset: leaves, their means, and public guesses."""
 
 import warnings
 
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans.context import Context
-from sklearn_dp._aggregate.kmeans.coreset import _depths, _Grid, _grow, build_coreset
+from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
@@ -18,178 +17,53 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
 
 LIMIT = 2.0**24
-NO_CODES = np.zeros(0, np.int64)
+CENTERS = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
 
 
-def session(rho, means=1.0):
-    entries = (
-        PlanEntry("cells", "gaussian", rho, uses=None),
-        PlanEntry("means", "gaussian", means),
-    )
-    plan = PrivacyPlan(PrivacyBudget(rho=rho + 2 * means, delta=1e-6), entries)
+def clusters(n):
+    """Rows of three tight clusters."""
+    noise = np.random.default_rng(0).normal(size=(n, 2)) * 0.003 * LIMIT
+    return np.trunc(CENTERS[np.arange(n) % 3] + noise)
+
+
+def coreset_of(rows, size, rho):
+    """The coreset of integer rows in the plane, with `rho` for cells and for means."""
+    entries = (PlanEntry("cells", "gaussian", rho, uses=None), PlanEntry("means", "gaussian", rho))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return PrivacySession(plan, random_state=0)
-
-
-def nobody(money, size):
-    """What the cell tree knows when there are no rows."""
-    return Context(money, None, Units(0), 3, size=size)
-
-
-@pytest.fixture
-def clusters():
-    """Rows in three tight clusters of 3000, 2000 and 1000."""
-    rng = np.random.default_rng(0)
-    centers = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
-    rows = np.repeat(centers, [3000, 2000, 1000], axis=0)
-    return np.trunc(rows + rng.normal(size=rows.shape) * 0.003 * LIMIT), centers
-
-
-def test_a_cell_holds_its_points_and_its_children():
-    rng = np.random.default_rng(1)
-    grid = _Grid(np.array([8.0, 3.0, 1.5]) * 2**20, 23)
-    points = np.trunc(rng.uniform(-1, 1, size=(500, 3)) * grid.half_widths)
-    codes = grid.codes(points)
-    assert codes.min() >= 0 and codes.max() < 2**23
-    for depth in (1, 5, 12, 23):
-        centers, widths = grid.boxes(codes >> (23 - depth), depth)
-        assert (np.abs(points - centers) <= widths / 2).all()
-        assert np.isclose(widths[0].prod(), (2 * grid.half_widths).prod() / 2**depth)
-    widths = grid.boxes(codes, 23)[1][0]
-    assert widths.max() / widths.min() < 4  # the widest side is halved
-
-
-def test_points_outside_go_to_the_border():
-    grid = _Grid(np.array([1.0, 1.0]) * 2**20, 10)
-    inside = np.array([[2**20 - 1, 5.0], [-(2**20), 5.0]])
-    outside = np.array([[2.0**25, 5.0], [-(2.0**25), 5.0]])
-    assert np.array_equal(grid.codes(outside), grid.codes(inside))
-
-
-def test_the_code_of_a_row_ignores_the_other_rows():
-    rng = np.random.default_rng(2)
-    grid = _Grid(np.array([5.0, 2.0, 3.0, 1.0]) * 2**21, 19)
-    points = np.trunc(rng.normal(size=(1000, 4)) * 2**21)
-    order = rng.permutation(1000)
-    assert np.array_equal(grid.codes(points[order]), grid.codes(points)[order])
-    assert [grid.codes(point[None])[0] for point in points[:20]] == list(grid.codes(points)[:20])
-
-
-def test_leaves_hold_the_rows_that_they_count(clusters):
-    """With hardly any noise, the counts and the means of the leaves are those of their rows."""
-    rows, _ = clusters
-    everything = Rows.of(rows, LIMIT)
-    size, units = Size(6000.0, 1.0), Units(6000)
-    grid = _Grid(np.full(2, LIMIT), 12)
-    codes = grid.codes(rows)
-    leaves = _grow(
-        Context(session(1e9), None, units, 3, size=size), "cells", grid, [4, 8, 12], codes, 1e8
+        plan = PrivacyPlan(PrivacyBudget(rho=2.1 * rho, delta=1e-6), entries)
+        money = PrivacySession(plan, random_state=0)
+    context = Context(
+        session=money,
+        rows=Rows.of(rows, LIMIT),
+        units=Units(len(rows)),
+        n_clusters=3,
+        size=size,
+        radius=LIMIT,
     )
-    members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
-    assert np.array_equal(members, leaves.counts)
-    assert members.sum() == 6000
-    context = Context(session(1e9, 1e9), everything, units, 3, size=size)
-    coreset = build_coreset(context, "cells", "means", plain_axes(2, LIMIT), 1e9)
-    assert coreset.weights[: coreset.n_leaves].sum() == 6000
-    mean = coreset.weights[: coreset.n_leaves] @ coreset.points[: coreset.n_leaves] / 6000
-    assert np.allclose(mean, rows.mean(axis=0), atol=1e-3 * LIMIT)
+    return build_coreset(context, "cells", "means", plain_axes(2, LIMIT), rho)
 
 
-def test_noise_alone_rarely_makes_a_leaf():
-    """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
-    grid = _Grid(np.full(2, LIMIT), 16)
-    found = []
-    for i in range(5):
-        context = nobody(session(0.01 + i), Size(10.0, 0.2))
-        found.append(len(_grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.003).counts))
-    assert max(found) <= 8
+def test_without_noise_leaves_are_the_means_of_their_rows():
+    rows = clusters(6000)
+    points, weights = coreset_of(rows, Size(6000.0, 1.0), 1e9).leaves
+    assert weights.sum() == 6000
+    assert np.allclose(weights @ points / 6000, rows.mean(axis=0), atol=1e-3 * LIMIT)
 
 
-def test_a_leaf_is_measured_again_and_averaged():
-    """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
-    tree = _coreset._Tree(np.zeros(0, dtype=bool), TUNING.kept)
-    nodes = tree.grow(
-        np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]), 40.0
-    )
-    assert list(tree.leaf_nodes(nodes[2:])) == list(nodes[:2])
-    tree.measure_again(nodes[:2], np.array([20.0, -8.0]), 10.0)
-    assert list(tree.weight[nodes]) == [25.0, 0.0, 90.0]  # 11 is below 17.7
-    assert list(tree.precision[nodes]) == [2.0, 2.0, 1.0]
-    tree.measure_again(nodes[:1], np.array([10.0]), 10.0)
-    assert tree.weight[nodes[0]] == 20.0
+def test_points_stand_where_the_rows_are_and_guesses_hardly_count():
+    coreset = coreset_of(clusters(6000), Size(6000.0, 0.5), 0.05)
+    points, weights = coreset.leaves
+    distance = np.linalg.norm(points[:, None] - CENTERS, axis=2).min(axis=1)
+    assert weights @ (distance < 0.05 * LIMIT) > 0.95 * 6000
+    guesses = coreset.weights[coreset.n_leaves :]
+    assert len(guesses) >= 200 and guesses.sum() < coreset.noise
 
 
-def test_what_was_believed_too_soon_needs_a_second_measurement():
-    tree = _coreset._Tree(np.zeros(0, dtype=bool), TUNING.kept)
-    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
-    tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
-    tree.prune_unconfirmed()
-    assert list(tree.weight[nodes]) == [30.0, 0.0]
-
-
-def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
-    """One row less moves the counts of every level by one step in one cell: so the claim of 1."""
-    rows, _ = clusters
-    rng = np.random.default_rng(3)
-    rows = np.trunc(np.vstack([rows, rng.uniform(-0.9, 0.9, size=(400, 2)) * LIMIT]))
-    grid, size = _Grid(np.full(2, LIMIT), 13), Size(6400.0, 0.2)
-    codes, seen, released = grid.codes(rows), [], []
-
-    def couple(self, entry, codes, counts, *, n_candidates, threshold, **options):
-        """Noise of its own for the whole data; the same answers for the others."""
-        seen[-1].append(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
-        if len(seen) == 1:
-            noisy = 12 * np.random.default_rng(len(released)).normal(size=n_candidates)
-            noisy[codes] += counts
-            cells = np.flatnonzero(noisy > threshold)
-            released.append((cells, noisy[cells]))
-        return released[len(seen[-1]) - 1]
-
-    monkeypatch.setattr(PrivacySession, "sparse_histogram", couple)
-
-    def counts(codes):
-        seen.append([])
-        context = Context(session(1.0), None, Units(len(codes)), 3, size=size)
-        _grow(context, "cells", grid, [7, 9, 11, 13], codes, 0.003)
-        return seen[-1]
-
-    whole = counts(codes)
-    again = [sum(c >= _coreset._SHOWN // 2 for c in level.values()) for level in whole]
-    assert len(whole) == 4 and again[0] == 0 and min(again[1:]) > 0  # leaves are there again
-    for i in range(0, len(codes), 211):
-        for before, after in zip(whole, counts(np.delete(codes, i)), strict=True):
-            moved = [before.get(c, 0) - after.get(c, 0) for c in before.keys() | after.keys()]
-            assert sum(map(abs, moved)) <= 1
-
-
-def test_unreached_levels_cost_nothing():
-    money = session(0.03)
-    context, grid = nobody(money, Size(10.0, 0.001)), _Grid(np.full(2, LIMIT), 16)
-    _grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.01)
-    assert money.spent <= 0.021
-
-
-def test_no_level_has_more_cells_than_noise_is_drawn_for():
-    for q in (1, 2, 3, 5, 10):
-        for n in (1.0, 1e4, 1e9):
-            depths = _depths(q, Size(n, 3.0), 7, 0.1, TUNING)
-            assert depths == sorted(set(depths))
-            assert 1 <= depths[0] <= _coreset._MOST_BITS_A_LEVEL and depths[-1] <= 44
-
-
-def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
-    """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
-    asked = []
-
-    def count_cells(context, entry, of_rows, n_new, n_again, threshold, rho):
-        asked.append(n_new + n_again)
-        cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
-        values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
-        return cells, values
-
-    monkeypatch.setattr(_coreset, "_MOST_BITS_A_LEVEL", 3)
-    monkeypatch.setattr(_coreset, "_count_cells", count_cells)
-    context, grid = nobody(session(1.0), Size(1e6, 1.0)), _Grid(np.full(2, LIMIT), 12)
-    _grow(context, "cells", grid, [2, 6, 9, 12], NO_CODES, 0.1)
-    assert asked == [4, 8]
+@pytest.mark.parametrize("n", [0, 3])
+def test_without_leaves_there_are_guesses(n):
+    coreset = coreset_of(clusters(n), Size(10.0, 0.5), 1e-4)
+    assert coreset.n_leaves <= 3 and len(coreset.points) >= 200
+    # Small data: all guesses together weigh some deviations of a count.
+    guesses = coreset.weights[coreset.n_leaves :]
+    assert np.isclose(guesses.sum(), TUNING.small_guess_weight * coreset.noise)

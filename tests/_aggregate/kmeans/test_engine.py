@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
+from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import engine as _engine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
@@ -211,7 +212,7 @@ def _raw_threshold(monkeypatch):
 
     def mutant(context, *rest):
         n_rows = 1.0 * context.units.n_rows
-        monkeypatch.setattr(_coreset, "_threshold", lambda n_cells, size, tuning: n_rows)
+        monkeypatch.setattr(_cell_tree, "detection_threshold", lambda *_: n_rows)
         return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
@@ -222,7 +223,7 @@ def _raw_depth(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(context, *rest):
-        monkeypatch.setattr(_coreset, "_depths", lambda *_: [1 + context.units.n_rows % 2])
+        monkeypatch.setattr(_coreset, "depths_of_levels", lambda *_: [1 + context.units.n_rows % 2])
         return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)

@@ -7,7 +7,7 @@ from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 
 def test_counts_are_averaged_over_iterations():
-    estimate = Estimate.start(np.zeros((1, 2)))
+    estimate = Estimate(np.zeros((1, 2)))
     for count in (100.0, 110.0, 90.0, 100.0):
         estimate.update_counts(np.array([count]), 10.0, TUNING.count_memory)
     assert np.isclose(estimate.old_count[0], 100) and np.isclose(estimate.old_count_variance[0], 25)
@@ -18,7 +18,7 @@ def test_counts_are_averaged_over_iterations():
 
 
 def test_a_radius_doubles_while_its_cluster_creeps_and_comes_back():
-    estimate = Estimate.start(np.zeros((2, 3)))
+    estimate = Estimate(np.zeros((2, 3)))
     for expected in (2.0, 4.0, 5.0, 5.0):
         estimate.widen(np.array([True, False]), 5.0)
         assert estimate.reach.tolist() == [expected, 1.0]

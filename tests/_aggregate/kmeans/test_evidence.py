@@ -59,7 +59,7 @@ def test_without_leaves_all_widths_are_equal():
 
 
 def test_unsure_counts_are_averaged_with_the_leaves():
-    estimate = Estimate.start(CENTERS)
+    estimate = Estimate(CENTERS)
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
     core = context([[0, 0], [1000, 5]], [900, 40], noise=10.0)
     counts, sd, seen = likely_counts(core, estimate)
@@ -69,7 +69,7 @@ def test_unsure_counts_are_averaged_with_the_leaves():
 
 
 def test_what_neither_cells_nor_counts_show_is_unseen():
-    estimate = Estimate.start(CENTERS)
+    estimate = Estimate(CENTERS)
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
     *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0), estimate)
     assert seen.tolist() == [True, False]

@@ -7,7 +7,6 @@ import pytest
 from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.fallback import lost_in_noise, towards_one
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
@@ -61,8 +60,9 @@ def test_a_center_far_out_keeps_its_place():
 )
 def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
     """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
-    rows = SimpleNamespace(n_features=d)
-    context = Context(None, rows, None, k, size=Size(n, 0.02))
+    context = SimpleNamespace(
+        rows=SimpleNamespace(n_features=d), n_clusters=k, size=Size(n, 0.02), tuning=TUNING
+    )
     assert lost_in_noise(context, 2.6e-4, n_leaves) == lost
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_dp._aggregate.kmeans.coreset import _Grid
+from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
 from sklearn_dp._aggregate.kmeans.far_cells import far_cells
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import Axes, plain_axes
@@ -55,7 +55,7 @@ def test_codes_are_a_function_of_the_row_alone():
 
 
 def test_without_axes_far_cells_are_prefixes_of_the_tree():
-    grid = _Grid(np.full(2, 64.0), 12)
+    grid = CellGrid(np.full(2, 64.0), 12)
     cells = far_cells(plain_axes(2, 64.0), grid, 10, 64.0, TUNING)
     assert cells.n_cells == 2**6
     points = np.array([[-63.0, -63.0], [63.0, 63.0], [0.5, 0.5]])

@@ -11,7 +11,7 @@ CLIP = Clip(radius=10.0, gain=1.0, reach=10.0)  # the same for all clusters
 
 
 def estimate_of(centers, counts):
-    estimate = Estimate.start(np.array(centers, dtype=float))
+    estimate = Estimate(np.array(centers, dtype=float))
     estimate.update_counts(np.array(counts, dtype=float), 5.0, TUNING.count_memory)
     return estimate
 

@@ -33,7 +33,14 @@ def session(early=(), later=(), *, rho=RHO, cap=RHO):
 def run(money, start, callback=None):
     rows = Rows.quantise(X, Domain.from_bounds(1.0, 2))
     size = Size(float(len(X)), math.sqrt(2 * RHO))
-    context = Context(money, rows, Units(len(X)), len(start), size=size, radius=rows.limit)
+    context = Context(
+        session=money,
+        rows=rows,
+        units=Units(len(X)),
+        n_clusters=len(start),
+        size=size,
+        radius=rows.limit,
+    )
     return lloyd(context, np.rint(start / rows.unit), callback=callback), rows.unit
 
 

@@ -8,7 +8,7 @@ from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 
 def estimate_of(centers, counts):
-    estimate = Estimate.start(np.array(centers, dtype=float))
+    estimate = Estimate(np.array(centers, dtype=float))
     estimate.update_counts(np.array(counts, dtype=float), 5.0, TUNING.count_memory)
     estimate.likely, estimate.likely_sd = estimate.count, estimate.count_sd
     return estimate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.context import Run
 from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -32,7 +32,7 @@ def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, midd
     rows = Rows.quantise(X, Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(
-        Context(session, rows, Units(len(X), groups), 2),
+        Run(session=session, rows=rows, units=Units(len(X), groups), n_clusters=2),
         np.rint(CENTERS * steps),
         np.array(middle) * steps,
         np.array(caps) * steps,

@@ -1,0 +1,93 @@
+"""The public geometry of the cell tree: boxes that are halved again and again.
+
+Nothing here depends on the rows except through released numbers (the half widths of the box and
+the depth), so which cells there are is public. A cell of depth D is an integer code of D bits: bit
+by bit, it says on which side of the cut of each split the cell lies. So the first bits of a code
+are the code of the parent, and a tree of cells needs no pointers.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from ..shared.rows import Rows
+
+__all__ = ["CellGrid", "codes_of"]
+
+
+class CellGrid:
+    """The sequence of splits of a box about the origin, always across its widest side.
+
+    Parameters
+    ----------
+    half_widths : ndarray of shape (q,), positive
+        Of the box, in grid steps.
+    depth : int
+        Number of splits, at most 62.
+
+    Attributes
+    ----------
+    axes : ndarray of int of shape (depth,)
+        The axis that each split goes across.
+    bits : ndarray of int of shape (q,)
+        How often each axis is halved.
+
+    Examples
+    --------
+    A box that is twice as wide as high is halved across its width first, and the lowest cell of
+    the left half has the code 0:
+
+    >>> import numpy as np
+    >>> grid = CellGrid(np.array([2.0, 1.0]), 3)
+    >>> grid.axes.tolist()
+    [0, 0, 1]
+    >>> grid.codes(np.array([[-1.9, -0.9], [1.9, 0.9]])).tolist()
+    [0, 7]
+    """
+
+    def __init__(self, half_widths: np.ndarray, depth: int) -> None:
+        self.half_widths, self.depth = half_widths, depth
+        widths, axes = half_widths.copy(), []
+        for _ in range(depth):
+            axes.append(int(np.argmax(widths)))
+            widths[axes[-1]] /= 2
+        self.axes = np.array(axes, dtype=np.int64)
+        self.bits = np.bincount(self.axes, minlength=len(half_widths))
+
+    def codes(self, points: np.ndarray) -> np.ndarray:
+        """Code of the cell of each point; those outside of the box go to the cell at its border.
+
+        Elementwise: the code of a row is a function of that row and of released values, bit for
+        bit. A matrix product would let other rows change it.
+        """
+        shifted = (points + self.half_widths) * (2.0**self.bits / (2 * self.half_widths))
+        index = np.clip(np.floor(shifted), 0, 2.0**self.bits - 1).astype(np.int64)
+        codes, left = np.zeros(len(points), dtype=np.int64), self.bits.copy()
+        for axis in self.axes:
+            left[axis] -= 1
+            codes = (codes << 1) | ((index[:, axis] >> left[axis]) & 1)
+        return codes
+
+    def boxes(self, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and widths, both of shape (m, q), of cells of one depth."""
+        axes = self.axes[:depth]
+        bits = np.bincount(axes, minlength=len(self.half_widths))
+        index = np.zeros((len(codes), len(self.half_widths)))
+        for t, axis in enumerate(axes):
+            index[:, axis] = 2 * index[:, axis] + ((codes >> (depth - 1 - t)) & 1)
+        widths = 2 * self.half_widths / 2.0**bits
+        return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
+
+
+class _Codes(Protocol):
+    """What tells the cells of points."""
+
+    def codes(self, points: np.ndarray) -> np.ndarray: ...
+
+
+def codes_of(rows: Rows, grid: _Codes) -> np.ndarray:
+    """Unreleased: the cell of each row in a grid (or in far cells), of shape (n,)."""
+    codes = np.empty(rows.n_rows, dtype=np.int64)
+    for part, x in rows.chunks():
+        codes[part] = grid.codes(x)
+    return codes

@@ -1,0 +1,364 @@
+"""A noisy tree of cells: where the rows are, in as much detail as the noise allows.
+
+The first level counts all cells of a public depth. Each further level counts, in one release,
+
+1. the children of those cells that were far above the noise, and
+2. all the leaves so far, once more: their counts are averaged.
+
+So a level is one histogram with noise, and each row is in at most one of its cells: the one that
+continues the cell where the row went before, or that cell itself. Where a row is (`of_row`) is
+unreleased; it only ever feeds the next sums with noise.
+
+A cell is *believed* when its count exceeds a threshold that grows with the number of cells, so that
+few false ones are expected. Empty cells are never stored: `sparse_histogram` draws which of them
+exceed the threshold exactly, whatever their number (see `doc/development/kmeans_engine.md`,
+"Sparse histograms").
+
+:func:`grow` is what :mod:`.coreset` calls; :class:`Tree` holds what is released.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._mechanisms import weighted_bincount
+from ..shared.centering import Size, noise_sd
+from .cell_grid import CellGrid
+from .context import Context
+from .tuning import Tuning
+
+__all__ = ["Leaves", "Tree", "count_cells", "depths_of_levels", "detection_threshold", "grow"]
+
+MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
+MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
+_SHOWN = 2**40  # in count steps: far above every threshold and noise
+
+
+@dataclass
+class Leaves:
+    """Released cells that are not split further, and where the rows went.
+
+    Attributes
+    ----------
+    centers, widths : ndarray of shape (m, q), in grid steps
+        Of their boxes; centers are rounded to integers.
+    counts : ndarray of shape (m,)
+        Released, positive.
+    of_row : ndarray of int of shape (n,)
+        Unreleased: the leaf of each row, or -1.
+    """
+
+    centers: np.ndarray
+    widths: np.ndarray
+    counts: np.ndarray
+    of_row: np.ndarray
+
+
+def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tuning) -> list[int]:
+    """Depths of the levels of the tree: public functions of released values.
+
+    Parameters
+    ----------
+    q : int
+        Number of axes.
+    size : Size
+    n_clusters : int
+        A tree has at least as many cells.
+    rho : float
+        For all the levels.
+    tuning : Tuning
+
+    Returns
+    -------
+    depths : list of int
+        Increasing, between 1 and 44.
+
+    Notes
+    -----
+    A cell D splits deep is 2^(-D/q) of the box wide, and the noise of 2^D counts moves a sum over
+    them by 2^(D/2) sd. The squares of both, 2^(-2D/q) and 2^D / signal^2, are equal at
+    D = 2q/(2+q) log2(signal), where the signal is the number of rows in sd.
+
+    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
+    >>> depths_of_levels(2, Size(1e4, 0.2), 20, 0.005, TUNING)
+    [7, 9, 11, 13]
+    """
+    factor = tuning.flat_depth if q <= 3 else 1.0
+    signal = max(size.signal / tuning.depth_signal, 1.0)
+    full = round(factor * 2 * q / (2 + q) * math.log2(signal))
+    full = min(max(full, int(n_clusters).bit_length()), MOST_BITS)
+    if q >= 6:
+        # In many directions hardly any cell has parent and child above the noise: one level.
+        dense = size.n / n_clusters > tuning.dense_rows * noise_sd(rho)
+        depths = np.array([(tuning.dense_depth if dense else tuning.sparse_depth) * full])
+    else:
+        n_levels = tuning.flat_levels if q <= 3 else tuning.levels
+        depths = np.linspace(tuning.first_depth * full, full, n_levels)
+    depths = np.unique(np.maximum(1, np.rint(depths)).astype(int))
+    return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
+
+
+def detection_threshold(n_cells: int, size: Size, tuning: Tuning) -> float:
+    """Standard deviations above which a cell is believed: few false ones among `n_cells`.
+
+    The largest of m standard normal numbers is about sqrt(2 log m); a little less finds more true
+    cells than it adds false ones.
+    """
+    z = tuning.threshold_base + tuning.threshold_slope * math.sqrt(2 * math.log(n_cells))
+    z = max(tuning.least_threshold, z)
+    return tuning.middling_threshold * z if size.signal > 150 and size.small else z
+
+
+class Tree:
+    """Released nodes of a cell tree, as parallel arrays that grow level by level.
+
+    Node 0 is the whole box, which is never a leaf. Node 1 is for rows that the tree is not to
+    count: never a parent nor a leaf.
+
+    Parameters
+    ----------
+    outside : ndarray of bool of shape (n,)
+        Unreleased: the rows that are not to be counted.
+    kept : float
+        Standard deviations of its mean that a leaf has to reach.
+
+    Attributes
+    ----------
+    depth : int
+        Of the nodes that may be split next.
+    prefix, depths : ndarray of int
+        Code of each node and its number of bits.
+    weight : ndarray of float
+        Released count of the rows that are in a node and in none of its children; 0 where that is
+        noise: such a node is no leaf.
+    threshold : ndarray of float
+        The count above which a node of its level is believed.
+    precision : ndarray of float
+        Of the weight, in units of that of one release.
+    of_row : ndarray of int of shape (n,)
+        Unreleased: the deepest released node that each row is in.
+    """
+
+    def __init__(self, outside: np.ndarray, kept: float) -> None:
+        self.kept = kept
+        self.depth = 0
+        self.prefix, self.depths = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+        self.weight, self.threshold = np.zeros(2), np.full(2, np.inf)
+        self.precision = np.zeros(2)
+        self.of_row = outside.astype(np.int32)
+
+    def leaf_nodes(self, parents: np.ndarray) -> np.ndarray:
+        """Nodes with weight that are not to be split."""
+        return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
+
+    def cells(
+        self,
+        parents: np.ndarray,
+        again: np.ndarray,
+        codes: np.ndarray,
+        total_depth: int,
+        bits: int,
+    ) -> np.ndarray:
+        """Unreleased: for each row its cell in the next level.
+
+        Parameters
+        ----------
+        parents : ndarray of int
+            Nodes to be split, all of the present depth.
+        again : ndarray of int
+            Nodes to be counted again; none of the parents.
+        codes : ndarray of int of shape (n,)
+        total_depth : int
+            Bits of these codes.
+        bits : int
+            How much deeper the children are.
+
+        Returns
+        -------
+        cells : ndarray of int of shape (n,)
+            Child c of parent p is cell ``(p << bits) | c``; node i of `again` is cell
+            ``(len(parents) << bits) + i``; rows elsewhere have -1. So a row is in one cell at most.
+        """
+        slot_of_node = np.full(len(self.prefix), -1, dtype=np.int64)
+        slot_of_node[parents] = np.arange(len(parents))
+        slot_of_node[again] = (len(parents) << bits) + np.arange(len(again))
+        slot = slot_of_node[self.of_row]
+        low = (codes >> (total_depth - self.depth - bits)) & ((1 << bits) - 1)
+        # Slots below the number of parents are theirs: those of `again` begin beyond it.
+        return np.where((slot >= 0) & (slot < len(parents)), (slot << bits) | low, slot)
+
+    def grow(
+        self,
+        parents: np.ndarray,
+        bits: int,
+        cells: np.ndarray,
+        values: np.ndarray,
+        threshold: float,
+    ) -> np.ndarray:
+        """Add the released children of some nodes; a parent keeps what they leave of it.
+
+        Parameters
+        ----------
+        parents : ndarray of int
+        bits : int
+        cells : ndarray of int of shape (m,)
+            Those that were released, numbered as by `cells`.
+        values : ndarray of shape (m,)
+            Their noisy counts.
+        threshold : float
+
+        Returns
+        -------
+        nodes : ndarray of int of shape (m,)
+            The new nodes.
+        """
+        above = parents[cells >> bits]
+        rest = self.weight[parents] - np.bincount(cells >> bits, values, len(parents))
+        self.weight[parents] = np.where(rest > self.threshold[parents] / 2, rest, 0.0)
+        # The variance of a difference from m counts is 1 + m times that of a count.
+        self.precision[parents] = 1 / (1 + np.bincount(cells >> bits, minlength=len(parents)))
+        self.depth += bits
+        self.prefix = np.append(
+            self.prefix, (self.prefix[above] << bits) | (cells & ((1 << bits) - 1))
+        )
+        self.depths = np.append(self.depths, np.full(len(cells), self.depth))
+        self.weight = np.append(self.weight, values)
+        self.threshold = np.append(self.threshold, np.full(len(cells), threshold))
+        self.precision = np.append(self.precision, np.ones(len(cells)))
+        return np.arange(len(self.prefix) - len(cells), len(self.prefix))
+
+    def measure_again(self, nodes: np.ndarray, values: np.ndarray, sd: float) -> None:
+        """Average weights with new counts; what does not stand out is no leaf any more."""
+        old = self.precision[nodes]
+        mean = (old * self.weight[nodes] + values) / (old + 1)
+        self.precision[nodes] = old + 1
+        self.weight[nodes] = np.where(mean > self.kept * sd / np.sqrt(old + 1), mean, 0.0)
+
+    def prune_unconfirmed(self) -> None:
+        """Forget what was believed too soon and never measured again.
+
+        The first of several levels uses a lower threshold. Nodes that passed only that one, in the
+        last level that was reached, have had no second look.
+        """
+        self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
+
+    def move_rows(
+        self, cells_of_rows: np.ndarray, n_cells: int, cells: np.ndarray, nodes: np.ndarray
+    ) -> None:
+        """Send rows to the new nodes; those whose cell was not released stay where they are."""
+        node_of_cell = np.full(n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
+        node_of_cell[cells] = nodes
+        new = node_of_cell[cells_of_rows]
+        np.copyto(self.of_row, new, where=new >= 0)
+
+    def leaves(self, grid: CellGrid) -> Leaves:
+        """The nodes with weight left, as boxes."""
+        leaf = np.flatnonzero(self.weight > 0)
+        centers = np.empty((len(leaf), len(grid.half_widths)))
+        widths = np.empty_like(centers)
+        for depth in np.unique(self.depths[leaf]):
+            at = self.depths[leaf] == depth
+            centers[at], widths[at] = grid.boxes(self.prefix[leaf[at]], depth)
+        index = np.full(len(self.prefix), -1, dtype=np.int32)
+        index[leaf] = np.arange(len(leaf))
+        return Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
+
+
+def grow(
+    context: Context, entry: str, grid: CellGrid, depths: list[int], codes: np.ndarray, rho: float
+) -> Leaves:
+    """The noisy cell tree. A level without cells to split is not released and costs nothing.
+
+    Parameters
+    ----------
+    context : Context
+        Its size is known.
+    entry : str
+    grid : CellGrid
+    depths : list of int
+        Of the levels, increasing.
+    codes : ndarray of int of shape (n,)
+        Unreleased: of the rows; negative ones are not counted.
+    rho : float
+        For each level.
+
+    Returns
+    -------
+    leaves : Leaves
+    """
+    size, tuning = context.size, context.tuning
+    tree, sd = Tree(codes < 0, tuning.kept), noise_sd(rho)
+    parents = np.zeros(1, dtype=np.int64)
+    for depth in depths:
+        if len(parents) == 0:
+            break
+        again = tree.leaf_nodes(parents)
+        # Parents that keep a rest of their own can be leaves beside as many cells as there may be.
+        most = max(2**MOST_BITS_A_LEVEL - len(again), 0) // len(parents)
+        bits = min(depth - tree.depth, most.bit_length() - 1)
+        if bits < 1:
+            break
+        n_new = len(parents) << bits
+        detection = detection_threshold(n_new, size, tuning) * sd
+        # Where later levels measure cells again, the first one may believe them sooner.
+        early = depth == depths[0] and len(depths) > 1 and not size.small
+        threshold = detection * (tuning.early_threshold if early else 1.0)
+        of_rows = tree.cells(parents, again, codes, grid.depth, bits)
+        cells, values = count_cells(context, entry, of_rows, n_new, len(again), threshold, rho)
+        first = np.searchsorted(cells, n_new)
+        tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
+        cells, values = cells[:first], values[:first]
+        nodes = tree.grow(parents, bits, cells, values, detection)
+        tree.move_rows(of_rows, n_new + len(again), cells, nodes)
+        parents = nodes[values > tuning.split_cells * threshold]
+    tree.prune_unconfirmed()
+    return tree.leaves(grid)
+
+
+def count_cells(
+    context: Context,
+    entry: str,
+    of_rows: np.ndarray,
+    n_new: int,
+    n_again: int,
+    threshold: float,
+    rho: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy counts of the new cells above a threshold, and of all the old ones behind them.
+
+    Parameters
+    ----------
+    context : Context
+    entry : str
+    of_rows : ndarray of int of shape (n,)
+        Unreleased: the cell of each row; negative ones are left out.
+    n_new, n_again : int
+        Released numbers of cells: the new ones come first.
+    threshold : float
+        Of the new ones, in units.
+    rho : float
+
+    Returns
+    -------
+    cells : ndarray of int of shape (m,), increasing
+    values : ndarray of shape (m,)
+    """
+    units = context.units
+    counts = weighted_bincount(of_rows, units, n_new + n_again)
+    counts[n_new:] += _SHOWN  # public, and taken off again: these cells always pass
+    occupied = np.flatnonzero(counts)
+    # A row is in at most one cell, a child of the node that it went to or that node itself, so a
+    # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
+    # from earlier releases.
+    cells, values = context.session.sparse_histogram(
+        context.name(entry),
+        occupied,
+        counts[occupied],
+        n_candidates=n_new + n_again,
+        threshold=threshold * units.scale,
+        sensitivity=units.scale,
+        unit=units.step,
+        rho=rho,
+    )
+    return cells, values - np.where(cells >= n_new, _SHOWN * units.step, 0.0)

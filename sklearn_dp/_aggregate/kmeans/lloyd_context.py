@@ -1,0 +1,49 @@
+"""What the iterations of one run of Lloyd's algorithm share."""
+
+from dataclasses import dataclass
+
+from ..shared.axes import Axes
+from .context import Context
+from .coreset import Coreset
+
+__all__ = ["LloydContext"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LloydContext(Context):
+    """A run with released size and radius, and with what Lloyd's iterations start from.
+
+    Attributes
+    ----------
+    axes : Axes or None
+        Where centers are compared with the coreset.
+    coreset : Coreset or None
+        Tells widths of clusters, empty centers, and directions to split in.
+    budget : float
+        Of all iterations, in rho.
+    inside : float
+        Part of the rows that a clip leaves as they are.
+    """
+
+    axes: Axes | None = None
+    coreset: Coreset | None = None
+    budget: float
+    inside: float
+
+    @property
+    def most_iterations(self) -> int:
+        """The number of iterations after which the centers are final."""
+        return self.tuning.small_most_iterations if self.size.small else self.tuning.most_iterations
+
+    @property
+    def share(self) -> float:
+        """Part of the budget that each iteration but the last may spend."""
+        return self.tuning.small_iteration_share if self.size.small else self.tuning.iteration_share
+
+    def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
+        """Whether the spread of the clusters is released: two of them have no pair to merge."""
+        return (
+            iteration <= self.tuning.spread_iterations
+            and self.n_clusters > 2
+            and n_centers == self.n_clusters
+        )

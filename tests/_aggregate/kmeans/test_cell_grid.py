@@ -1,0 +1,35 @@
+"""The geometry of cells: boxes, codes, and a code that is a function of its row alone."""
+
+import numpy as np
+
+from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
+
+
+def test_a_cell_holds_its_points_and_its_children():
+    rng = np.random.default_rng(1)
+    grid = CellGrid(np.array([8.0, 3.0, 1.5]) * 2**20, 23)
+    points = np.trunc(rng.uniform(-1, 1, size=(500, 3)) * grid.half_widths)
+    codes = grid.codes(points)
+    assert codes.min() >= 0 and codes.max() < 2**23
+    for depth in (1, 5, 12, 23):
+        centers, widths = grid.boxes(codes >> (23 - depth), depth)
+        assert (np.abs(points - centers) <= widths / 2).all()
+        assert np.isclose(widths[0].prod(), (2 * grid.half_widths).prod() / 2**depth)
+    widths = grid.boxes(codes, 23)[1][0]
+    assert widths.max() / widths.min() < 4  # the widest side is halved
+
+
+def test_points_outside_go_to_the_border():
+    grid = CellGrid(np.array([1.0, 1.0]) * 2**20, 10)
+    inside = np.array([[2**20 - 1, 5.0], [-(2**20), 5.0]])
+    outside = np.array([[2.0**25, 5.0], [-(2.0**25), 5.0]])
+    assert np.array_equal(grid.codes(outside), grid.codes(inside))
+
+
+def test_the_code_of_a_row_ignores_the_other_rows():
+    rng = np.random.default_rng(2)
+    grid = CellGrid(np.array([5.0, 2.0, 3.0, 1.0]) * 2**21, 19)
+    points = np.trunc(rng.normal(size=(1000, 4)) * 2**21)
+    order = rng.permutation(1000)
+    assert np.array_equal(grid.codes(points[order]), grid.codes(points)[order])
+    assert [grid.codes(point[None])[0] for point in points[:20]] == list(grid.codes(points)[:20])

@@ -1,0 +1,157 @@
+"""The cell tree: where rows go, what is believed, and what a level costs."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
+from sklearn_dp._aggregate.kmeans.cell_grid import CellGrid
+from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
+from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+
+LIMIT = 2.0**24
+NO_CODES = np.zeros(0, np.int64)
+
+
+def session(rho, means=1.0):
+    entries = (
+        PlanEntry("cells", "gaussian", rho, uses=None),
+        PlanEntry("means", "gaussian", means),
+    )
+    plan = PrivacyPlan(PrivacyBudget(rho=rho + 2 * means, delta=1e-6), entries)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PrivacySession(plan, random_state=0)
+
+
+def context_of(money, size, n_rows=0):
+    """What the cell tree knows: it never asks for the rows, but for their codes."""
+    units = Units(n_rows)
+    return Context(session=money, rows=None, units=units, n_clusters=3, size=size, radius=LIMIT)
+
+
+@pytest.fixture
+def clusters():
+    """Rows in three tight clusters of 3000, 2000 and 1000."""
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.5, 0.5], [-0.5, 0.1], [0.1, -0.6]]) * LIMIT
+    rows = np.repeat(centers, [3000, 2000, 1000], axis=0)
+    return np.trunc(rows + rng.normal(size=rows.shape) * 0.003 * LIMIT), centers
+
+
+def test_leaves_hold_the_rows_that_they_count(clusters):
+    """With hardly any noise, the counts of the leaves are those of their rows."""
+    rows, _ = clusters
+    size = Size(6000.0, 1.0)
+    grid = CellGrid(np.full(2, LIMIT), 12)
+    codes = grid.codes(rows)
+    leaves = grow(context_of(session(1e9), size, 6000), "cells", grid, [4, 8, 12], codes, 1e8)
+    members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
+    assert np.array_equal(members, leaves.counts)
+    assert members.sum() == 6000
+
+
+def test_noise_alone_rarely_makes_a_leaf():
+    """With no rows, a cell of 2**8 is believed with the probability of the threshold."""
+    grid = CellGrid(np.full(2, LIMIT), 16)
+    found = []
+    for i in range(5):
+        context = context_of(session(0.01 + i), Size(10.0, 0.2))
+        found.append(len(grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.003).counts))
+    assert max(found) <= 8
+
+
+def test_a_leaf_is_measured_again_and_averaged():
+    """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
+    tree = Tree(np.zeros(0, dtype=bool), TUNING.kept)
+    nodes = tree.grow(
+        np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]), 40.0
+    )
+    assert list(tree.leaf_nodes(nodes[2:])) == list(nodes[:2])
+    tree.measure_again(nodes[:2], np.array([20.0, -8.0]), 10.0)
+    assert list(tree.weight[nodes]) == [25.0, 0.0, 90.0]  # 11 is below 17.7
+    assert list(tree.precision[nodes]) == [2.0, 2.0, 1.0]
+    tree.measure_again(nodes[:1], np.array([10.0]), 10.0)
+    assert tree.weight[nodes[0]] == 20.0
+
+
+def test_what_was_believed_too_soon_needs_a_second_measurement():
+    tree = Tree(np.zeros(0, dtype=bool), TUNING.kept)
+    nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
+    tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
+    tree.prune_unconfirmed()
+    assert list(tree.weight[nodes]) == [30.0, 0.0]
+
+
+def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
+    """One row less moves the counts of every level by one step in one cell: so the claim of 1."""
+    rows, _ = clusters
+    rng = np.random.default_rng(3)
+    rows = np.trunc(np.vstack([rows, rng.uniform(-0.9, 0.9, size=(400, 2)) * LIMIT]))
+    grid, size = CellGrid(np.full(2, LIMIT), 13), Size(6400.0, 0.2)
+    codes, seen, released = grid.codes(rows), [], []
+
+    def couple(self, entry, codes, counts, *, n_candidates, threshold, **options):
+        """Noise of its own for the whole data; the same answers for the others."""
+        seen[-1].append(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
+        if len(seen) == 1:
+            noisy = 12 * np.random.default_rng(len(released)).normal(size=n_candidates)
+            noisy[codes] += counts
+            cells = np.flatnonzero(noisy > threshold)
+            released.append((cells, noisy[cells]))
+        return released[len(seen[-1]) - 1]
+
+    monkeypatch.setattr(PrivacySession, "sparse_histogram", couple)
+
+    def counts(codes):
+        seen.append([])
+        context = context_of(session(1.0), size, len(codes))
+        grow(context, "cells", grid, [7, 9, 11, 13], codes, 0.003)
+        return seen[-1]
+
+    whole = counts(codes)
+    again = [sum(c >= _cell_tree._SHOWN // 2 for c in level.values()) for level in whole]
+    assert len(whole) == 4 and again[0] == 0 and min(again[1:]) > 0  # leaves are there again
+    for i in range(0, len(codes), 211):
+        for before, after in zip(whole, counts(np.delete(codes, i)), strict=True):
+            moved = [before.get(c, 0) - after.get(c, 0) for c in before.keys() | after.keys()]
+            assert sum(map(abs, moved)) <= 1
+
+
+def test_unreached_levels_cost_nothing():
+    money = session(0.03)
+    context, grid = context_of(money, Size(10.0, 0.001)), CellGrid(np.full(2, LIMIT), 16)
+    grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.01)
+    assert money.spent <= 0.021
+
+
+def test_no_level_has_more_cells_than_noise_is_drawn_for():
+    for q in (1, 2, 3, 5, 10):
+        for n in (1.0, 1e4, 1e9):
+            depths = depths_of_levels(q, Size(n, 3.0), 7, 0.1, TUNING)
+            assert depths == sorted(set(depths))
+            assert 1 <= depths[0] <= _cell_tree.MOST_BITS_A_LEVEL and depths[-1] <= 44
+
+
+def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
+    """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
+    asked = []
+
+    def count_cells(context, entry, of_rows, n_new, n_again, threshold, rho):
+        asked.append(n_new + n_again)
+        cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
+        values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
+        return cells, values
+
+    monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
+    monkeypatch.setattr(_cell_tree, "count_cells", count_cells)
+    context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
+    grow(context, "cells", grid, [2, 6, 9, 12], NO_CODES, 0.1)
+    assert asked == [4, 8]
