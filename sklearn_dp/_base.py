@@ -1,4 +1,21 @@
-"""What every private estimator has: parameters -> plan -> session -> report."""
+"""What every private estimator has: parameters -> plan -> session -> report.
+
+A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes like this:
+
+1. `_make_plan` checks the parameters of all estimators, those of the subclass, and asks it for its
+   plan entries. It knows the number of features and no value of the data.
+2. `_start_session` opens a session, which charges the ledger for the whole plan, and forgets what
+   an earlier fit has left.
+3. The input is validated. Errors name the parameter and never quote data; see `validate_quietly`.
+4. The subclass computes, in `_fit`, from what the session releases.
+5. The report is kept. From here on the estimator counts as fitted.
+
+Charging comes before validation on purpose: whether the data are valid is something about the data,
+and a program that may ask it for free may ask it again and again.
+
+What users may give, and with which errors, is in :mod:`sklearn_dp._validation`; its names are
+handed on here, for the modules of the estimators.
+"""
 
 import os
 import warnings
@@ -7,17 +24,26 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.single_rows import row_guard, saturated
-from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_choice, is_integer, is_real
+from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
 from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
+from ._validation import (
+    MOST_CLUSTERS,
+    MOST_FEATURES,
+    budget_of,
+    check_integer,
+    check_real,
+    check_sklearn_seed,
+    check_table,
+    validate_quietly,
+)
 from .exceptions import UtilityWarning
 
 __all__ = [
@@ -32,122 +58,13 @@ __all__ = [
     "check_real",
     "check_sklearn_seed",
     "check_table",
+    "validate_quietly",
 ]
 
 # Types of the parameters that all estimators share.
 Bounds = float | tuple[ArrayLike, ArrayLike]
 LedgerLike = str | os.PathLike[str] | PrivacyLedger
 RandomStateLike = int | np.random.RandomState | np.random.Generator
-
-MOST_CLUSTERS = 2**14
-"""More of anything that a table of centers has a row for is a slip of the pen."""
-
-MOST_FEATURES = 2**24
-"""The same of columns."""
-
-_LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
-
-
-def check_integer(value, name, *, low=None, high=None):
-    """An integer parameter within public limits, or an error that names it."""
-    if not is_integer(value):
-        raise TypeError(f"{name} must be an integer.")
-    if (low is not None and value < low) or (high is not None and value > high):
-        limits = " and ".join(
-            text
-            for text in (
-                f"at least {low}" if low is not None else "",
-                f"at most {high}" if high is not None else "",
-            )
-            if text
-        )
-        raise ValueError(f"{name} must be {limits}.")
-    return int(value)
-
-
-def check_real(value, name, *, low=0.0, high=np.inf):
-    """A finite number in the open interval (low, high), or an error that names it."""
-    if not is_real(value):
-        raise TypeError(f"{name} must be a number.")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond the floats
-        number = np.inf
-    if not low < number < high:
-        raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
-    return number
-
-
-def check_sklearn_seed(random_state):
-    """A `random_state` for randomness of scikit-learn, which draws no noise."""
-    if random_state is None or isinstance(random_state, np.random.RandomState):
-        return random_state
-    if not is_integer(random_state):
-        raise TypeError("random_state must be None, an int or a RandomState.")
-    return check_integer(random_state, "random_state", low=0, high=2**32 - 1)
-
-
-_HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The feature names", "X has ")
-# The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
-_REWORDED = {
-    "Complex data": "Complex data not supported: {} must be real.",
-    "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
-    "Reshape your data.",
-    "could not convert": "{} must be numeric: it holds what is no number.",
-    "float() argument": "{} must be numeric: its argument must be a string or a real number.",
-    "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
-    "1 is required.",
-}
-
-
-@row_guard
-def validate_quietly(estimator, X, **options):
-    """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
-
-    Only messages known to be harmless pass as they are. Its test of finiteness sums all entries.
-    """
-    return _quiet("X", validate_data, estimator, X, **options)
-
-
-@row_guard
-def check_table(X, name, **options):
-    """Scikit-learn's `check_array` of an argument, with the same care."""
-    return _quiet(name, check_array, X, input_name=name, **options)
-
-
-def _quiet(name, check, *arguments, **options):
-    try:
-        return check(*arguments, **options)
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_data(str(error), name)
-    # Outside the handler: an error raised inside it would carry the original one along.
-    raise kind(message)
-
-
-def _without_data(message, name):
-    for start, reworded in _REWORDED.items():
-        if message.startswith(start):
-            return reworded.format(name)
-    if message.startswith(_HARMLESS):
-        return message
-    return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."
-
-
-def budget_of(epsilon, delta, rho):
-    """The budget that the parameters ask for: epsilon=1 when neither is set."""
-    if rho is not None and epsilon is not None:
-        raise ValueError("epsilon and rho: set at most one of them.")
-    if rho is None:
-        budget = PrivacyBudget(epsilon=1.0 if epsilon is None else epsilon, delta=delta)
-    else:
-        budget = PrivacyBudget(rho=rho, delta=delta)
-    if budget.delta <= 0:
-        raise ValueError("delta must be greater than 0: the noise is Gaussian.")
-    if budget.to_rho() < _LEAST_RHO:
-        name = "epsilon" if rho is None else "rho"
-        raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
-    return budget
 
 
 class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
@@ -162,6 +79,13 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
     `ledger`, `n_jobs` and `random_state`.
+
+    Notes
+    -----
+    A fitted object shows released values only: attributes with a trailing underscore are functions
+    of releases, but for those in `_not_released`, which leave neither by pickle nor by display.
+    `status_` is "ok" or says, from released values, why the answer is of little use; `fit` then
+    warns and does not raise, since an exception would tell.
     """
 
     _not_released = ("labels_",)
@@ -173,6 +97,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return budget_of(self.epsilon, self.delta, self.rho)
 
     def _check_shared(self):
+        """Check the parameters that all estimators share; the budget that they ask for."""
         if self.n_jobs is not None:
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
@@ -183,11 +108,25 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """Raise for bad values of the parameters of a subclass."""
 
     def _domain(self, n_features):
+        """The public bounds, or None."""
         return Domain.from_bounds(self.bounds, n_features)
 
     # -- plan -----------------------------------------------------------------------------------
 
     def _plan_entries(self, target, n_features):
+        """What a fit releases, as plan entries.
+
+        Parameters
+        ----------
+        target : PrivacyBudget
+            The shares of the entries sum to at most `target.to_rho(...)`.
+        n_features : int
+
+        Returns
+        -------
+        entries : tuple of PlanEntry
+            A function of parameters and public facts.
+        """
         raise TypeError("a subclass must give its plan entries")
 
     def _plan_notes(self):
@@ -199,6 +138,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return "add or remove"
 
     def _make_plan(self, n_features, unit):
+        """The plan of a fit, once all parameters have been checked."""
         target = self._check_shared()
         self._domain(n_features)
         self._check_parameters(n_features)
@@ -241,8 +181,20 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     def _open_session(self, X, unit, **public):
         """Plan and charge from the shape alone: the ledger is asked before data are looked at.
 
-        What has no countable features is not charged: validation refuses it next. `public` are
-        further facts that the plan of a subclass depends on.
+        What has no countable features is not charged: validation refuses it next.
+
+        Parameters
+        ----------
+        X : object
+            What the user has given for data; only its number of columns is asked for.
+        unit : {"row", "group"}
+        **public
+            Further facts that the plan of a subclass depends on.
+
+        Returns
+        -------
+        session : PrivacySession
+            It has been charged.
         """
         try:
             n_features = num_features(X)
@@ -261,8 +213,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             delattr(self, name)
         return session
 
+    # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
+    # overflows into a warning that neighbours would not see.
     @row_guard
     def _fit_session(self, X: Any, units: Units, session: PrivacySession, **public: Any) -> Self:
+        """Fit within a session that has been charged, keep its report, warn by `status_`."""
         progress = Progress(self)
         self._fit(None if X is None else saturated(X), units, session, progress, **public)
         self.privacy_report_ = session.report()
@@ -276,6 +231,19 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return Units(len(X), groups)
 
     def _fit(self, X, units, session, progress):
+        """Set the fitted attributes, from releases only.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Finite rows.
+        units : Units
+            Which rows belong together.
+        session : PrivacySession
+            The only way from rows to attributes.
+        progress : Progress
+            To be called with the name of each step that is done.
+        """
         raise TypeError("a subclass must fit")
 
     @row_guard

@@ -1,4 +1,13 @@
-"""Confidence intervals and a table of what a fit released: post-processing."""
+"""Confidence intervals and a table of what a fit released: post-processing.
+
+An estimator that releases `name_` also gives `name_std_error_`, computed from the noise scales
+(public) and from released values. Everything here is made of these two, so it costs nothing and may
+be asked for at any level, any number of times.
+
+The standard errors cover the noise, and the sampling of the rows where the docstring of the
+estimator says so. An interval at 95 % holds its truth in 95 % of fits; all of many intervals hold
+at once in fewer.
+"""
 
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +27,13 @@ _SHOWN = 40  # lines that are printed
 
 
 class Interval(NamedTuple):
-    """Both ends of confidence intervals, arrays of the shape of the attribute."""
+    """Both ends of confidence intervals, arrays of the shape of the attribute.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        Clipped to the range that the attribute can be in: a weight is never negative.
+    """
 
     low: np.ndarray
     high: np.ndarray
@@ -31,10 +46,13 @@ class Summary:
     Attributes
     ----------
     title : str
+        Name of the estimator.
     lines : tuple of tuple
         Name, value, standard error, and both ends of the interval.
     level : float
+        Of the confidence intervals, in (0, 1).
     notes : tuple of str
+        Status and guarantee of the fit.
     """
 
     title: str
@@ -43,7 +61,13 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def to_frame(self):
-        """All lines as a pandas DataFrame (needs pandas)."""
+        """All lines as a pandas DataFrame (needs pandas).
+
+        Returns
+        -------
+        frame : DataFrame
+            One row for each released number, with the columns value, std_error, low and high.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -53,7 +77,14 @@ class Summary:
         )
 
     def _shown(self):
-        """Head and body of the table, and what else there is to say, as text."""
+        """Head and body of the table, and what else there is to say, as text.
+
+        Returns
+        -------
+        table : list of tuple of str
+            The head first, then at most 40 lines: 100 centers in 50 dimensions are 5,000.
+        notes : tuple of str
+        """
         head = ("", "value", "std error", f"{100 * self.level:g} % low", "high")
         body = [(line[0], *(f"{value:.4g}" for value in line[1:])) for line in self.lines[:_SHOWN]]
         more = len(self.lines) - len(body)
@@ -89,7 +120,13 @@ class Summary:
 class StandardErrors:
     """Mixin of estimators that release `name_` with a standard error `name_std_error_`.
 
-    A subclass gives `_with_errors`: the attributes, and the range that each can be in.
+    A subclass gives `_with_errors`: the attributes, and the range that each can be in. Their first
+    one is the main result, which :meth:`confidence_interval` is about by default.
+
+    Attributes
+    ----------
+    _with_errors : dict of str to tuple of two floats
+        Name of a fitted attribute, with its trailing underscore, to its lowest and highest value.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
@@ -140,6 +177,7 @@ class StandardErrors:
             Prints as a table; ``to_frame()`` gives all lines as a DataFrame.
         """
         lines: list[tuple] = []
+        # Backwards: the smaller attributes, such as a count, stand above the table of centers.
         for attribute in reversed(self._with_errors):
             low, high = self.confidence_interval(level, attribute)
             value, error = self._value_and_error(attribute)
@@ -161,13 +199,15 @@ class StandardErrors:
             ),
         )
 
-    def _value_and_error(self, attribute):
+    def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:
+        """A fitted attribute and its standard error, as arrays of one shape."""
         return (
             np.asarray(getattr(self, attribute), dtype=np.float64),
             np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64),
         )
 
-    def _line_name(self, attribute, place):
+    def _line_name(self, attribute: str, place: tuple) -> str:
+        """What a number is called: the attribute with its indices, or the name of a feature."""
         names = getattr(self, "feature_names_in_", None)
         if names is not None and len(place) == 2:
             place = (place[0], names[place[1]])

@@ -1,4 +1,10 @@
-"""Every scikit-learn name that is private or that only some supported versions have."""
+"""Every scikit-learn name that is private or that only some supported versions have.
+
+Here and nowhere else, so that a new version of scikit-learn is looked up in one file:
+
+* `num_features` counts the columns of anything that scikit-learn takes for a table;
+* callbacks came with 1.9: before, `with_callbacks` and the mixin do nothing.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -30,6 +36,16 @@ class Progress:
 
     Callbacks learn the names of the public steps and nothing of the data; what they answer is
     ignored, so they cannot steer the fit.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Whose fit it is. Callbacks that its user has set are told; without any, nothing happens.
+
+    Notes
+    -----
+    How many steps there will be is not announced (``max_subtasks=None``): an adaptive fit decides
+    it from released values on the way.
     """
 
     def __init__(self, estimator):
@@ -39,6 +55,7 @@ class Progress:
         self._tell(self._context, "call_on_fit_task_begin")
 
     def _tell(self, context, hook):
+        """Call a hook of the callbacks, if there are any."""
         if context is not None:
             getattr(context, hook)(estimator=self._estimator)
 

@@ -7,6 +7,11 @@ From Python, see :class:`PrivacyLedger`; from the command line::
     python -m sklearn_dp.ledger convert FILE --relation "add or remove"
 
 Estimators take the file's path as their `ledger` parameter.
+
+The command line has three commands. `create` makes a file and never replaces one; nothing else
+makes ledgers, so a mistyped path is an error and no fresh budget. `show` prints the total, all
+charges and what is left, all read at one moment, as a table or as JSON. `convert` writes down what
+a file of format 1 did not tell. There is no command that gives a charge back.
 """
 
 import argparse
@@ -48,7 +53,12 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
+    """The commands and their options; each stores the function that runs it.
+
+    Each of these functions returns the text to print, so that errors of any of them end up in one
+    place, on the error stream, with an exit status of 1.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m sklearn_dp.ledger", description="Make and read privacy ledgers."
     )
@@ -89,7 +99,8 @@ def _parser():
     return parser
 
 
-def _create(arguments):
+def _create(arguments: argparse.Namespace) -> str:
+    """Make a file: the total and the rules, which nobody can change later."""
     budget = PrivacyBudget(epsilon=arguments.epsilon, delta=arguments.delta, rho=arguments.rho)
     PrivacyLedger(
         budget,
@@ -101,17 +112,31 @@ def _create(arguments):
     return f"{arguments.file}: {budget}"
 
 
-def _convert(arguments):
+def _convert(arguments: argparse.Namespace) -> str:
+    """Write down the relation of a file of format 1: only its owner can know it."""
     FileBook(arguments.file).convert(arguments.relation)
     return f"{arguments.file}: neighbours {arguments.relation}"
 
 
-def _show(arguments):
+def _show(arguments: argparse.Namespace) -> str:
+    """Read a file, which is never made here."""
     ledger = PrivacyLedger(path=arguments.file)
     return json.dumps(_as_json(ledger), indent=2) if arguments.json else _as_text(ledger)
 
 
-def _as_json(ledger):
+def _as_json(ledger: PrivacyLedger) -> dict:
+    """Everything in a ledger, as what JSON can hold.
+
+    Parameters
+    ----------
+    ledger : PrivacyLedger
+
+    Returns
+    -------
+    content : dict
+        "path", "total" (with null for what is not set), "unit", "composition", "relation", "spent"
+        and "remaining" (in the two costs that this composition counts), "charges".
+    """
     state = ledger.state()
     charges = [{name: _finite(getattr(c, name)) for name in _HEADINGS} for c in state.charges]
     budget = state.terms.budget
@@ -127,12 +152,17 @@ def _as_json(ledger):
     }
 
 
-def _finite(value):
+def _finite(value: object) -> object:
     """JSON has no infinity: a missing bound is null."""
     return None if value == math.inf else value
 
 
-def _as_text(ledger):
+def _as_text(ledger: PrivacyLedger) -> str:
+    """The same for people: a few lines of totals, and a table of the charges, oldest first.
+
+    What is spent is rounded up and what remains rounded down, but numbers are printed with six
+    digits, to the nearest. A program that decides by them should read the JSON.
+    """
     state = ledger.state()
     terms = state.terms
     lines = [
@@ -148,17 +178,38 @@ def _as_text(ledger):
     return "\n".join(lines + (_table([_HEADINGS, *rows]) if rows else ["No charges."]))
 
 
-def _amounts(costs):
+def _amounts(costs: dict[str, float]) -> str:
+    """Costs by name, in one line.
+
+    Examples
+    --------
+    >>> _amounts({"epsilon": 0.75, "delta": 1e-6})
+    'epsilon 0.75, delta 1e-06'
+    """
     return ", ".join(f"{name} {cost:.6g}" for name, cost in costs.items())
 
 
-def _cell(value):
+def _cell(value: object) -> str:
+    """A value of a table: words for flags, four digits for numbers.
+
+    Examples
+    --------
+    >>> _cell(True), _cell(0.123456), _cell("DPKMeans")
+    ('yes', '0.1235', 'DPKMeans')
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else value
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _table(rows):
+def _table(rows: list) -> list[str]:
+    """Lines of a table with columns as wide as their longest cell.
+
+    Examples
+    --------
+    >>> _table([("label", "rho"), ("DPKMeans", "0.5")])
+    ['label     rho', 'DPKMeans  0.5']
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

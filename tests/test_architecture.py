@@ -21,6 +21,7 @@ LAYERS = (
     {"_privacy"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat"},
     {"_aggregate"},
+    {"_validation"},
     {"_base"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},
     {"federated", "model_selection", "inspection", "audit"},

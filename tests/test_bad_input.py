@@ -11,8 +11,10 @@ import pytest
 from scipy.sparse import csc_matrix, csr_array
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.exceptions import BudgetExceededError, LedgerError
 from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -307,6 +309,25 @@ def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
     if hasattr(estimator, "private_score"):
         score = partial(expected.private_score, X, random_state=0, max_distance=1.0)
         assert score(groups=groups) == score(groups=np.arange(len(X)) // 2)
+
+
+BAD_TARGETS = {
+    "none": None,
+    "nan": [np.nan, *X[1:, 0]],
+    "huge integer": [10**400, *X[1:, 0].tolist()],
+    "negative huge integer": [*X[1:, 0].tolist(), -(10**400)],
+    "huge integers": np.array([10**400] * len(X), dtype=object),
+    "text": [f"{SECRET}m", *X[1:, 0].tolist()],
+    "short": X[1:, 0],
+    "matrix": X,
+}
+
+
+@pytest.mark.parametrize("name", BAD_TARGETS)
+def test_bad_targets(name):
+    """A Python integer beyond the floats raises an OverflowError inside NumPy, with no name."""
+    model = SampleAndAggregate(LinearRegression(), output=("coef_",))
+    refused(lambda: model.fit(X, BAD_TARGETS[name]), ValueError, "^y must be")
 
 
 def test_a_refused_fit_leaves_no_model(estimator):

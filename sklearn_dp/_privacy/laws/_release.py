@@ -1,4 +1,8 @@
-"""A release before its noise is drawn, and the premises that most proofs share."""
+"""A release before its noise is drawn, and the premises that most proofs share.
+
+A law builds a :class:`Release` from integers and checks; a session pays for it; only then it calls
+`draw`. So a premise that does not hold ends the fit before anything is spent or drawn.
+"""
 
 import math
 from collections.abc import Callable
@@ -56,13 +60,35 @@ class Release:
 
 
 def check_cost(name, value):
-    """Raise unless a cost is positive and finite."""
+    """A cost, if it is positive and finite.
+
+    Parameters
+    ----------
+    name : str
+        Of the cost, for the error.
+    value : float
+
+    Examples
+    --------
+    >>> check_cost("rho", 0.25)
+    0.25
+    """
     require(math.isfinite(value) and value > 0, f"a positive, finite {name}")
     return value
 
 
 def positive_sensitivity(sensitivity):
-    """Floats that are no smaller than the claim, whatever numbers it is made in."""
+    """Floats that are no smaller than the claim, whatever numbers it is made in.
+
+    Examples
+    --------
+    >>> positive_sensitivity(3)
+    3.0
+    >>> positive_sensitivity(0.0)
+    Traceback (most recent call last):
+      ...
+    sklearn_dp._privacy._plan.PlanError: a release needs a positive, finite sensitivity.
+    """
     sensitivity = floats_up(sensitivity)
     require(
         np.all(np.isfinite(sensitivity) & (np.asarray(sensitivity) > 0)),

@@ -3,6 +3,9 @@
 Whether a unit survives is no release. What such a filter costs, and for which mechanisms, is proved
 in :mod:`sklearn_dp._aggregate.friendly.core`; here is only the law: a noisy score against a
 threshold, or a coin of exact probability.
+
+Both decide about each unit by that unit's score and its own noise alone, so a unit that is added
+changes other units' decisions only through their scores. `sensitivity` bounds that change.
 """
 
 import math
@@ -19,7 +22,31 @@ _MOST = 2**63  # the range of exactly uniform integers
 
 
 def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf, fixed=False):
-    """A noisy score against a threshold; see :meth:`PrivacySession.unit_filter`."""
+    """A noisy score against a threshold; see :meth:`PrivacySession.unit_filter`.
+
+    Parameters
+    ----------
+    scores : ndarray of int64, one for each unit
+        In grid steps.
+    sigma : float
+        Noise scale, in grid steps; unlike other laws' it is the caller's, since the cost depends on
+        how many scores move, which only the caller's proof knows.
+    threshold, bad : float
+        In grid steps; `threshold` is above `bad`.
+    sensitivity : float
+        No common unit's score moves by more than this, in grid steps.
+    rho, delta : float
+        Cost as proved by the caller.
+    most : float, default=inf
+        Number of common units that rho pays for.
+    fixed : bool, default=False
+        Whether the elements are results of blocks, of which one is replaced.
+
+    Returns
+    -------
+    release : Release
+        Its output is a mask of the units that stay.
+    """
     scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
     sigma = float(check_cost("sigma", sigma))
     require(math.isfinite(threshold) and threshold > bad, "a threshold above what is bad")
@@ -37,7 +64,20 @@ def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf,
 
 
 def bernoulli(numerators, denominator, sensitivity, rho, delta):
-    """Coins of probability numerators / denominator; see :meth:`PrivacySession.unit_bernoulli`."""
+    """Coins of probability numerators / denominator; see :meth:`PrivacySession.unit_bernoulli`.
+
+    A coin is a uniform integer below the denominator, compared with the numerator: its probability
+    is exact, where that of a comparison with a uniform float would be off by up to 2^-53.
+
+    Parameters
+    ----------
+    numerators : ndarray of int64, one for each unit
+    denominator : int
+    sensitivity : float
+        l1 distance of the vectors of probabilities.
+    rho, delta : float
+        Cost as proved by the caller.
+    """
     numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
     require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")
     denominator = int(denominator)

@@ -5,6 +5,9 @@ neighbours, and sigma_i >= s_i / sqrt(2 rho). Then ``v + round(sigma Z) = round(
 release is post-processing of the ideal Gaussian mechanism, whose means lie at most sqrt(2 rho)
 standard deviations apart. So it is rho-zCDP, and exactly sqrt(2 rho)-GDP.
 
+A discrete Gaussian would not do: it is rho-zCDP as well, but no post-processing of the continuous
+one, so the exact curve of Gaussian DP does not hold for it, at small sigma least of all.
+
 Sums in int64 are sums modulo 2^64, of statistic and noise alike: were one to leave 63 bits, what is
 seen would be a function of the release all the same.
 """
@@ -22,13 +25,31 @@ __all__ = ["inner", "release", "sigma_of"]
 
 
 def sigma_of(sensitivity, rho):
-    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism."""
+    """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.
+
+    Examples
+    --------
+    >>> sigma_of(1.0, 0.5) >= 1.0, round(sigma_of(3.0, 0.125), 9)
+    (True, 6.0)
+    """
     # Two operations, a root and a quotient: no more than two places in all.
     return round_up(sensitivity / math.sqrt(2 * rho))
 
 
 def release(value, sensitivity, rho, unit=1.0):
-    """Integers with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`."""
+    """Integers with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
+
+    Parameters
+    ----------
+    value : int or ndarray of ints
+        In grid steps.
+    sensitivity : float or ndarray
+        One for all entries, or one for each: a matrix, say, whose diagonal moves by more.
+    rho : float
+        zCDP cost of the whole vector.
+    unit : float or ndarray, default=1.0
+        Length of a grid step, for the report.
+    """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
     value, draw = _with_noise(value, sigma)
@@ -46,7 +67,11 @@ def release(value, sensitivity, rho, unit=1.0):
 
 
 def inner(value, sensitivity, epsilon, delta):
-    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise."""
+    """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise.
+
+    It costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
+    the theorem about the step asks of this draw.
+    """
     sensitivity = positive_sensitivity(sensitivity)
     # The product is off by half a place: 1e-15 is more than four.
     sigma = accounting.gaussian_sigma(epsilon, delta) * np.asarray(sensitivity)
@@ -66,6 +91,7 @@ def inner(value, sensitivity, epsilon, delta):
 
 
 def _with_noise(value, sigma):
+    """The statistic as integers, and the function that draws its noise once it is paid for."""
     value = exact_integers(value)
     spread = np.broadcast_to(sigma, value.shape) if np.ndim(sigma) else float(sigma)
     return value, lambda noise: value + noise.rounded_gaussian(spread, value.shape)

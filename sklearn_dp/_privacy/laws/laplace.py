@@ -3,6 +3,10 @@
 For a vector of integers of l1 sensitivity s and a scale of at least s / epsilon, ``v + round(scale
 L) = round(v + scale L)`` is post-processing of the Laplace mechanism: epsilon-DP, and rho-zCDP by
 the tight conversion for that mechanism.
+
+Rounding is of value plus noise, and the value is an integer, so the noise may be rounded by itself:
+v + round(x) = round(v + x). Floating-point Laplace noise added to a float is no such thing: the
+gaps between floats around the output tell the value (Mironov, 2012).
 """
 
 from .. import _accounting as accounting
@@ -14,7 +18,19 @@ __all__ = ["inner", "release"]
 
 
 def release(value, sensitivity, epsilon, unit=1.0):
-    """Integers with rounded Laplace noise; see :meth:`PrivacySession.laplace`."""
+    """Integers with rounded Laplace noise; see :meth:`PrivacySession.laplace`.
+
+    Parameters
+    ----------
+    value : int or ndarray of ints
+        In grid steps.
+    sensitivity : float
+        l1 distance of the statistics of neighbours, in grid steps.
+    epsilon : float
+        Of the guarantee. The cost is less than that of an arbitrary epsilon-DP mechanism.
+    unit : float, default=1.0
+        Length of a grid step, for the report.
+    """
     return _laplace(
         "laplace",
         value,
@@ -27,12 +43,17 @@ def release(value, sensitivity, epsilon, unit=1.0):
 
 
 def inner(value, sensitivity, epsilon, own):
-    """A draw of a step; see :meth:`Step.laplace`."""
+    """A draw of a step, which has been paid for; see :meth:`Step.laplace`.
+
+    `own` goes to the audit: one of the values is then the replaced element's own, which may be any
+    other one, and is left out of the l1 distance.
+    """
     check_cost("epsilon", epsilon)
     return _laplace("inner_laplace", value, sensitivity, epsilon, 0.0, {"own": own}, 1.0)
 
 
 def _laplace(kind, value, sensitivity, epsilon, rho, public, unit):
+    """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step."""
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)
     return Release(

@@ -93,7 +93,23 @@ def renyi(order, distance, eta, d):
 
 
 def _one_way(order, log_w, excess, eta, d):
-    """Both directions for one eigenvalue w = 1 + excess."""
+    """Both directions for one eigenvalue w = 1 + excess.
+
+    Parameters
+    ----------
+    order : ndarray of float
+    log_w, excess : float
+        log(w) and w - 1. Both are passed: for w close to 1 neither follows from the other without
+        loss.
+    eta : float
+    d : int
+
+    Returns
+    -------
+    worst : ndarray of float, of the shape of `order`
+        The sum of the module's docstring over d eigenvalues of this size, for the worse of the two
+        directions; infinite where there is no bound.
+    """
     mean = np.square(np.expm1(log_w / 2)) / (2 * eta**2)
     worst = np.zeros(order.shape)
     for sign, shift in ((1, order * excess), (-1, (1 - order) * excess)):
@@ -151,7 +167,13 @@ def least_eta(distance, d, rho, delta):
 
 
 def _eta(step):
-    """2**(step / 16), rounded up to a multiple of 2**-40."""
+    """2**(step / 16), rounded up to a multiple of 2**-40.
+
+    Examples
+    --------
+    >>> _eta(0), _eta(-16), 0.5 < _eta(-15) < 0.53
+    (1.0, 0.5, True)
+    """
     return math.ldexp(math.ceil(math.ldexp(2.0 ** (step / _STEPS), _ETA_BITS)), -_ETA_BITS)
 
 
@@ -221,7 +243,11 @@ def draw(noise, total, count, bits, eta):
 
 
 def _fine_gaussians(noise, d):
-    """Standard Gaussians in steps of 2**-(50 + 1024), as Python integers."""
+    """Standard Gaussians in steps of 2**-(50 + 1024), as Python integers.
+
+    A rounded Gaussian says in which cell of width 2**-50 each of them is, and uniform words where
+    inside it; a cell reaches half a step to either side, hence the last line.
+    """
     value = noise.rounded_gaussian(2.0**_CELL_BITS, (d, d)).astype(object)
     for words in noise.bits((_FINE_WORDS, d, d)).astype(object):
         value = (value << 64) + words
@@ -229,7 +255,21 @@ def _fine_gaussians(noise, d):
 
 
 def _root(matrix):
-    """Lower triangular root in steps of 2**-256 of a matrix in steps of 2**-512."""
+    """Lower triangular root in steps of 2**-256 of a matrix in steps of 2**-512.
+
+    Cholesky's factor, row by row, in integers rounded down.
+
+    Parameters
+    ----------
+    matrix : ndarray of Python integers of shape (d, d)
+
+    Examples
+    --------
+    The root of 4 is 2:
+
+    >>> int(_root(np.array([[4 << 512]], dtype=object))[0, 0]) == 2 << 256
+    True
+    """
     d = len(matrix)
     root = np.zeros((d, d), dtype=np.int64).astype(object)
     for i in range(d):

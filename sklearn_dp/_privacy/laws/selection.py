@@ -17,6 +17,11 @@ matters, and it moves by at most 2 sensitivity. Where they have different ones, 
 at most q_i - q_j <= q'_i - q'_j + 2 sensitivity <= 2 sensitivity on both, and then it passes with
 P[round(Lap) >= low] <= exp(-(low - 1/2) / scale) / 2 <= delta only: but for that both say None.
 Ties go to the lowest index.
+
+Which one to take: the exponential mechanism always answers, and is the cheapest in rho (epsilon^2 /
+8, where epsilon-DP in general costs nearly epsilon^2 / 2). Above threshold looks at many queries
+one by one for the price of one. A clear lead says which candidate is the best with no noise at all,
+or nothing.
 """
 
 import math
@@ -32,13 +37,24 @@ __all__ = ["above_threshold", "exponential", "inner", "lead"]
 
 
 def exponential(scores, sensitivity, epsilon):
-    """The exponential mechanism; see :meth:`PrivacySession.exponential`."""
+    """The exponential mechanism; see :meth:`PrivacySession.exponential`.
+
+    Parameters
+    ----------
+    scores : ndarray of int64
+        One for each candidate; the candidates are public.
+    sensitivity : float
+        No score moves by more than this. (Scores that all move the same way have half the bounded
+        range; nothing here makes use of it.)
+    epsilon : float
+        Of the guarantee; the cost is that of bounded range epsilon.
+    """
     rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
     return _exponential("choice", scores, sensitivity, epsilon, rho)
 
 
 def inner(scores, sensitivity, epsilon):
-    """A choice of a step; see :meth:`Step.choice`."""
+    """A choice of a step, which has been paid for; see :meth:`Step.choice`."""
     return _exponential("inner_choice", scores, sensitivity, check_cost("epsilon", epsilon), 0.0)
 
 
@@ -46,6 +62,7 @@ def _exponential(kind, scores, sensitivity, epsilon, rho):
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size > 0, "a candidate")
     rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
+    # Distances from the best score: exp(-rate gap) is at most 1, and the best is always accepted.
     gaps = scores.max() - scores
     return Release(
         kind,
@@ -61,7 +78,24 @@ def _exponential(kind, scores, sensitivity, epsilon, rho):
 
 
 def above_threshold(queries, threshold, sensitivity, epsilon):
-    """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`."""
+    """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`.
+
+    Parameters
+    ----------
+    queries : array-like of int
+    threshold : float
+        Public; rounded up, which changes nothing for integer queries without noise.
+    sensitivity : float
+        No query moves by more than this.
+    epsilon : float
+        For the whole search. Half of it pays for the noise of the threshold, half for that of
+        the queries.
+
+    Notes
+    -----
+    All queries get their noise, also those behind the answer: how long the search takes does not
+    depend on where it ends.
+    """
     queries, sensitivity = integer_scores(queries), positive_sensitivity(sensitivity)
     rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
     require(math.isfinite(threshold), "a finite threshold")
@@ -87,12 +121,25 @@ def above_threshold(queries, threshold, sensitivity, epsilon):
 
 
 def lead(scores, sensitivity, epsilon, delta):
-    """The best candidate if its lead is clear, or -1; see :meth:`PrivacySession.lead`."""
+    """The best candidate if its lead is clear, or -1; see :meth:`PrivacySession.lead`.
+
+    Parameters
+    ----------
+    scores : ndarray of int64 of shape (m,), m >= 2
+    sensitivity : int
+        No score moves by more than this.
+    epsilon : float
+        The lead has the sensitivity 2 `sensitivity`, hence noise Laplace(2 sensitivity / epsilon).
+    delta : float
+        In (0, 1/2): the chance that a lead of at most 2 `sensitivity` passes.
+    """
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size >= 2, "two candidates")
     require(0 < delta < 0.5, "a delta between 0 and 1/2")
     rho = accounting.pure_zcdp_rho(check_cost("epsilon", epsilon))
     scale = round_up(2 * sensitivity / epsilon)
+    # low >= 1/2 - scale log(2 delta) makes the chance of the module's docstring at most delta; the
+    # factor covers the rounding of the product.
     threshold = math.ceil(2 * sensitivity) + math.ceil(
         0.5 - scale * math.log(2 * delta) * (1 + 1e-12)
     )

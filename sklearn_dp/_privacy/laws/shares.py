@@ -130,7 +130,25 @@ def share_scale(sensitivity, rho, n_shares):
 
 
 def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
-    """A sum with noise in shares; see :meth:`PrivacySession.shared_gaussian`."""
+    """A sum with noise in shares; see :meth:`PrivacySession.shared_gaussian`.
+
+    Parameters
+    ----------
+    total : ndarray of ints
+        With the shares of `given` clients, in fine steps; without noise, in steps, for None.
+    sensitivity : float or ndarray
+        In steps of the statistic.
+    n_honest : int
+        Shares that nobody else knows, besides that of the client whose data differ.
+    given : int or None
+        Clients whose shares are in the sum.
+    rho : float
+        zCDP cost.
+    unit : float or ndarray
+        Length of a step.
+    take_shares : callable
+        ``take_shares(total)`` is the exact sum for an audit, and `total` itself otherwise.
+    """
     sensitivity, total = positive_sensitivity(sensitivity), exact_integers(total)
     scale = share_scale(sensitivity, rho, n_honest)
     # Of n shares together, rounded up once more: the root and the product are two operations.

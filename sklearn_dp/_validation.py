@@ -1,0 +1,206 @@
+"""What users may give: parameters and tables, with typed errors that quote no data.
+
+An error names the parameter and says what it may be. Of the data it tells nothing but what is
+public (the number of columns, the type): no value, no number of rows, no label. Scikit-learn's own
+messages tell more, so they are reworded here, and an unknown one is replaced as a whole.
+"""
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from ._aggregate.shared.single_rows import row_guard
+from ._privacy._budget import PrivacyBudget
+from ._privacy._checks import is_integer, is_real
+
+__all__ = [
+    "MOST_CLUSTERS",
+    "MOST_FEATURES",
+    "budget_of",
+    "check_integer",
+    "check_real",
+    "check_sklearn_seed",
+    "check_table",
+    "validate_quietly",
+]
+
+MOST_CLUSTERS = 2**14
+"""More of anything that a table of centers has a row for is a slip of the pen."""
+
+MOST_FEATURES = 2**24
+"""The same of columns."""
+
+_LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
+
+
+def check_integer(value, name, *, low=None, high=None):
+    """An integer parameter within public limits, or an error that names it.
+
+    Parameters
+    ----------
+    value : object
+        What the user has set. A bool is no integer, and neither is 3.0.
+    name : str
+        Of the parameter.
+    low, high : int, optional
+        Both are allowed.
+
+    Returns
+    -------
+    value : int
+        A Python integer also for one of NumPy, whose arithmetic could wrap.
+
+    Examples
+    --------
+    >>> check_integer(np.int8(7), "n_clusters", low=1)
+    7
+    >>> check_integer(0, "n_clusters", low=1, high=9)
+    Traceback (most recent call last):
+      ...
+    ValueError: n_clusters must be at least 1 and at most 9.
+    """
+    if not is_integer(value):
+        raise TypeError(f"{name} must be an integer.")
+    if (low is not None and value < low) or (high is not None and value > high):
+        limits = " and ".join(
+            text
+            for text in (
+                f"at least {low}" if low is not None else "",
+                f"at most {high}" if high is not None else "",
+            )
+            if text
+        )
+        raise ValueError(f"{name} must be {limits}.")
+    return int(value)
+
+
+def check_real(value, name, *, low=0.0, high=np.inf):
+    """A finite number in the open interval (low, high), or an error that names it.
+
+    Parameters
+    ----------
+    value : object
+        What the user has set; NaN lies in no interval.
+    name : str
+        Of the parameter.
+    low, high : float
+        Neither is allowed.
+
+    Returns
+    -------
+    value : float
+
+    Examples
+    --------
+    >>> check_real(1, "diameter"), check_real(0.5, "fraction", high=1)
+    (1.0, 0.5)
+    """
+    if not is_real(value):
+        raise TypeError(f"{name} must be a number.")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the floats
+        number = np.inf
+    if not low < number < high:
+        raise ValueError(f"{name} must be greater than {low:g} and less than {high:g}.")
+    return number
+
+
+def check_sklearn_seed(random_state):
+    """A `random_state` for randomness of scikit-learn, which draws no noise."""
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        return random_state
+    if not is_integer(random_state):
+        raise TypeError("random_state must be None, an int or a RandomState.")
+    return check_integer(random_state, "random_state", low=0, high=2**32 - 1)
+
+
+# How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
+# number of features, types). An unknown message is never passed on: it may quote data.
+_HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The feature names", "X has ")
+# The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
+_REWORDED = {
+    "Complex data": "Complex data not supported: {} must be real.",
+    "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
+    "Reshape your data.",
+    "could not convert": "{} must be numeric: it holds what is no number.",
+    "float() argument": "{} must be numeric: its argument must be a string or a real number.",
+    "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
+    "1 is required.",
+}
+
+
+@row_guard
+def validate_quietly(estimator, X, **options):
+    """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
+
+    Only messages known to be harmless pass as they are. It is under the guard because its test of
+    finiteness sums all entries: whether that overflows is something about the data.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+    X : object
+        What the user has given for data.
+    **options
+        Of :func:`sklearn.utils.validation.validate_data`.
+    """
+    return _quiet("X", validate_data, estimator, X, **options)
+
+
+@row_guard
+def check_table(X, name, **options):
+    """Scikit-learn's `check_array` of an argument, with the same care."""
+    return _quiet(name, check_array, X, input_name=name, **options)
+
+
+def _quiet(name, check, *arguments, **options):
+    """What a check returns, or its error without what it may say of the data in `name`."""
+    try:
+        return check(*arguments, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        message = _without_data(str(error), name)
+    # Outside the handler: an error raised inside it would carry the original one along.
+    raise kind(message)
+
+
+def _without_data(message, name):
+    """A message of scikit-learn as it is, in our words, or one that fits all."""
+    for start, reworded in _REWORDED.items():
+        if message.startswith(start):
+            return reworded.format(name)
+    if message.startswith(_HARMLESS):
+        return message
+    return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."
+
+
+def budget_of(epsilon, delta, rho):
+    """The budget that the parameters ask for: epsilon=1 when neither is set.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : object
+        What the user has set.
+
+    Returns
+    -------
+    budget : PrivacyBudget
+        With a positive delta; of epsilon and rho one is set.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the name of the parameter.
+    """
+    if rho is not None and epsilon is not None:
+        raise ValueError("epsilon and rho: set at most one of them.")
+    if rho is None:
+        budget = PrivacyBudget(epsilon=1.0 if epsilon is None else epsilon, delta=delta)
+    else:
+        budget = PrivacyBudget(rho=rho, delta=delta)
+    if budget.delta <= 0:
+        raise ValueError("delta must be greater than 0: the noise is Gaussian.")
+    if budget.to_rho() < _LEAST_RHO:
+        name = "epsilon" if rho is None else "rho"
+        raise ValueError(f"{name} is too small: the noise would not fit the integer grid.")
+    return budget
