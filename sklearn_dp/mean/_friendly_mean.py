@@ -8,7 +8,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import RADII, fit_friendly_mean, friendly_mean_entries
-from .._aggregate.friendly.mean_routes import LOCATORS
+from .._aggregate.friendly.route_choice import LOCATORS
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._privacy._checks import check_choice

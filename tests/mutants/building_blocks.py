@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.friendly import (
     core as _friendly_core,
 )
 from sklearn_dp._aggregate.friendly import (
-    mean as _friendly_mean,
+    refine as _refine,
 )
 from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
@@ -260,20 +260,20 @@ def _(original):
     return find_radius
 
 
-@mutant("mean clipped at a true quantile", "check_replay", _friendly_mean, "_clip_radius")
+@mutant("mean clipped at a true quantile", "check_replay", _refine, "_clip_radius")
 def _(original):
-    def clip_radius(session, points, here, facts):
-        radius = original(session, points, here, facts)
-        far = np.linalg.norm(np.clip(points, -1e9, 1e9) - here.center, axis=1)
+    def clip_radius(session, rows, here, facts):
+        radius = original(session, rows, here, facts)
+        far = np.sqrt(rows.squares) * rows.unit
         return max(1e-9, min(radius, float(np.median(np.append(far, radius)))))
 
     return clip_radius
 
 
-@mutant("points outside the ball counted", "check_replay", _friendly_mean, "_ball_sum")
+@mutant("points outside the ball counted", "check_replay", _refine, "ball_sum")
 def _(original):
-    def ball_sum(points, *others):
-        total, _ = original(points, *others)
-        return 2 * total, len(points)
+    def ball_sum(rows, *others):
+        total, _ = original(rows, *others)
+        return 2 * total, rows.n_rows
 
     return ball_sum

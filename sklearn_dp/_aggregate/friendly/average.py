@@ -1,4 +1,25 @@
-"""Averages of points of unknown location: the friendly average and the search for a radius."""
+"""Averages of points of unknown location: the friendly average and the search for a radius.
+
+A friendly average takes the survivors of a filter (:mod:`.core`), of which every two have a common
+friend, and releases two things:
+
+1. a number that is below their true number but for a probability delta (:func:`core_size`);
+2. their average with Gaussian noise in proportion to the radius over that number
+   (:func:`friendly_average`).
+
+How far from the origin the points are has no part in it. That is also why the sums are Python
+integers on a public grid: a float sum of points at 1e9 would have low-order bits that tell where
+they are.
+
+:func:`find_radius` finds the radius if nobody knows it. :func:`fc_average` puts size, filter and
+average together as published [1]_; :mod:`.mean` shows how to refine that, which is three times as
+accurate in many dimensions. Callers: `friendly` itself, k-tuples, covariances, `ensemble`.
+
+References
+----------
+.. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
+   differentially private aggregation", ICML 2022, FC_Avg, with exact quantiles.
+"""
 
 import math
 from dataclasses import dataclass
@@ -86,7 +107,24 @@ def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size,
 
 
 def core_size(session, entry, m, *, rho, delta):
-    """A released number that is at most m - 1 but for a probability of at most `delta`."""
+    """A released number that is at most m - 1 but for a probability of at most `delta`.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays `rho`.
+    m : int
+        The true number; private.
+    rho : float
+    delta : float
+        Charged by the caller.
+
+    Returns
+    -------
+    size : float
+        May be negative.
+    """
     sd = 1 / math.sqrt(2 * rho)
     # One element changes the number by one.
     noisy = session.gaussian(entry, m, sensitivity=1.0, rho=rho)
@@ -99,6 +137,21 @@ def _rounded_average(rows, radius, size):
 
     Everything is an integer from the first step on, so the release is one of a fixed lattice
     whatever the location of the rows, and no low-order bits of theirs can show in it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, p)
+    radius : float
+        Any two rows are within twice that of each other.
+    size : float
+        At most m - 1, and at least 1.
+
+    Returns
+    -------
+    value : ndarray of int (objects) of shape (p,), in units
+    unit : float
+    sensitivity : float
+        In units, in the Euclidean norm.
     """
     p = rows.shape[1]
     unit = math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
@@ -127,7 +180,13 @@ def _exact_average(steps, fine):
 
 
 def radius_grid(low, high, base=1.5):
-    """The public radii low, low base, low base^2, ... up to the first that is at least `high`."""
+    """The public radii low, low base, low base^2, ... up to the first that is at least `high`.
+
+    Examples
+    --------
+    >>> radius_grid(1.0, 5.0, base=2.0).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
     if not 0 < low <= high < math.inf or not base > 1:
         raise ValueError("radii need 0 < low <= high and a base above 1.")
     top = max(0, math.ceil(math.log(high / low) / math.log(base) - 1e-9))
@@ -186,7 +245,11 @@ def _pair_scores(points, radii):
 
 
 def fc_average_entries(rho, delta, prefix=""):
-    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP."""
+    """Plan entries of :func:`fc_average`, for (rho, delta)-zCDP.
+
+    A hundredth of rho for the size, 9 % each for the filter and the size of the core, the rest for
+    the average; half of delta each for the filter and for the size of the core.
+    """
     half = math.nextafter(delta / 2, 0.0)
     shares = 0.01 * rho, 0.09 * rho, 0.09 * rho
     last = sum_down([rho, *(-share for share in shares)])
@@ -216,6 +279,15 @@ def fc_average(session, points, radius, *, prefix=""):
 
     FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours
     that add or remove a point, with the entries of :func:`fc_average_entries` in the plan.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    points : ndarray of shape (n, d), finite
+    radius : float
+        Public or released.
+    prefix : str, default=""
+        Of the plan entries.
 
     Returns
     -------
@@ -267,7 +339,16 @@ def basic_average_budget(epsilon, delta, *, replace=False):
     -----
     The average is (e, 2 delta_inner)-DP: Gaussian releases within (e, delta_inner), and its
     failure event. With g of :func:`basic_gamma` the whole is
-    (g (exp(e) - 1), 2 g delta_inner exp(e + epsilon))-DP.
+    (g (exp(e) - 1), 2 g delta_inner exp(e + epsilon))-DP; e and delta_inner solve that for epsilon
+    and delta.
+
+    Examples
+    --------
+    At epsilon = 1 the average has to be 0.4-DP:
+
+    >>> rho_inner, delta_inner, rho = basic_average_budget(1.0, 1e-6)
+    >>> 0.5 * 0.405**2 > rho_inner, delta_inner < 1e-6, rho < 0.5
+    (True, True, True)
     """
     gamma = basic_gamma(replace=replace)
     inner = math.log1p(epsilon / gamma) * (1 - _ROUNDING)

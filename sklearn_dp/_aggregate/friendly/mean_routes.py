@@ -1,12 +1,21 @@
-"""Ways to a first center for the mean of points of unknown location, and which one to take.
+"""Ways to a first center for the mean of points of unknown location.
 
-A route is chosen from public and released facts alone: the one with the smallest predicted error
-of the mean that is refined from its center.
+* :class:`Bounds`: the center of public bounds. Nothing is released.
+* :class:`ZCDPCore` and :class:`BasicCore`: the average of a friendly core
+  (:mod:`.core`, :mod:`.average`). Points are friends within the diameter of the data.
+* :class:`HeaviestCell`: the cell of a random grid that holds most points.
+
+Each predicts from public and released facts what it costs and how large the first ball will be;
+:mod:`.route_choice` compares. What they release is about the points within one diameter of most
+others, wherever these are, so the distance to the origin has no part in it.
+
+With many points, pairs are compared within a sample (:func:`.mean_facts.sample_of`): friends are
+counted in it and only its members survive. A neighbour changes one member, or none.
 """
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,142 +23,31 @@ from scipy.special import ndtr, ndtri
 
 from ..shared.rows import row_slices
 from .average import basic_average_budget, friendly_average
-from .core import anchor_sample, core_add_remove, core_basic, friend_counts
+from .core import core_add_remove, core_basic, friend_counts
+from .mean_facts import Here, sample_of
 
-__all__ = ["LOCATORS", "Facts", "Here", "choose_route", "most_pairs", "sample_of"]
+__all__ = ["ROUTES", "BasicCore", "Bounds", "HeaviestCell", "Route", "ZCDPCore"]
 
-_MOST_APPROACHES = 12
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is public or released when the route is chosen."""
-
-    size: float
-    d: int
-    diameter: float
-    rho: float
-    delta: float
-    reach: float | None  # radius of public bounds
-
-    @property
-    def sampled(self):
-        """About how many points are compared with each other."""
-        return min(self.size, most_pairs(self.d))
-
-    @property
-    def spread(self):
-        """What the norm of a standard normal vector seldom exceeds."""
-        return math.sqrt(self.d) + 1
-
-
-@dataclass(frozen=True)
-class Here:
-    """A released center.
-
-    `ball` is the radius about it that should hold all the data, `clip` one that few points exceed
-    by much, `variance` the mean square error of the center in each coordinate.
-    """
-
-    center: np.ndarray
-    ball: float
-    clip: float
-    variance: float
-
-    @classmethod
-    def within(cls, center, miss, variance, facts):
-        """A center that is `miss` away from the mean of the data."""
-        # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung).
-        return cls(
-            center,
-            facts.diameter + 1.5 * miss,
-            math.hypot(facts.diameter / math.sqrt(2), miss),
-            variance,
-        )
-
-
-def most_pairs(d):
-    """Number of points whose pairs are compared exactly: a few seconds' work."""
-    return int(min(4096, max(1024, math.sqrt(2e9 / d))))
-
-
-def sample_of(session, points, size):
-    """Which points are compared: all, or about as many of them as can be.
-
-    A sample at a released rate, by coins of each unit's own: given the coins, the samples of
-    neighbours are neighbours, or equal.
-    """
-    most = most_pairs(points.shape[1])
-    if size <= most:
-        return np.ones(len(points), dtype=bool)
-    return anchor_sample(session, len(points), most / size)
-
-
 def _sampled_friends(session, points, facts):
-    """Friends of each point within the sample, and the sample."""
+    """Friends of each point within the sample, and the sample.
+
+    Points outside have no friends; the filters never keep them.
+    """
     sample = sample_of(session, points, facts.size)
     friends = np.zeros(len(points), dtype=np.int64)
     friends[sample] = friend_counts(points[sample], facts.diameter)
     return friends, sample
 
 
-# -- which route ------------------------------------------------------------------------------
-
-
-def choose_route(facts, locate):
-    """The route with the smallest predicted error.
-
-    Parameters
-    ----------
-    facts : Facts
-    locate : {"auto", "zcdp", "basic", "cells"}
-        Ignored where there are public bounds, whose center will do.
-
-    Returns
-    -------
-    route : Route
-    """
-    if facts.reach is not None:
-        return _predict(facts, Bounds(fixed=0.0, start=facts.reach))
-    names = LOCATORS if locate == "auto" else (locate,)
-    routes = [_predict(facts, route) for name in names for route in _ROUTES[name](facts)]
-    return min(routes, key=lambda route: route.error)
-
-
-def _predict(facts, route):
-    """Number and share of the approach steps for the smallest predicted error of the mean.
-
-    A mean of points clipped to a radius b has an error e of spread * b / (n sqrt(2 rho)); the next
-    clipping radius covers that and the radius of the data. A route that cannot succeed keeps
-    a share that lets it run, and an infinite error.
-    """
-    left = facts.rho - route.fixed
-    noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.size**2)
-    best = replace(route, error=math.inf, share=0.05 * left, steps=1)
-    if not math.isfinite(route.start):
-        return best
-    spends = 0.5 * left * np.geomspace(1e-3, 1, 40)
-    for steps in range(route.first, _MOST_APPROACHES + 1):
-        clip = np.full(len(spends), float(route.start))
-        for _ in range(steps):
-            miss = facts.spread * clip * np.sqrt(noise * steps / spends)
-            clip = np.hypot(facts.diameter / math.sqrt(2), miss)
-        errors = facts.d * noise * np.square(clip) / (left - spends * bool(steps))
-        i = int(errors.argmin())
-        if errors[i] < best.error:
-            best = replace(
-                route, error=float(errors[i]), steps=steps, share=float(spends[i]) / max(steps, 1)
-            )
-    return best
-
-
-# -- the routes -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class Route:
     """A way to a first center, with what it spends and where it should lead.
+
+    A subclass makes candidates of itself for some facts (`routes`), of which the choice takes one,
+    and finds the center (`locate`).
 
     Attributes
     ----------
@@ -171,7 +69,21 @@ class Route:
     steps: int = 0
 
     def locate(self, session, points, facts):
-        """A :class:`Here`, or None."""
+        """Find a first center.
+
+        Parameters
+        ----------
+        session : PrivacySession
+            The plan entry "location" pays, with as many uses as it takes; the first mean of a
+            friendly core is among them.
+        points : ndarray of shape (n, d), finite
+        facts : Facts
+
+        Returns
+        -------
+        here : Here or None
+            None if nothing was found; that is a released fact.
+        """
         raise TypeError("a route must locate")
 
 
@@ -190,6 +102,9 @@ class Bounds(Route):
 class ZCDPCore(Route):
     """A friendly core by the zCDP filter. Its average is the first approach step.
 
+    Two releases and a filter: the size of the sample (or of all points), which the noise of the
+    filter is made for; the core, which is not released; its size and its average.
+
     Attributes
     ----------
     core, size : float
@@ -203,11 +118,21 @@ class ZCDPCore(Route):
 
     @classmethod
     def routes(cls, facts):
-        """For several parts of the points that the core should keep."""
+        """For several parts of the points that the core should keep: 0.5, 0.76 and 0.93.
+
+        A margin of so many standard deviations between the counts of typical points and the
+        threshold of the filter; a larger one costs more and makes the average less noisy.
+        """
         return [cls._with_margin(facts, margin) for margin in (0.0, 0.7, 1.5)]
 
     @classmethod
     def _with_margin(cls, facts, margin):
+        """What the filter has to cost for a margin, and the first ball that its average leads to.
+
+        Typical points have 0.97 n friends, 0.47 n above a half. The ball is twice the diameter, as
+        the average has noise for that, times the points there are over those sure to be kept: a
+        share Phi(margin) less a tenth, by which the released size may fall short.
+        """
         n = facts.sampled
         # Noise of sd sqrt(n / (8 rho)) on centered counts of 0.47 n, a threshold at the quantile of
         # delta / 4n, and `margin` standard deviations above it.
@@ -243,6 +168,10 @@ class ZCDPCore(Route):
 class BasicCore(Route):
     """A friendly core by the basic filter.
 
+    Needs a few hundred points where the zCDP filter needs thousands, because the filter draws no
+    noise; but the average has to be several times as private as the whole
+    (:func:`.average.basic_average_budget`), so its noise is larger.
+
     Attributes
     ----------
     epsilon : float
@@ -257,7 +186,10 @@ class BasicCore(Route):
 
     @classmethod
     def routes(cls, facts):
-        """For several epsilons of the whole."""
+        """For several epsilons of the whole: 2 % to half of rho, by epsilon^2 / 2 = rho.
+
+        At most 30, beyond which the inner budget (a logarithm) gains nothing.
+        """
         return [
             cls._at(facts, min(math.sqrt(2 * share * facts.rho), 30.0))
             for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -265,7 +197,11 @@ class BasicCore(Route):
 
     @classmethod
     def _at(cls, facts, epsilon):
-        """The best split of what the friendly average may spend between size and mean."""
+        """The best split of what the friendly average may spend between size and mean.
+
+        More for the size makes its lower bound, the divisor of the noise, larger; more for the mean
+        makes the noise smaller. 17 splits are compared by the predicted distance.
+        """
         inner, delta, cost = basic_average_budget(epsilon, facts.delta)
         part = np.linspace(0.1, 0.9, 17)
         # A lower bound of the size that holds with a margin of two standard deviations.
@@ -309,6 +245,22 @@ class BasicCore(Route):
 
 
 def _core_mean(session, core, facts, rho_size, rho_mean, delta):
+    """The average of a core and a ball about it, or None; all from the entry "location".
+
+    Parameters
+    ----------
+    session : PrivacySession
+    core : ndarray of shape (m, d)
+        The survivors of a filter.
+    facts : Facts
+    rho_size, rho_mean : float
+    delta : float
+        For the released size of the core being too large.
+
+    Returns
+    -------
+    here : Here or None
+    """
     average = friendly_average(
         session,
         "location",
@@ -326,7 +278,14 @@ def _core_mean(session, core, facts, rho_size, rho_mean, delta):
 
 @dataclass(frozen=True, kw_only=True)
 class HeaviestCell(Route):
-    """The heaviest cell of a randomly shifted cubic grid; all its budget is `fixed`."""
+    """The heaviest cell of a randomly shifted cubic grid; all its budget is `fixed`.
+
+    Cells have sides of 3 sqrt(d) diameters. Two points at a distance of one diameter at most fall
+    into different cells with probability at most |x - y|_1 / side <= sqrt(d) / (3 sqrt(d)) = 1/3,
+    so on average over the shift two thirds of the points are in the cell of any one of them.
+    Occupied cells are counted by a stability histogram: a cell without points costs nothing,
+    however many there are.
+    """
 
     name: ClassVar[str] = "cells"
 
@@ -335,6 +294,10 @@ class HeaviestCell(Route):
         """For 3 % of the budget.
 
         Or for what it takes to see a third of the points, or a tenth, where that is more, or less.
+
+        `level` standard deviations are the threshold below which a cell is not shown, and two more
+        for luck; a cell of n / 3 points is seen where level / sqrt(2 rho) is at most n / 3. A route
+        whose noise exceeds 0.45 n has an infinite start: it would find nothing.
         """
         level = 2 - float(ndtri(facts.delta))
         least, most = ((part * level / facts.size) ** 2 / 2 for part in (3, 10))
@@ -348,6 +311,7 @@ class HeaviestCell(Route):
 
     @staticmethod
     def _width(facts):
+        """Side of a cell."""
         return _CELL_WIDTH * math.sqrt(facts.d) * facts.diameter
 
     def locate(self, session, points, facts):
@@ -366,7 +330,22 @@ class HeaviestCell(Route):
 
 
 def _cells(points, shift, width):
-    """Occupied cells, each as the bytes of its integer coordinates, and their counts."""
+    """Occupied cells, each as the bytes of its integer coordinates, and their counts.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    shift : ndarray of shape (d,)
+    width : float
+
+    Returns
+    -------
+    codes : ndarray of bytes
+        Big-endian int64 for each coordinate. A code names a cell by its place alone, so it does not
+        depend on which other cells are occupied. (A NumPy string drops zero bytes at its end;
+        they are put back where a code is read.)
+    counts : ndarray of int64
+    """
     counts = Counter()
     for part in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
@@ -377,6 +356,5 @@ def _cells(points, shift, width):
     return codes, np.array(list(counts.values()), dtype=np.int64)
 
 
-_ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCell)}
-LOCATORS = tuple(_ROUTES)
-"""Names of the routes where there are no bounds."""
+ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCell)}
+"""By name, what makes the candidates of a route for some facts."""

@@ -141,7 +141,7 @@ class TupleStage:
     def cost(self):
         """epsilon and delta of the whole step.
 
-        The epsilon of a pure mechanism of the same rho: the step costs (epsilon^2 / 2, delta)-zCDP.
+        The largest epsilon whose cost in zCDP is at most rho.
         """
         if self.epsilon is not None:
             return min(self.epsilon * (1 - 1e-12), _MOST_EPSILON), self.delta

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly import mean as fm
-from sklearn_dp._aggregate.friendly import mean_routes
-from sklearn_dp._aggregate.friendly.mean_routes import Here
-from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
+from sklearn_dp._aggregate.friendly import refine as last_step
+from sklearn_dp._aggregate.friendly.mean_facts import Here
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -126,7 +125,7 @@ def test_many_points_are_sampled(monkeypatch, locate):
     """Beyond a few thousand points those that are compared are a random sample."""
     asked = []
     count, most = mean_routes.friend_counts, lambda d: 400 if not asked else 100
-    monkeypatch.setattr(mean_routes, "most_pairs", most)
+    monkeypatch.setattr(mean_facts, "most_pairs", most)
     monkeypatch.setattr(fm, "most_pairs", most)
     monkeypatch.setattr(
         mean_routes, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1]
@@ -169,18 +168,6 @@ def test_points_of_units_depend_on_their_rows_only(seed):
             fm.unit_points(alone, Units(len(alone), np.zeros(len(alone))))[0], point
         )
         assert np.allclose(point, alone.mean(axis=0))
-
-
-def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) * 3 + 1e8
-    here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
-    grid = Grid.for_radius(12.0)
-    total, inside = fm._ball_sum(X, here, grid, 4.0)
-    monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
-    again, count = fm._ball_sum(X[rng.permutation(200)], here, grid, 4.0)
-    assert np.array_equal(total, again) and inside == count
-    assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
 
 
 # -- replay -----------------------------------------------------------------------------------
@@ -242,26 +229,28 @@ def test_replay_of_an_empty_data_set():
         assert not replay.finish()
 
 
-def float_sum(points, here, grid, clip):
+def float_sum(rows, ball, clip):
     """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
-    near = np.linalg.norm(points - here.center, axis=1) <= here.ball
-    return np.rint((points - here.center)[near].sum(axis=0) / grid.unit), int(near.sum())
+    x = np.concatenate([x for _, x in rows.chunks()])
+    near = np.linalg.norm(x, axis=1) <= ball
+    return np.rint(x[near].sum(axis=0)), int(near.sum())
 
 
 MUTANTS = {
-    "clip skipped": ("_ball_sum", lambda run: float_sum),
+    "clip skipped": (last_step, "ball_sum", lambda run: float_sum),
     "ball ignored": (
-        "_ball_sum",
-        lambda run: (
-            lambda points, here, grid, clip: (run(points, here, grid, clip)[0], len(points) * 2)
-        ),
+        last_step,
+        "ball_sum",
+        lambda run: lambda rows, ball, clip: (run(rows, ball, clip)[0], rows.n_rows * 2),
     ),
     "clip twice as wide": (
-        "_ball_sum",
-        lambda run: lambda points, here, grid, clip: run(points, here, grid, 2 * clip),
+        last_step,
+        "ball_sum",
+        lambda run: lambda rows, ball, clip: run(rows, ball, 2 * clip),
     ),
     "share by the exact size": (
-        "_approach",
+        fm,
+        "approach",
         lambda run: (
             lambda s, points, here, facts, rho: run(
                 s, points, here, facts, rho * (1 - 1e-6 * len(points))
@@ -269,15 +258,13 @@ MUTANTS = {
         ),
     ),
     "private clip": (
+        last_step,
         "_clip_radius",
-        lambda run: (
-            lambda s, points, here, facts: float(
-                np.linalg.norm(points - here.center, axis=1).mean()
-            )
-        ),
+        lambda run: lambda s, rows, here, facts: float(np.sqrt(rows.squares).mean()) * rows.unit,
     ),
     "private center": (
-        "_refine",
+        fm,
+        "refine",
         lambda run: (
             lambda s, points, here, facts: run(
                 s, points, Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts
@@ -285,7 +272,8 @@ MUTANTS = {
         ),
     ),
     "stop on true counts": (
-        "_approach",
+        fm,
+        "approach",
         lambda run: (
             lambda s, points, here, facts, rho: (
                 here if len(points) % 2 else run(s, points, here, facts, rho)
@@ -297,6 +285,6 @@ MUTANTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_replay_kills_broken_means(name, monkeypatch):
-    attribute, change = MUTANTS[name]
-    monkeypatch.setattr(fm, attribute, change(getattr(fm, attribute)))
+    owner, attribute, change = MUTANTS[name]
+    monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     assert violations({"diameter": 3.0, "locate": "cells"}, 12, stop=True)[0]

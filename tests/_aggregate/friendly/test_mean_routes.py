@@ -1,41 +1,8 @@
-"""Which route leads to a first center: predicted errors, caps, cells."""
-
-import math
+"""Ways to a first center: cells."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sklearn_dp._aggregate.friendly.mean_routes import LOCATORS, Facts, _cells, choose_route
-
-
-def facts(size, d=10, rho=1.0, delta=1e-8, reach=None):
-    return Facts(size, d, 10.0, rho, delta, reach)
-
-
-def test_routes_are_chosen_by_predicted_error():
-    assert choose_route(facts(800, reach=1e3), "auto").name == "bounds"
-    best = choose_route(facts(800), "auto")
-    for name in LOCATORS:
-        only = choose_route(facts(800), name)
-        assert only.name == name and best.error <= only.error < math.inf
-    # What each needs at epsilon about 1: the zCDP filter thousands, the basic one hundreds.
-    low = {"rho": 0.024, "delta": 2e-7}
-    assert choose_route(facts(1000, **low), "zcdp").error == math.inf
-    assert choose_route(facts(1000, **low), "basic").error < math.inf
-    assert choose_route(facts(300, **low), "cells").error < math.inf
-
-
-@settings(max_examples=25)
-@given(st.floats(2, 1e7), st.integers(1, 3000), st.floats(1e-3, 30), st.floats(1e-12, 1e-3))
-def test_routes_stay_within_their_caps(size, d, rho, delta):
-    """Whatever is released, location and approach cannot overdraw."""
-    known = Facts(size, d, 1.0, 0.98 * rho, delta, None)
-    for name in LOCATORS:
-        route = choose_route(known, name)
-        assert route.fixed + route.first * route.share <= 0.8 * rho
-        assert (route.steps - route.first) * route.share <= 0.5 * rho
-        assert route.fixed + route.steps * route.share < 0.9 * rho
+from sklearn_dp._aggregate.friendly.mean_routes import _cells
 
 
 def test_cells_are_functions_of_the_point():

@@ -1,0 +1,133 @@
+"""What the steps of a friendly mean know: public and released facts, and a released center."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .core import anchor_sample
+
+__all__ = ["Facts", "Here", "most_pairs", "sample_of"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public or released when the route is chosen.
+
+    Attributes
+    ----------
+    size : float
+        Released number of points, at least 2.
+    d : int
+    diameter : float
+        Public or released: nearly all points are within it of each other.
+    rho : float
+        For location, approach and the last mean together.
+    delta : float
+        For failure events of the location.
+    reach : float or None
+        Radius of public bounds.
+    """
+
+    size: float
+    d: int
+    diameter: float
+    rho: float
+    delta: float
+    reach: float | None
+
+    @property
+    def sampled(self):
+        """About how many points are compared with each other."""
+        return min(self.size, most_pairs(self.d))
+
+    @property
+    def spread(self):
+        """What the norm of a standard normal vector seldom exceeds.
+
+        The norm has a mean below sqrt(d) and, as a function with Lipschitz constant 1, a standard
+        deviation of at most 1.
+        """
+        return math.sqrt(self.d) + 1
+
+
+@dataclass(frozen=True)
+class Here:
+    """A released center.
+
+    Attributes
+    ----------
+    center : ndarray of shape (d,)
+    ball : float
+        Radius about it that should hold all the data; points beyond are left out.
+    clip : float
+        Radius that few points exceed by much; points beyond are clipped.
+    variance : float
+        Mean square error of the center as an estimate of the mean, in each coordinate.
+    """
+
+    center: np.ndarray
+    ball: float
+    clip: float
+    variance: float
+
+    @classmethod
+    def within(cls, center, miss, variance, facts):
+        """A center that is `miss` away from the mean of the data.
+
+        Parameters
+        ----------
+        center : ndarray of shape (d,)
+        miss : float
+            What the distance of the center to the mean seldom exceeds.
+        variance : float
+        facts : Facts
+
+        Returns
+        -------
+        here : Here
+        """
+        # A set of diameter D lies in a ball of radius D / sqrt(2) (Jung). Noise is nearly
+        # orthogonal to any direction in the data where d is large: the distances add up as squares.
+        return cls(
+            center,
+            facts.diameter + 1.5 * miss,
+            math.hypot(facts.diameter / math.sqrt(2), miss),
+            variance,
+        )
+
+
+def most_pairs(d):
+    """Number of points whose pairs are compared exactly: a few seconds' work.
+
+    4096 points up to 119 features; then fewer, for 2e9 multiplications, but at least 1024.
+
+    Examples
+    --------
+    >>> most_pairs(2), most_pairs(500), most_pairs(10_000)
+    (4096, 2000, 1024)
+    """
+    return int(min(4096, max(1024, math.sqrt(2e9 / d))))
+
+
+def sample_of(session, points, size):
+    """Which points are compared: all, or about as many of them as can be.
+
+    A sample at a released rate, by coins of each unit's own: whatever the coins are, the samples of
+    neighbours are neighbours, or equal.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    points : ndarray of shape (n, d)
+    size : float
+        Released number of points.
+
+    Returns
+    -------
+    sample : ndarray of bool of shape (n,)
+    """
+    most = most_pairs(points.shape[1])
+    if size <= most:
+        return np.ones(len(points), dtype=bool)
+    return anchor_sample(session, len(points), most / size)

@@ -1,0 +1,64 @@
+"""Noisy means about a released center: exact sums, the clipping radius."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.friendly.refine import ball_sum, refine, rows_about
+from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * 3 + 1e8
+    here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
+    rows = rows_about(X, here)
+    total, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit)
+    monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
+    if not stored:
+        monkeypatch.setattr(_rows, "_STORED_ENTRIES", 0)
+    again, count = ball_sum(
+        rows_about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit
+    )
+    assert np.array_equal(total, again) and inside == count
+    assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
+
+
+def test_far_points_move_neither_sum_nor_number():
+    """Whatever is beyond the ball is left out, however far; one inside adds at most the clip."""
+    rng = np.random.default_rng(1)
+    X, here = rng.normal(size=(50, 4)), Here(np.zeros(4), 10.0, 3.0, 1.0)
+    rows = rows_about(X, here)
+    total, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit)
+    for far in (1e1, 1e3, 1e140):
+        more = rows_about(np.vstack([X, np.full((1, 4), far)]), here)
+        moved, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit)
+        assert count == inside and np.array_equal(moved, total)
+    near = rows_about(np.vstack([X, np.full((1, 4), 4.9)]), here)
+    moved, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit)
+    assert count == inside + 1
+    assert 1.999 < np.linalg.norm((moved - total).astype(float)) * rows.unit <= 2.0
+
+
+def test_the_clipping_radius_is_one_that_few_points_exceed():
+    """One point or so of 4000: the radius is near the largest of the norms, far from the ball."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4000, 20))
+    entries = (
+        PlanEntry("distances", Mechanism.GAUSSIAN, 0.5),
+        PlanEntry("mean", Mechanism.GAUSSIAN, 2.0),
+    )
+    session = PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
+    )
+    facts = Facts(4000.0, 20, 12.0, 2.0, 1e-6, None)
+    mean, clip = refine(session, X, Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    norms = np.linalg.norm(X, axis=1)
+    assert np.quantile(norms, 0.98) < clip < 1.1 * norms.max()
+    assert np.linalg.norm(mean - X.mean(axis=0)) < 0.1
