@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import client_update, first_message, server_update
 from sklearn_dp.federated._engines import total_of
@@ -87,6 +87,14 @@ def clients():
     yield np.vstack([np.full((1, D), np.inf), data(8, 3)])
     yield np.empty((0, D))
     yield np.repeat(server_points(), 50, axis=0)
+
+
+def session_of(rho, uses=1, seed=0):
+    """A session with one Gaussian entry, "counts"."""
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=1e-6), (PlanEntry("counts", "gaussian", rho, uses=uses),)
+    )
+    return PrivacySession(plan, random_state=seed)
 
 
 def clusters(seed, k=4, n=4000, d=6, spread=0.2):

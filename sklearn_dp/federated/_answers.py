@@ -1,18 +1,29 @@
-"""What an answer of a client is: its vectors, their shapes, norms and steps, and its checks."""
+"""What an answer of a client is: its vectors, their shapes, norms and steps, and its checks.
+
+An answer is a dict of vectors of integers, one for each release of the round (`ANSWERS`). Whoever
+sums cannot trust it: a client may send anything. So what arrives is copied, checked for its names,
+types, shapes and, where clients are the unit, norms (`check_answer`); what has no bound saturates
+(`clamped`); and sums never wrap (`exact_sum`). A wrapped sum would be the worst of all: the clip
+of one row could then move it by 2**64, and no noise is made for that.
+"""
+
+from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 __all__ = [
     "ANSWERS",
     "CLIENT_STEPS",
+    "COMPLEX_ROWS",
     "LARGEST_ENTRY",
     "NORM_EDGES",
-    "COMPLEX_ROWS",
     "WRONG_COLUMNS",
     "AnswerError",
+    "Arrays",
     "check_answer",
     "clamped",
     "exact_sum",
@@ -21,6 +32,8 @@ __all__ = [
     "upper_triangle",
 ]
 
+Arrays = dict[str, np.ndarray]
+"""A message, an answer, or a sum of answers."""
 CLIENT_STEPS = 2**20
 """Norm of the answer of a client, in steps, where clients are the unit."""
 NORM_EDGES = np.concatenate([[0.0], 2.0 ** (np.arange(-200, 201) / 2)])
@@ -46,39 +59,76 @@ class AnswerError(ValueError):
     """What is wrong with an answer, in words that never hold data; they are shown to operators."""
 
 
-def is_count(name):
-    """Whether a vector holds counts: what the paper gives Laplace noise."""
+def is_count(name: str) -> bool:
+    """Whether a vector holds counts: what the paper gives Laplace noise.
+
+    Examples
+    --------
+    >>> [name for name in ("bound", "lift sums", "lift counts") if is_count(name)]
+    ['bound', 'lift counts']
+    """
     return name in ("bound", "weights", "client presence") or name.endswith(("count", "counts"))
 
 
 @lru_cache(maxsize=8)
-def upper_triangle(d):
-    """Indices of the upper triangle of a d x d matrix; the same for every client."""
+def upper_triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the upper triangle of a d x d matrix; the same for every client.
+
+    Examples
+    --------
+    >>> np.array(upper_triangle(2)).tolist()
+    [[0, 0, 1], [0, 1, 1]]
+    """
     return np.triu_indices(d)
 
 
-def norm_of(name, value, message):
+def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
     """The norm that a vector of integers is clipped in.
 
-    Frobenius' for the upper triangle of a moment; l1 for counts that get Laplace noise.
+    Parameters
+    ----------
+    name : str
+        Of the vector, which decides the norm.
+    value : ndarray
+        Entries of at most 2**26: squares and their sums are then exact.
+    message : dict of str to ndarray
+        Its ``l1`` says whether counts get Laplace noise.
+
+    Returns
+    -------
+    norm : float
+        Frobenius' for the upper triangle of a moment, l1 for counts that get Laplace noise, else
+        l2.
+
+    Examples
+    --------
+    >>> message = {"l1": np.zeros(0)}
+    >>> norm_of("second moment", np.array([1, 2, 4]), message)  # of [[1, 2], [2, 4]]
+    5.0
+    >>> norm_of("lift sums", np.array([3, 4]), message)
+    5.0
     """
     value = np.asarray(value, dtype=np.float64)
     if message["l1"].size and is_count(name):
         return float(np.abs(value).sum())
     squares = np.square(value)
     if name == "second moment":
-        d = (math.isqrt(8 * len(value) + 1) - 1) // 2
+        d = (math.isqrt(8 * len(value) + 1) - 1) // 2  # len(value) = d (d + 1) / 2
+        # An entry off the diagonal stands for two of the matrix.
         squares *= np.where(np.equal(*upper_triangle(d)), 1.0, 2.0)
     return math.sqrt(float(squares.sum()))
 
 
-def check_answer(kind, message, answer):
+def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
     """The answer of a client as exact integers, or an error that says what is wrong with it.
 
     Parameters
     ----------
-    kind, message : as in :func:`client_update`
-    answer : dict of str to array-like
+    kind : str
+    message : dict of str to ndarray
+        What was asked; see :func:`client_update`.
+    answer : object
+        Whatever the client has sent.
 
     Returns
     -------
@@ -104,46 +154,65 @@ def check_answer(kind, message, answer):
     found = {}
     noisy = bool(message["noise"].size)
     for name, shape in _shapes(kind, message).items():
-        value = _received(name, answer[name], shape)
+        value = np.asarray(answer[name])
+        if value.dtype.kind not in "iu":
+            raise AnswerError(f"{name}: an answer must be integers.")
+        if value.shape != shape:
+            raise AnswerError(f"{name}: wrong shape.")
+        value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
+        if value.shape != shape:  # the shape is checked before the copy, and of the copy
+            raise AnswerError(f"{name}: wrong shape.")
         value = found[name] = value.astype(np.int64) if noisy else clamped(value)
         if message["shares"].size and not noisy and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
     return found
 
 
-def _received(name, value, shape):
-    """A copy of a vector of an answer, as 64 bits."""
-    value = np.asarray(value)
-    if value.dtype.kind not in "iu":
-        raise AnswerError(f"{name}: an answer must be integers.")
-    if value.shape != shape:
-        raise AnswerError(f"{name}: wrong shape.")
-    value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
-    if value.shape != shape:
-        raise AnswerError(f"{name}: wrong shape.")
-    return value
+def clamped(value: np.ndarray) -> np.ndarray:
+    """Integers of at most 2**61, as int64; no two values are farther apart than before.
 
+    Parameters
+    ----------
+    value : ndarray of int64, uint64, or Python integers
 
-def clamped(value):
-    """Integers of at most 2**61, as int64; no two values are farther apart than before."""
+    Returns
+    -------
+    clamped : ndarray of int64
+
+    Examples
+    --------
+    >>> clamped(np.array([7, 2**64 - 1], dtype=np.uint64)).tolist() == [7, 2**61]
+    True
+    """
     if value.dtype == np.uint64:
         return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
     return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY).astype(np.int64)
 
 
-def exact_sum(one, other):
+def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The sum of two arrays of integers, which never wraps: as Python integers where it could.
 
+    Parameters
+    ----------
+    one, other : ndarray of int64 or Python integers, of one shape
+
+    Returns
+    -------
+    total : ndarray
+        Of int64, or of Python integers.
+
+    Notes
+    -----
     So sums do not depend on what is added first. To clamp on the way would: how far single rows
     move the sum could then depend on who holds them, and noise inside of it could be lost.
+
+    Examples
+    --------
+    >>> exact_sum(np.array([2**62]), np.array([2**62])).tolist() == [2**63]
+    True
     """
-    if _largest(one) + _largest(other) >= 2**63:
-        return one.astype(object) + other
-    return one + other
-
-
-def _largest(values):
-    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    largest = (max(int(x.max(initial=0)), -int(x.min(initial=0))) for x in (one, other))
+    return (one.astype(object) if sum(largest) >= 2**63 else one) + other
 
 
 def _shapes(kind, message):

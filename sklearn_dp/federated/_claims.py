@@ -1,16 +1,35 @@
-"""What is claimed of the sums of a round, and their release with noise for it."""
+"""What is claimed of the sums of a round, and their release with noise for it.
+
+1. `claims_of` says how far one unit moves each sum of the round, from the message that clients
+   get. It is settled before anybody is asked, so nothing that a client answers can change it.
+2. `release` hands the sum and its claim to the session, which adds noise for it and charges the
+   plan entry of the same name.
+3. Where clients add the noise, `noise_lines` tells each of them how much; `release` then only
+   takes note of what has been added.
+
+The proofs of what one row or one client does stand where it is done: `_statistics.row_bounds` and
+`_client._clip_whole`. Here is what follows for a neighbour: a unit more or less, or one in the
+place of another.
+"""
+
+from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._aggregate.shared.rows import WEIGHT_BITS
 from .._privacy._plan import Mechanism
+from .._privacy._session import PrivacySession
 from .._privacy.laws.shares import share_scale
-from ._answers import CLIENT_STEPS, is_count
-from ._client import client_rounding, coarse_step, row_bounds
+from ._answers import CLIENT_STEPS, is_count, upper_triangle
+from ._client import client_rounding
 from ._plan import laplace_epsilon
+from ._statistics import coarse_step, row_bounds
+
+if TYPE_CHECKING:  # a state holds claims
+    from ._state import State
 
 __all__ = ["Claim", "claims_of", "noise_lines", "release"]
 
@@ -33,22 +52,38 @@ class Claim(NamedTuple):
     step: float
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> float | np.ndarray:
         """Bound of each entry, rounded up."""
         sensitivity = np.nextafter(self.bound * np.asarray(self.pattern), np.inf)
         return sensitivity if sensitivity.ndim else float(sensitivity)
 
 
-def claims_of(state):
+def claims_of(state: State) -> dict[str, Claim]:
     """The :class:`Claim` of each vector of the present round.
 
+    Parameters
+    ----------
+    state : State
+        With the message and the shares of the round.
+
+    Returns
+    -------
+    claims : dict of str to Claim
+
+    Notes
+    -----
     A row moves the sum of a vector by at most its bound. A client does so by CLIENT_STEPS, in
     steps of a share of that bound (see :func:`sklearn_dp.federated._client._clip_whole`).
     """
-    kind, message = state.kind, state.message
-    claims = {}
+    kind, message, claims = state.kind, state.message, {}
+    if message is None:
+        return {}
     for name, bound in row_bounds(kind, message).items():
-        step = _step_length(name, state, message)
+        step = 2.0**-WEIGHT_BITS  # of residuals
+        if is_count(name) or name == "center sum":
+            step = 1.0
+        elif name == "second moment":
+            step = coarse_step(float(message["limit"][0])) ** 2
         if state.setup.per_client:
             bound, step = CLIENT_STEPS, step * state.shares[name] * bound / CLIENT_STEPS
         if state.setup.swap:
@@ -83,28 +118,14 @@ def _pattern(name, n_features):
     """1, or for the upper triangle of a matrix what makes its norm Frobenius'.
 
     For the change M of a moment, |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 is at most bound^2.
-    With s = bound on the diagonal and bound / sqrt(2) off it, sum (M_ab / s_ab)^2 is at most 1.
+    With s = bound on the diagonal and bound / sqrt(2) off it, sum (M_ab / s_ab)^2 is at most 1: so
+    much may a vector move that gets noise in proportion to s. The noise is isometric in Frobenius
+    norm then, and turns no axis of the released subspace more than another.
     """
     if name != "second moment":
         return 1.0
-    rows, columns = np.triu_indices(n_features)
-    return np.where(rows == columns, 1.0, math.nextafter(math.sqrt(0.5), 1.0))
-
-
-def _step_length(name, state, message):
-    """Length of a step of an exact statistic, in grid steps (counts: in units)."""
-    if is_count(name) or name == "center sum":
-        return 1.0
-    if name == "second moment":
-        return coarse_step(float(message["limit"][0])) ** 2
-    return 2.0**-WEIGHT_BITS
-
-
-def _length(name, state):
-    """What a grid step of a vector is worth, for the report: lengths, squared lengths, units."""
-    if is_count(name):
-        return 1.0
-    return state.unit**2 if name == "second moment" else state.unit
+    diagonal = np.equal(*upper_triangle(n_features))
+    return np.where(diagonal, 1.0, math.nextafter(math.sqrt(0.5), 1.0))
 
 
 def _rho_of(entry):
@@ -112,8 +133,22 @@ def _rho_of(entry):
     return math.nextafter(entry.rho / entry.uses, 0.0)
 
 
-def noise_lines(state, session):
-    """For clients that add noise: scales of their shares, largest and smallest, and bits."""
+def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
+    """For clients that add noise: scales of their shares, largest and smallest, and bits.
+
+    Parameters
+    ----------
+    state : State
+        With the claims of the round.
+    session : PrivacySession
+        For the plan.
+
+    Returns
+    -------
+    lines : ndarray of shape (n_vectors, 3)
+        In fine steps. The two scales differ for a second moment, off whose diagonal less noise
+        does.
+    """
     lines = []
     for name, claim in state.claims.items():
         scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), state.setup.n_honest)
@@ -121,26 +156,37 @@ def noise_lines(state, session):
     return np.array(lines, dtype=np.float64)
 
 
-def release(state, session, name, total, n_answers=None):
+def release(
+    state: State,
+    session: PrivacySession,
+    name: str,
+    total: np.ndarray,
+    n_answers: int | None = None,
+) -> tuple[np.ndarray, float]:
     """Noisy sum of a vector over clients, and the standard deviation of its noise, in grid steps.
 
     Parameters
     ----------
     state : State
+        With the claims of the round.
     session : PrivacySession
     name : str
         Of the vector, and of its plan entry.
     total : ndarray of int64
+        The exact sum; with the clients' noise, in fine steps, where they add it.
     n_answers : int, optional
         How many clients have added their share of the noise; None: the server adds it.
 
     Returns
     -------
     noisy : ndarray
+        Squared grid steps for a second moment, units for counts.
     sd : float
         Of an entry on the diagonal, where `total` is the upper triangle of a matrix.
     """
-    claim, entry, length = state.claims[name], session.plan[name], _length(name, state)
+    claim, entry = state.claims[name], session.plan[name]
+    # What a grid step is worth, for the report: units, lengths, squared lengths.
+    length = 1.0 if is_count(name) else state.unit ** (2 if name == "second moment" else 1)
     rho, n_honest = _rho_of(entry), state.setup.n_honest
     if entry.mechanism is Mechanism.LAPLACE:
         # The paper's counts: a row is in one bin, and clients are clipped in l1.

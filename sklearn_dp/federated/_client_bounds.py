@@ -1,23 +1,53 @@
-"""Bounds of the vectors of a client, where clients are the unit: from public data and releases."""
+"""Bounds of the vectors of a client, where clients are the unit: from public data and releases.
+
+A client's statistic over its number of rows is a mean of vectors that are no longer than a row's
+bound, and so is no longer itself. But a mean of many rows is far shorter than the longest of them,
+and noise is made for the longest client that is allowed. So the bound is a share of the row's,
+and the share is read off clients that the server makes up of its own points. No real client is
+looked at: a neighbour cannot change a bound. Where real clients are longer, they are clipped as a
+whole, which costs accuracy and never privacy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._answers import ANSWERS, CLIENT_STEPS, norm_of
-from ._client import client_update, row_bounds
+from .._privacy._session import PrivacySession
+from ._answers import ANSWERS, CLIENT_STEPS, Arrays, norm_of
+from ._client import client_update
 from ._messages import NOTHING
+from ._statistics import row_bounds
+
+if TYPE_CHECKING:  # a state holds shares
+    from ._state import State
 
 __all__ = ["client_shares"]
 
-_SIMULATED = 12  # clients made of server points, for the bounds of clients
-_USUAL_ROWS = 50  # of such a client
+_SIMULATED = 12  # clients made of server points
+_USUAL_ROWS = 50  # of such a client, where nobody says how many there are
+_LEAST_SHARE = 1e-3  # below it, rounding to 2**-20 of the bound would show
 _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
-def client_shares(state, message, session):
+def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
     """Bounds of a client's vectors over those of a row, from public data and releases.
 
-    The median over clients made of server points; 1 bounds every client's mean, so a share never
-    exceeds it.
+    Parameters
+    ----------
+    state : State
+        Before a round, with clients as the unit.
+    message : dict of str to ndarray
+        Of that round, without shares.
+    session : PrivacySession
+        For the rows that simulated clients draw: randomness that depends on no data.
+
+    Returns
+    -------
+    shares : dict of str to float
+        Of each vector, 0 to 1: what `FederatedOptions.client_bounds` says, else the median over
+        simulated clients, else (without server data) a constant; 1 bounds every client's mean.
     """
     names, setup = ANSWERS[state.kind], state.setup
     shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names}
@@ -28,10 +58,12 @@ def client_shares(state, message, session):
 
 
 def _simulated_shares(state, message, rng):
+    """Median norms of clients whose rows are drawn from the server's points, with replacement."""
     X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
     bounds, found = row_bounds(state.kind, message), []
     whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
     for _ in range(_SIMULATED):
         answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])
         found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
-    return dict(zip(bounds, np.maximum(np.median(found, axis=0), 1e-3).tolist(), strict=True))
+    shares = np.maximum(np.median(found, axis=0), _LEAST_SHARE)
+    return dict(zip(bounds, shares.tolist(), strict=True))

@@ -1,14 +1,21 @@
 """Choose the number of clusters from the noisy weights of the server's points, at no cost."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 from sklearn.cluster import KMeans
 
 from .._base import MOST_CLUSTERS, check_integer, check_sklearn_seed
+from ._federated_dp_kmeans import FederatedDPKMeans
 
 __all__ = ["elbow"]
 
 
-def elbow(model, *, most=15, n_init=10, random_state=0):
+def elbow(
+    model: FederatedDPKMeans, *, most: int = 15, n_init: int = 10, random_state: Any = 0
+) -> tuple[int, np.ndarray]:
     """The number of clusters at the elbow of the weighted cost of the server's points.
 
     Post-processing of a fit: fit once with a generous `n_clusters` (20, say), read off the
@@ -23,6 +30,7 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     n_init : int, default=10
         Starts of each clustering.
     random_state : int, RandomState instance or None, default=0
+        Of the starts; it protects nothing, and nothing here needs to be secret.
 
     Returns
     -------
@@ -44,9 +52,9 @@ def elbow(model, *, most=15, n_init=10, random_state=0):
     most = check_integer(most, "most", low=3, high=MOST_CLUSTERS)
     n_init = check_integer(n_init, "n_init", low=1, high=100)
     random_state = check_sklearn_seed(random_state)
-    if getattr(model, "server_weights_", None) is None:
+    points, weights = (getattr(model, f"server_{name}_", None) for name in ("points", "weights"))
+    if points is None or weights is None:
         raise ValueError("model must be fitted with X_server, and not from a public start.")
-    points, weights = model.server_points_, model.server_weights_
     if model.subspace_ is not None:
         points = points @ model.subspace_.T
     keep = weights > 0

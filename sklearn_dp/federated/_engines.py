@@ -1,15 +1,31 @@
-"""Who carries messages to the clients and sums their answers."""
+"""Who carries messages to the clients and sums their answers.
+
+An engine is an object with a method ``ask(kind, message)`` that returns a pair (answer, error) for
+each client: here `LocalEngine`, for clients of this process, and in `_flower` one for others.
+`run_rounds` is the loop of a fit: ask, add up, hand the sum to the server, until all is done.
+
+A client may be malicious, or merely broken. It gets copies, so that it changes nothing that others
+see. Whatever it raises or answers ends neither the round nor the fit: it then counts as empty,
+which is one of the answers that a client may give, so the guarantee stands. What operators are
+told of it are words of this package, never the client's own, which may quote rows.
+"""
+
+from __future__ import annotations
 
 import builtins
 import warnings
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import MethodType
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from .._aggregate.shared.blocks import ask_all, block_rows
 from .._aggregate.shared.silence import attempt
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
 from .._privacy.laws.shares import NoiseShares
 from ..exceptions import UtilityWarning
 from ._answers import (
@@ -17,26 +33,29 @@ from ._answers import (
     COMPLEX_ROWS,
     WRONG_COLUMNS,
     AnswerError,
+    Arrays,
     check_answer,
     clamped,
     exact_sum,
 )
 from ._client import client_update, read_rows
 from ._messages import Sealed
+from ._state import State
 
 __all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
 
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
 _MOST_WORK = 1000  # of numpy's search for a common element of two arrays; strides of rows need one
-_MOST_PAIRS = 2**16  # of arrays that are dealt out of one another's gaps: a tenth of a second
+_MOST_PAIRS = 2**16  # of arrays that lie in one another's gaps: a tenth of a second
 
 
-def check_distinct(clients):
+def check_distinct(clients: Sequence[Any]) -> None:
     """Refuse clients that are there twice.
 
     Parameters
     ----------
     clients : sequence
+        As in :class:`LocalEngine`.
 
     Raises
     ------
@@ -55,28 +74,34 @@ def check_distinct(clients):
         raise TypeError("clients: every client_id must be hashable.") from None
     if distinct < len(ids):
         raise ValueError("clients: every client_id must occur once.")
-    if len({_place(client) for client in clients}) < len(clients):
+    # A method is made anew whenever it is asked for: it is told from others by what it is made of.
+    places = {
+        (id(client.__self__), id(client.__func__))
+        if isinstance(client, MethodType)
+        else (id(client), 0)
+        for client in clients
+    }
+    if len(places) < len(clients):
         raise ValueError("clients: the same object is there twice.")
     if _overlap([client for client in clients if isinstance(client, np.ndarray) and client.size]):
         raise ValueError("clients: two arrays share memory; rows must belong to one client.")
 
 
-def _place(client):
-    """What tells an object from others; a method is made anew whenever it is asked for."""
-    if isinstance(client, MethodType):
-        return id(client.__self__), id(client.__func__)
-    return id(client)
-
-
 def _overlap(arrays):
     """Whether two arrays have memory in common.
+
+    1. Arrays are sorted by the ends of their memory. One that begins after another has ended
+       shares nothing with it: that is all there is to do for parts of one array in a row.
+    2. Two that begin at the same place share it.
+    3. For others, numpy looks for an element of both, for a while.
 
     Told from their ends where there are no gaps in between, and for others, such as
     ``X[0::2]`` and ``X[1::2]``, by a search for an element of both. It is cut short: it misses
     strides that nobody uses to deal out rows, and the far ones of hundreds of such arrays.
     """
     spans = sorted((*byte_bounds(array), number) for number, array in enumerate(arrays))
-    before, pairs = [], 0  # spans that may reach as far as this one
+    before: list[tuple[int, int, int]] = []  # spans that may reach as far as this one
+    pairs = 0
     for span in spans:
         low, _, number = span
         before = [other for other in before if other[1] > low]
@@ -91,14 +116,27 @@ def _overlap(arrays):
 
 
 def _share(one, other):
+    """Whether an element is in both arrays; False also where that takes too long to tell."""
     try:
-        return np.shares_memory(one, other, max_work=_MOST_WORK)
+        return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return False
 
 
-def partition(X, units):
-    """Clients that hold the rows of one array, and read them when they are asked."""
+def partition(X: np.ndarray, units: Units) -> list[_Reader]:
+    """Clients that hold the rows of one array, and read them when they are asked.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    units : Units
+        Which client holds each row; without an index, blocks of rows in their order, and the
+        answers add up to the same sums whatever the blocks are.
+
+    Returns
+    -------
+    clients : list of callable
+    """
     if units.index is None:
         parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
     else:
@@ -129,17 +167,31 @@ class LocalEngine:
         After which a client that does not answer is given up.
     """
 
-    def __init__(self, clients, n_jobs=None, seconds=None):
+    def __init__(
+        self, clients: Sequence[Any], n_jobs: int | None = None, seconds: float | None = None
+    ) -> None:
         self.clients, self.n_jobs, self.seconds = clients, n_jobs, seconds
         self.seed_shares(None)
 
-    def seed_shares(self, seed):
+    def seed_shares(self, seed: int | None) -> None:
         """Make the clients' shares of the noise reproducible, for tests; None: they are not."""
         self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
-    def ask(self, kind, message):
+    def ask(self, kind: str, message: Arrays) -> list[tuple[Any, BaseException | None]]:
         """Pairs (answer, error) of all clients, in their order.
 
+        Parameters
+        ----------
+        kind : str
+        message : dict of str to ndarray
+
+        Returns
+        -------
+        answers : list of (answer, error)
+            One of the two is None.
+
+        Notes
+        -----
         Each client gets a copy of the message. All have gone when this returns, or have been given
         up; an answer that a client keeps and changes later is copied in time.
         """
@@ -152,6 +204,7 @@ class LocalEngine:
 
 
 def _answer(kind, sealed, client_and_shares):
+    """What a client answers: by its own method, or from its rows."""
     (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
         # Checked by the server's own copy of the message, and in the time of the client: whatever
@@ -161,7 +214,9 @@ def _answer(kind, sealed, client_and_shares):
     return client_update(kind, message, rows, shares)
 
 
-def total_of(kind, message, answers):
+def total_of(
+    kind: str, message: Arrays, answers: Iterable[tuple[Any, BaseException | None]]
+) -> tuple[Arrays | None, list[tuple[int, str]]]:
     """The sum of the answers, and which clients gave none that can be used.
 
     Parameters
@@ -172,7 +227,8 @@ def total_of(kind, message, answers):
 
     Returns
     -------
-    total : dict of str to ndarray of integers
+    total : dict of str to ndarray of integers, or None
+        None where nobody has answered.
     failed : list of (int, str)
         Number of the client, and why.
 
@@ -183,7 +239,8 @@ def total_of(kind, message, answers):
     does not fail *because of* single rows. Noise that clients add is less without theirs, so too
     few answers end the fit.
     """
-    total, failed = None, []
+    total: Arrays | None = None
+    failed = []
     for number, (answer, error) in enumerate(answers):
         if error is None:
             answer, error = attempt(check_answer, kind, message, answer)
@@ -225,7 +282,13 @@ for _vectors in ANSWERS.values():
         }
 
 
-def run_rounds(state, update, session, engine, progress=None):
+def run_rounds(
+    state: State,
+    update: Callable[..., State],
+    session: PrivacySession,
+    engine: Any,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[State, list[dict[str, Any]]]:
     """Go through all the rounds.
 
     Parameters
@@ -247,40 +310,35 @@ def run_rounds(state, update, session, engine, progress=None):
         Floats and bytes of a client in each round, from public shapes.
     """
     communication = []
-    while state.message is not None:
-        kind, message = state.kind, state.message
+    while (message := state.message) is not None:
+        kind = state.kind
         # What is claimed has been settled with the message; a copy of it is all that others get.
-        answers = list(engine.ask(kind, state.message))
+        answers = list(engine.ask(kind, state.message or {}))
         total, failed = total_of(kind, message, answers)
         if failed:
             _warn_of(kind, failed)
-        nobody = _nothing(kind, message | {"noise": np.empty(0)})
-        communication.append(_traffic(state.round, kind, message, nobody))
-        state = update(
-            state, nobody if total is None else total, session, len(answers) - len(failed)
+        # A client without rows and without noise; the shapes of its answer are public.
+        nobody = client_update(
+            kind, message | {"noise": np.empty(0)}, np.empty((0, len(message["center"])))
         )
+        # 8 bytes a number, as it is sent without compression; noise has the size of what it is in.
+        down = sum(np.asarray(value).size for value in message.values())
+        up = sum(nobody[name].size for name in ANSWERS[kind])
+        communication.append(
+            {
+                "round": state.round,
+                "kind": kind,
+                "numbers_down": down,
+                "numbers_up": up,
+                "bytes_down": 8 * down,
+                "bytes_up": 8 * up,
+            }
+        )
+        total = nobody if total is None else total
+        state = update(state, total, session, len(answers) - len(failed))
         if progress is not None:
             progress(f"round {kind}")
     return state, communication
-
-
-def _nothing(kind, message):
-    """The answer of a client without rows; its shapes are public."""
-    return client_update(kind, message, np.empty((0, len(message["center"]))))
-
-
-def _traffic(number, kind, message, answer):
-    """What a client receives and sends: 8 bytes a number, as it is sent without compression."""
-    down = sum(np.asarray(value).size for value in message.values())
-    up = sum(answer[name].size for name in ANSWERS[kind])
-    return {
-        "round": number,
-        "kind": kind,
-        "numbers_down": down,
-        "numbers_up": up,
-        "bytes_down": 8 * down,
-        "bytes_up": 8 * up,
-    }
 
 
 def _warn_of(kind, failed):

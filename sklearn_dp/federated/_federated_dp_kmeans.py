@@ -1,9 +1,17 @@
-"""K-means over clients that keep their data, with public server data."""
+"""K-means over clients that keep their data, with public server data.
 
-from collections.abc import Mapping
+The estimator itself: parameters in, attributes out. What its parameters mean stands in
+`_parameters`, what it does with clients in `_engines.run_rounds`; `_fit` joins the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard
 from .._base import (
@@ -13,25 +21,17 @@ from .._base import (
     validate_quietly,
 )
 from .._privacy._checks import check_choice
-from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
-from .._privacy.laws.shares import MOST_SHARES
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, check_distinct, partition, run_rounds
 from ._flower import FlowerEngine, is_grid
-from ._options import METHODS, check_options, check_server, public_points
-from ._plan import entries_of
+from ._options import FederatedOptions, public_points
+from ._parameters import UNITS, check_parameters, plan_of, public_ball, relation_of, setup_of
 from ._server import first_message, server_update
-from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
-from ._state import Setup
 
 __all__ = ["FederatedDPKMeans"]
-
-_UNITS = ("auto", "row", "client")
-_MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
-_ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
 
 
 class FederatedDPKMeans(BaseDPCenters):
@@ -46,7 +46,13 @@ class FederatedDPKMeans(BaseDPCenters):
     Parameters
     ----------
     n_clusters : int, default=8
-    epsilon, delta, rho : see :class:`~sklearn_dp.DPKMeans`
+        Number of clusters, public. See :func:`elbow`.
+    epsilon : float, optional
+        Privacy budget; 1.0 where `rho` is not set either.
+    delta : float, default=1e-6
+        Probability that the guarantee may fail; small against one over the number of units.
+    rho : float, optional
+        The budget as (rho, delta)-zCDP, instead of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds of the rows. None: the ball about the mean of the server's points that holds
         them; without these, a radius is estimated privately, and paid for.
@@ -78,12 +84,20 @@ class FederatedDPKMeans(BaseDPCenters):
         round with fewer answers ends the fit with an error; neighbours have the same clients, one
         of which holds other rows. In :meth:`fit`, where how many clients there are may be
         unreleased, the noise of so many shares is added.
-    ledger, n_jobs, random_state : see :class:`~sklearn_dp.DPKTupleKMeans`
+    ledger : PrivacyLedger or str, optional
+        Budget that several fits share, or the file that holds it; it is charged before any client
+        is asked.
+    n_jobs : int, optional
+        Clients that are asked at the same time; see scikit-learn's glossary. The result does not
+        depend on it.
+    random_state : int, RandomState instance or None, default=None
+        None: secure noise. Anything else makes fits reproducible, and protects nobody who could
+        guess it.
 
     Attributes
     ----------
-    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
-        See :class:`~sklearn_dp.DPKMeans`. A client weighs one, shared by its rows, where clients
+    cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
+        As of :class:`~sklearn_dp.DPKMeans`. A client weighs one, shared by its rows, where clients
         are the unit; there are no labels after :meth:`fit_clients`.
     subspace_ : ndarray of shape (q, n_features), or None
         Orthonormal rows that span the released subspace; None without one.
@@ -96,6 +110,7 @@ class FederatedDPKMeans(BaseDPCenters):
         would have without noise: 0 where it stays at the server's points, 1 where noise does not
         count. From releases, free to publish; None with ``method="paper"``.
     n_rounds_ : int
+        Rounds, in each of which all clients were asked.
     communication_ : list of dict
         For each round, numbers and bytes that a client receives and sends, from public shapes.
 
@@ -138,23 +153,23 @@ class FederatedDPKMeans(BaseDPCenters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        privacy_unit="auto",
-        neighbours="add_remove",
-        method="default",
-        options=None,
-        n_lloyd="auto",
-        max_rows_per_client=None,
-        n_honest=None,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Any = None,
+        privacy_unit: str = "auto",
+        neighbours: str = "add_remove",
+        method: str = "default",
+        options: FederatedOptions | None = None,
+        n_lloyd: int | str = "auto",
+        max_rows_per_client: int | None = None,
+        n_honest: int | None = None,
+        ledger: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -173,13 +188,22 @@ class FederatedDPKMeans(BaseDPCenters):
 
     @with_callbacks
     @row_guard
-    def fit(self, X, y=None, *, groups=None, X_server=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        *,
+        groups: ArrayLike | None = None,
+        X_server: ArrayLike | None = None,
+    ) -> Self:
         """Simulate a federation over the rows of one array.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            Not used.
         groups : array-like of shape (n_samples,), optional
             Which client holds each row. With ``privacy_unit="auto"`` or "client" the guarantee is
             for all rows of a client; with "row" it has no effect on the result, bit for bit.
@@ -188,7 +212,8 @@ class FederatedDPKMeans(BaseDPCenters):
 
         Returns
         -------
-        self : object
+        self : FederatedDPKMeans
+            Fitted.
 
         Raises
         ------
@@ -197,7 +222,7 @@ class FederatedDPKMeans(BaseDPCenters):
         BudgetExceededError
             When `ledger` does not hold enough; the data have not been looked at.
         """
-        check_choice("privacy_unit", self.privacy_unit, _UNITS)
+        check_choice("privacy_unit", self.privacy_unit, UNITS)
         if self.privacy_unit == "client" and groups is None:
             raise ValueError("privacy_unit='client' needs groups: the client of each row.")
         server = public_points(X_server)
@@ -207,7 +232,14 @@ class FederatedDPKMeans(BaseDPCenters):
 
     @with_callbacks
     @row_guard
-    def fit_clients(self, clients, *, n_features=None, X_server=None, timeout=None):
+    def fit_clients(
+        self,
+        clients: Iterable[Any] | Mapping[Any, Any] | Any,
+        *,
+        n_features: int | None = None,
+        X_server: ArrayLike | None = None,
+        timeout: float | None = None,
+    ) -> Self:
         """Fit to clients of which nothing but sums comes back.
 
         Parameters
@@ -230,11 +262,8 @@ class FederatedDPKMeans(BaseDPCenters):
 
         Returns
         -------
-        self : object
-
-        Notes
-        -----
-        The unit of privacy is the client, unless ``privacy_unit="row"``.
+        self : FederatedDPKMeans
+            Fitted.
 
         Raises
         ------
@@ -243,6 +272,10 @@ class FederatedDPKMeans(BaseDPCenters):
         RuntimeError
             With `n_honest`, when no more clients than that answer in a round; for a Flower grid
             without nodes, before anything is charged.
+
+        Notes
+        -----
+        The unit of privacy is the client, unless ``privacy_unit="row"``.
         """
         server = public_points(X_server)
         if n_features is None and server is None:
@@ -251,45 +284,53 @@ class FederatedDPKMeans(BaseDPCenters):
         width = check_integer(width, "n_features", low=1, high=MOST_FEATURES)
         if timeout is not None:
             check_real(timeout, "timeout")
-        engine = self._make_engine(clients, timeout)
+        engine: Any
+        if is_grid(clients):
+            engine = FlowerEngine(clients, timeout)
+            engine.check()
+        else:
+            try:
+                clients = list(clients.values() if isinstance(clients, Mapping) else clients)
+            except TypeError:
+                raise TypeError("clients must be an iterable or a mapping.") from None
+            check_distinct(clients)
+            engine = LocalEngine(clients, self.n_jobs, timeout)
         session = self._start_session(self._make_plan(width, self._unit(True), server=server))
         self.n_features_in_ = width
         if session.noise == "seeded" and isinstance(engine, LocalEngine):
             engine.seed_shares(int(session.rng("shares").integers(2**62)))
         return self._fit_session(None, engine, session, server=server)
 
-    def _make_engine(self, clients, seconds):
-        if is_grid(clients):
-            engine = FlowerEngine(clients, seconds)
-            engine.check()
-            return engine
-        try:
-            clients = list(clients.values() if isinstance(clients, Mapping) else clients)
-        except TypeError:
-            raise TypeError("clients must be an iterable or a mapping.") from None
-        check_distinct(clients)
-        return LocalEngine(clients, self.n_jobs, seconds)
-
     def _fit(self, X, units, session, progress, *, server=None):
+        """The rounds of a fit, and what they have released.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), or None
+            Rows of which the clients are made; None: `units` is an engine that asks others.
+        units : Units or engine
+        session : PrivacySession
+        progress : callable
+        server : ndarray of shape (m, n_features), optional
+        """
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
-        setup = replace(
-            self._setup(d, per_client, server, session.rng("start")),
-            clients_add=X is None and self.n_honest is not None,
-        )
+        rng = session.rng("start")
+        setup = setup_of(self, self._domain(d, server), d, per_client, server, rng)
+        # Where rows of one array stand for clients, nobody is there to add noise.
+        setup = replace(setup, clients_add=X is None and self.n_honest is not None)
         state = first_message(setup, session)
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
+        self.radius_, self.status_ = state.ground.radius, state.status
         self.subspace_ = state.subspace
-        self.server_points_ = (
-            None if state.proxy is None else state.proxy * state.unit + state.domain.center
-        )
-        self.server_weights_ = None if state.proxy is None else state.weights
-        self.radius_, self.status_ = state.domain.radius, state.status
-        self.gain_ = (
-            None if state.gain is None else state.gain[np.argsort(-state.counts, kind="stable")]
-        )
+        self.server_points_ = self.server_weights_ = self.gain_ = None
+        if state.proxy is not None:
+            self.server_points_ = state.proxy * state.unit + state.ground.center
+            self.server_weights_ = state.weights
+        if state.gain is not None:  # in the order of the centers
+            self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
         if X is None:
             del self.labels_
@@ -297,12 +338,15 @@ class FederatedDPKMeans(BaseDPCenters):
     def _unit(self, told):
         return "group" if told and self.privacy_unit != "row" else "row"
 
-    def privacy_plan(self, n_features, *, unit="row", X_server=None):
+    def privacy_plan(
+        self, n_features: int, *, unit: str = "row", X_server: ArrayLike | None = None
+    ) -> PrivacyPlan:
         """What a fit would release and spend, before any data are seen.
 
         Parameters
         ----------
         n_features : int
+            Number of features, public.
         unit : {"row", "group"}, default="row"
             "group" for clients as the unit.
         X_server : array-like of shape (m, n_features), optional
@@ -311,6 +355,7 @@ class FederatedDPKMeans(BaseDPCenters):
         Returns
         -------
         plan : PrivacyPlan
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
@@ -318,116 +363,18 @@ class FederatedDPKMeans(BaseDPCenters):
 
     def _domain(self, n_features, server=None):
         domain = super()._domain(n_features)
-        if domain is not None or server is None:
-            return domain
-        # Public points: their mean and their radius about it.
-        center = server.mean(axis=0)
-        reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
-        return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-300))
+        return public_ball(server) if domain is None and server is not None else domain
 
     def _check_parameters(self, n_features, server=None):
         super()._check_parameters(n_features)
-        for name, known in (
-            ("privacy_unit", _UNITS),
-            ("neighbours", ("add_remove", "replace")),
-            ("method", METHODS),
-        ):
-            check_choice(name, getattr(self, name), known)
-        options = check_options(self.options)
-        self._check_rounds()
-        if self.n_honest is not None:
-            check_integer(self.n_honest, "n_honest", low=1, high=MOST_SHARES)
-            if options.count_noise == "laplace":
-                raise ValueError(
-                    "count_noise='laplace' needs n_honest=None: sums of Laplace "
-                    "shares are not Laplace."
-                )
-        if self.max_rows_per_client is not None:
-            check_integer(self.max_rows_per_client, "max_rows_per_client", low=1)
-        if server is not None:
-            check_server(server, self.n_clusters, n_features)
-        elif self.method in ("kmeans++", "lloyd"):
-            raise ValueError(f"method={self.method!r} needs X_server.")
-
-    def _check_rounds(self):
-        if isinstance(self.n_lloyd, str):
-            if self.n_lloyd != "auto":
-                raise ValueError("n_lloyd must be an integer or 'auto'.")
-            return
-        check_integer(self.n_lloyd, "n_lloyd", low=int(self._public_start), high=_MOST_ROUNDS)
-
-    @property
-    def _public_start(self):
-        """Whether a fit is nothing but Lloyd rounds."""
-        return self.method not in ("default", "paper")
-
-    def _rounds(self, server):
-        """How many Lloyd rounds."""
-        if self.n_lloyd != "auto":
-            return self.n_lloyd
-        if self._public_start:
-            return _ROUNDS_OF_A_START
-        return 0 if server is not None else _ROUNDS_WITHOUT_SERVER
-
-    def _setup(self, n_features, per_client, server, rng):
-        paper, options = self.method == "paper", check_options(self.options)
-        return Setup(
-            self.n_clusters,
-            n_features,
-            self._domain(n_features, server),
-            server,
-            self._start(n_features, server, rng),
-            self._rounds(server),
-            per_client,
-            residuals=not paper,
-            local_means=paper and per_client,
-            most_rows=self.max_rows_per_client,
-            shares=options.client_bounds,
-            laplace=options.count_noise == "laplace",
-            n_honest=self.n_honest,
-            swap=self.neighbours == "replace",
-        )
-
-    def _start(self, n_features, server, rng):
-        """Public centers from the public domain, or None for the method's own rounds."""
-        k = self.n_clusters
-        if self.method == "kmeans++":
-            return lambda domain: server_kmeans_plusplus(server, k, int(rng.integers(2**31)))
-        if self.method == "lloyd":
-            return lambda domain: server_lloyds(server, k, rng)
-        if self.method == "sphere_packing":
-            return lambda domain: domain.center + sphere_packing(k, n_features, domain.radius, rng)
-        return None
+        check_parameters(self, n_features, server)
 
     def _relation(self, unit):
-        relation = "replace" if self.neighbours == "replace" else "add or remove"
-        # A client that adds noise takes part whether it has rows or not.
-        return relation + " the rows of" * (self.n_honest is not None and unit == "group")
+        return relation_of(self, unit)
 
     def _make_plan(self, n_features, unit, server=None):
         target = self._check_shared()
         self._check_parameters(n_features, server)
-        setup = self._setup(n_features, unit == "group", server, None)
-        shared = self.n_honest is not None
-        entries = entries_of(
-            setup.rounds,
-            target,
-            unit,
-            paper=self.method == "paper",
-            laplace=setup.laplace,
-            shared=shared,
-        )
-        plan = PrivacyPlan(target, entries, unit, self._notes(unit), self._relation(unit))
-        if shared and plan.epsilon > 700:
-            raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
-        return plan
-
-    def _notes(self, unit):
-        who = "a client with all its rows" if unit == "group" else "a row"
-        notes = (f"The unit is {who}. The server's points are public.",)
-        if self.n_honest is not None:
-            notes += (
-                f"Clients add the noise: at least {self.n_honest} of those that answer, "
-                "besides the one in question, must keep their share to themselves.",
-            )
-        return notes
+        domain = self._domain(n_features, server)
+        setup = setup_of(self, domain, n_features, unit == "group", server)
+        return plan_of(self, target, unit, setup.rounds)

@@ -1,8 +1,19 @@
-"""A thin adapter to Flower's Message API (extra ``federated``)."""
+"""A thin adapter to Flower's Message API (extra ``federated``).
+
+Flower carries a message of the server as an ``ArrayRecord`` and its kind as a ``ConfigRecord``,
+both in a query to each node; a node answers with an ``ArrayRecord`` of the same kind. Nothing is
+kept at a node between rounds. Flower is imported where it is used: the package does without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .._privacy.laws.shares import NoiseShares
+from ._answers import Arrays
 from ._client import client_update, read_rows
 
 __all__ = ["FlowerEngine", "flower_client", "is_grid"]
@@ -10,7 +21,7 @@ __all__ = ["FlowerEngine", "flower_client", "is_grid"]
 _MESSAGE, _ANSWER, _ROUND = "message", "answer", "round"
 
 
-def is_grid(clients):
+def is_grid(clients: Any) -> bool:
     """Whether clients are asked through a Flower ``Grid``; Flower need not be there to tell."""
     return hasattr(clients, "send_and_receive") and hasattr(clients, "get_node_ids")
 
@@ -25,34 +36,44 @@ class FlowerEngine:
         To wait for the answers of a round; None: until all are there.
     """
 
-    def __init__(self, grid, seconds=None):
+    def __init__(self, grid: Any, seconds: float | None = None) -> None:
         self.grid, self.seconds = grid, seconds
 
-    def check(self):
+    def check(self) -> None:
         """Refuse a grid without nodes: which are there is known to everybody who runs it.
 
         Raises
         ------
         RuntimeError
+            Before anything is charged.
         """
         if not list(self.grid.get_node_ids()):
             raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
 
-    def ask(self, kind, message):
-        """Pairs (answer, error), one for each node, in the order of their ids."""
+    def ask(self, kind: str, message: Arrays) -> list[tuple[Arrays | None, Exception | None]]:
+        """Pairs (answer, error), one for each node, in the order of their ids.
+
+        Parameters
+        ----------
+        kind : str
+        message : dict of str to ndarray
+
+        Returns
+        -------
+        answers : list of (answer, error)
+            One of the two is None. A node that answers twice has answered once: its first answer
+            counts, else it could move a sum by twice what is claimed of it.
+        """
         nodes = sorted(self.grid.get_node_ids())
-        replies = list(
-            self.grid.send_and_receive(
-                [_query(kind, message, node) for node in nodes], timeout=self.seconds
-            )
-        )
-        found = {}
-        for reply in replies:  # a second answer of a node is none
+        queries = [_query(kind, message, node) for node in nodes]
+        found: dict[int, Any] = {}
+        for reply in self.grid.send_and_receive(queries, timeout=self.seconds):
             found.setdefault(reply.metadata.src_node_id, reply)
         return [_read(found.get(node)) for node in nodes]
 
 
 def _query(kind, message, node):
+    """The question of a round to one node."""
     from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
     content = RecordDict({_MESSAGE: _record(message), _ROUND: ConfigRecord({"kind": kind})})
@@ -60,6 +81,7 @@ def _query(kind, message, node):
 
 
 def _read(reply):
+    """The answer in a reply, unchecked, or why there is none."""
     if reply is None:
         return None, TimeoutError("no answer in time")
     try:
@@ -78,10 +100,13 @@ def _record(arrays):
 
 
 def _arrays(record):
+    """The arrays in a record; the opposite of `_record`."""
     return {name: array.numpy() for name, array in record.items()}
 
 
-def flower_client(read, *, share_seed=None):
+def flower_client(
+    read: Callable[[Any], Any], *, share_seed: Callable[[Any], tuple[int, str | int]] | None = None
+) -> Any:
     """A Flower ``ClientApp`` that answers the rounds of a federated fit.
 
     Parameters
@@ -96,6 +121,7 @@ def flower_client(read, *, share_seed=None):
     Returns
     -------
     app : flwr.clientapp.ClientApp
+        For ``flower-supernode``, or a simulation.
     """
     from flwr.app import Message, RecordDict
     from flwr.clientapp import ClientApp

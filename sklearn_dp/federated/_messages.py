@@ -1,30 +1,71 @@
-"""What the server sends in each round: arrays of public facts and earlier releases."""
+"""What the server sends in each round: arrays of public facts and earlier releases.
+
+A message is a dict of arrays, so that any transport can carry it. Every message has the same
+fields; what a round does not need is empty, and that is what clients test for.
+
+| field | shape | what it is | unit |
+|---|---|---|---|
+| center | (d,) | of the public domain | of the data |
+| radius | (1,) | of the public domain; empty while none is known | of the data |
+| low, high | (d,) | a public box; empty for a ball | of the data |
+| origin | (d,) | released center of the data, about that of the domain | grid steps |
+| round | (1,) | number of the round: seeded noise of rounds is independent | |
+| limit | (1,) | length that rows or residuals are clipped to | grid steps |
+| basis | (d, q) | columns span the released subspace | 2**-20 |
+| points | (m, q) | what a row is next to, in the subspace | grid steps |
+| anchors | (k, d) | centers that residuals are taken about | grid steps |
+| most_rows | (1,) | rows that a client uses at most | |
+| shares | (vectors,) | clients as the unit: their vectors' bounds over those of a row | |
+| l1 | (1,) | not empty: counts are clipped in l1, for Laplace noise | |
+| noise | (vectors, 3) | clients add noise: scale, scale off a diagonal, bits of a fine step | |
+
+Nothing in it depends on data but through releases, so it may be seen by everybody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._client import project
+from .._privacy._domain import Domain
+from ._answers import Arrays
 from ._prior import nearest_of
+from ._statistics import project
 
-__all__ = ["NOTHING", "Sealed", "message_of"]
+if TYPE_CHECKING:  # a state holds a sealed message
+    from ._state import State
+
+__all__ = ["NOTHING", "Sealed", "empty_message", "message_of"]
 
 NOTHING = np.empty(0)
+"""The value of a field that a round does not need."""
 _RESIDUAL_QUANTILE = 0.75  # of server points, at which residuals are clipped
 
 
 class Sealed:
     """A message that nobody can change: what is handed out are copies in memory of their own.
 
+    Clients of the same process get the very objects that the server would go on using. One that
+    rewrites its copy must change neither what others are told nor what is claimed of the sums.
+
     Parameters
     ----------
     message : dict of str to ndarray
+
+    Examples
+    --------
+    >>> sealed = Sealed({"limit": np.array([3.0])})
+    >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
+    ([3.0], False)
     """
 
-    def __init__(self, message):
+    def __init__(self, message: Arrays) -> None:
         self._parts = {
             name: (value.tobytes(), value.dtype, value.shape) for name, value in message.items()
         }
 
-    def open(self):
+    def open(self) -> Arrays:
         """A fresh dict of fresh arrays about immutable bytes, which no flag makes writable."""
         return {
             name: np.ndarray(shape, dtype, data)
@@ -32,63 +73,91 @@ class Sealed:
         }
 
 
-def message_of(state):
-    """Everything that clients need to know, as arrays; what a round does not need is empty."""
-    domain, setup = state.domain, state.setup
-    public = {"center": np.zeros(setup.n_features), "radius": NOTHING}
+def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
+    """The fields of every message; what a round asks for is put in their place.
+
+    Parameters
+    ----------
+    n_features : int
+    domain : Domain or None
+        The public region; None before a radius has been found.
+    number : int
+        Of the round.
+
+    Returns
+    -------
+    message : dict of str to ndarray
+        See the table at the top of this module.
+    """
+    region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
-        public = {"center": domain.center, "radius": np.array([domain.radius])}
-    boxed = domain is not None and domain.low is not None
-    most = setup.most_rows if setup.per_client else None
+        region |= {"center": domain.center, "radius": np.array([domain.radius])}
+        if domain.low is not None and domain.high is not None:
+            region |= {"low": domain.low, "high": domain.high}
     return {
-        **public,
-        "low": domain.low if boxed else NOTHING,
-        "high": domain.high if boxed else NOTHING,
-        "origin": NOTHING if state.origin is None else state.origin,
-        "most_rows": NOTHING if most is None else np.array([float(most)]),
-        "shares": NOTHING,
-        "l1": np.zeros(int(setup.laplace)),
-        "noise": NOTHING,
-        "round": np.array([float(state.round)]),
-        **_of_round(state),
+        **region,
+        "round": np.array([float(number)]),
+        "basis": np.empty((0, 0)),
+        "anchors": np.empty((0, 0)),
+        **dict.fromkeys(("limit", "points", "origin", "most_rows"), NOTHING),
+        **dict.fromkeys(("shares", "l1", "noise"), NOTHING),
     }
 
 
-def _of_round(state):
-    kind = state.kind
-    nothing = np.empty((0, 0))
-    basis = nothing if state.basis is None or kind == "lloyd" else state.basis
-    empty = {"limit": NOTHING, "basis": nothing, "points": nothing, "anchors": nothing}
+def message_of(state: State) -> Arrays:
+    """What clients need to know for the present round, but for `shares` and `noise`.
+
+    Parameters
+    ----------
+    state : State
+        Before the round.
+
+    Returns
+    -------
+    message : dict of str to ndarray
+        See the table at the top of this module.
+    """
+    setup, kind = state.setup, state.kind
+    message = empty_message(setup.n_features, state.domain, state.round)
+    if state.origin is not None:
+        message["origin"] = state.origin
+    if setup.per_client and setup.most_rows is not None:
+        message["most_rows"] = np.array([float(setup.most_rows)])
+    message["l1"] = np.zeros(int(setup.laplace))
     if kind == "bound":
-        return empty
+        return message
     if kind in ("center", "moment"):
-        return empty | {"limit": np.array([state.ball])}
-    if kind == "weights":
-        return empty | {"basis": basis, "points": state.points}
+        return message | {"limit": np.array([state.ball])}
+    # Lloyd rounds are in the whole space: there is an average about each center to look at.
+    if state.basis is not None and kind != "lloyd":
+        message["basis"] = state.basis
+    if state.points is not None and kind == "weights":
+        message["points"] = state.points
+    if state.anchors is None or kind == "weights":
+        return message
     anchors = np.rint(state.anchors)
-    points = project({"basis": basis}, anchors)
-    if not state.setup.residuals:
-        anchors, reach = np.zeros_like(anchors), state.ball
-    else:
-        reach = _residual_limit(state, basis, points, anchors)
-    return empty | {
-        "basis": basis,
-        "points": points,
-        "anchors": anchors,
-        "limit": np.array([reach]),
-    }
+    points = project(message, anchors)
+    if setup.residuals:
+        limit = _residual_limit(state, message, points, anchors)
+    else:  # the paper's sums are about the public center, of rows in the ball
+        anchors, limit = np.zeros_like(anchors), state.ball
+    return message | {"points": points, "anchors": anchors, "limit": np.array([limit])}
 
 
-def _residual_limit(state, basis, points, anchors):
-    """Length at which residuals about the anchors are clipped: public, or from releases."""
+def _residual_limit(state, message, points, anchors):
+    """Length at which residuals about the anchors are clipped: public, or from releases.
+
+    With server data, a quantile of the distances of the server's points to their anchors, each
+    with its noisy weight. Noise is in proportion to this length and the clip hardly biases a
+    cluster that is symmetric, so a quantile is better than the largest distance.
+    """
     if state.proxy is None:
         return (
             state.ball
             if state.spread is None
             else min(state.ball, 1.5 * float(np.linalg.norm(state.spread)))
         )
-    flat = project({"basis": basis}, state.proxy)
-    near = nearest_of(flat, points)
+    near = nearest_of(project(message, state.proxy), points)
     far = np.linalg.norm(state.proxy - anchors[near], axis=1)
     weights = np.ones(len(far)) if state.weights is None else np.maximum(state.weights, 1e-9)
     order = np.argsort(far, kind="stable")

@@ -1,9 +1,21 @@
-"""The budget of a federated fit: what each release gets."""
+"""The budget of a federated fit: what each release gets.
+
+The plan follows from the kinds of the rounds, which are public: every vector that clients send is
+one release, and a vector that is sent in several rounds is one entry with as many uses. Nothing
+but Gaussian noise is released by default, so that the whole fit is accounted as one Gaussian
+mechanism with mu^2 = 2 rho, exactly.
+
+Two ways to split: shares of rho (ours), and the paper's fractions of epsilon, which are scaled
+until what they cost adds up to the same rho.
+"""
+
+from __future__ import annotations
 
 import math
 from functools import lru_cache
 
 from .._privacy._accounting import gaussian_mu, laplace_zcdp_rho
+from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy.laws.shares import SHARES_DELTA
 from ._answers import ANSWERS, is_count
@@ -71,14 +83,25 @@ _WORDS = {
 }
 
 
-def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False):
+def entries_of(
+    rounds: tuple[str, ...],
+    target: PrivacyBudget,
+    unit: str,
+    *,
+    paper: bool = False,
+    laplace: bool = False,
+    shared: bool = False,
+) -> tuple[PlanEntry, ...]:
     """Plan entries of the rounds.
 
     Parameters
     ----------
     rounds : tuple of str
+        Kinds, in order.
     target : PrivacyBudget
+        What all the entries together may cost.
     unit : {"row", "group"}
+        Whom the guarantee is for; "group" for clients.
     paper : bool
         The paper's split of epsilon, instead of the shares of rho.
     laplace : bool
@@ -90,8 +113,14 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False
     -------
     entries : tuple of PlanEntry
         Within the target.
+
+    Examples
+    --------
+    >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
+    >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
+    [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
     """
-    uses = {}
+    uses: dict[str, int] = {}
     for kind in rounds:
         for name in ANSWERS[kind]:
             uses[name] = uses.get(name, 0) + 1
@@ -107,21 +136,12 @@ def entries_of(rounds, target, unit, *, paper=False, laplace=False, shared=False
         if paper
         else _shared_costs(uses, rho)
     )
-    words = (
-        _WORDS
-        if unit == "row"
-        else {name: "norm that the whole vector of a client is clipped to" for name in uses}
-    )
+    words = dict.fromkeys(uses, "norm that the whole vector of a client is clipped to")
+    if unit == "row":
+        words = _WORDS
     return tuple(
-        PlanEntry(
-            name,
-            mechanism[name],
-            costs[name],
-            delta[name],
-            uses=uses[name],
-            sensitivity=words[name],
-        )
-        for name in uses
+        PlanEntry(name, mechanism[name], costs[name], delta[name], uses=n, sensitivity=words[name])
+        for name, n in uses.items()
     )
 
 
@@ -134,20 +154,31 @@ def _shared_costs(uses, rho):
 
 
 def _paper_costs(uses, mechanism, rho, delta, unit):
-    """The paper's fractions of epsilon, scaled until the whole costs rho."""
-    fractions = PAPER_SPLIT[unit]
+    """The paper's fractions of epsilon, scaled until the whole costs rho.
+
+    Parameters
+    ----------
+    uses : dict of str to int
+        How often each vector is released; its fraction is divided by that.
+    mechanism : dict of str to Mechanism
+    rho : float
+    delta : float
+        Of each Gaussian step: the paper states steps as (epsilon, delta) pairs.
+    unit : {"row", "group"}
+
+    Returns
+    -------
+    costs : dict of str to float
+        They grow with the scale, so bisection finds the largest one that fits.
+    """
     default = PAPER_SPLIT["row"]
 
     def costs(epsilon):
-        return {
-            name: times
-            * _cost(
-                mechanism[name],
-                epsilon * fractions.get(name, default.get(name, 0.05)) / times,
-                delta,
-            )
-            for name, times in uses.items()
-        }
+        found = {}
+        for name, times in uses.items():
+            fraction = PAPER_SPLIT[unit].get(name, default.get(name, 0.05))
+            found[name] = times * _cost(mechanism[name], epsilon * fraction / times, delta)
+        return found
 
     low, high = 0.0, 1.0
     while math.fsum(costs(high).values()) <= rho:
@@ -160,6 +191,7 @@ def _paper_costs(uses, mechanism, rho, delta, unit):
 
 @lru_cache(maxsize=256)
 def _cost(mechanism, epsilon, delta):
+    """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
     if epsilon <= 0:
         return 0.0
     if mechanism is Mechanism.LAPLACE:
@@ -168,8 +200,14 @@ def _cost(mechanism, epsilon, delta):
 
 
 @lru_cache(maxsize=256)
-def laplace_epsilon(rho):
-    """The largest epsilon (up to rounding) of a Laplace release that costs at most rho."""
+def laplace_epsilon(rho: float) -> float:
+    """The largest epsilon (up to rounding) of a Laplace release that costs at most rho.
+
+    Examples
+    --------
+    >>> laplace_zcdp_rho(laplace_epsilon(0.125)) <= 0.125 < laplace_zcdp_rho(0.55)
+    True
+    """
     low, high = 0.0, 1.0
     while laplace_zcdp_rho(high) <= rho:
         low, high = high, 2 * high

@@ -1,46 +1,61 @@
 """What the server does between two rounds: from released sums to the next message.
 
+1. `first_message` puts public points on the grid and asks for the first round.
+2. Whoever carries messages (`_engines`, or a system of your own) sends ``state.message`` to all
+   clients and adds up their answers.
+3. `server_update` releases the sums, learns from the releases, and asks for the next round; again
+   from 2, until the message is None.
+
 `first_message` and `server_update` are functions of public facts and releases: the only private
 thing they touch is the sum over clients, and they hand it to the session, which adds the noise
 and charges the plan. All else is post-processing.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
 
+from .._privacy._session import PrivacySession
+from ._answers import Arrays
 from ._claims import claims_of, noise_lines, release
 from ._client_bounds import client_shares
 from ._learn import LEARN
 from ._messages import Sealed, message_of
-from ._state import State, begin
+from ._state import Setup, State, begin
 
 __all__ = ["ask", "first_message", "server_update"]
 
 
-def first_message(setup, session):
+def first_message(setup: Setup, session: PrivacySession) -> State:
     """The state before the first round.
 
     Parameters
     ----------
     setup : Setup
+        Public facts of the fit.
     session : PrivacySession
         For randomness that depends on no data.
 
     Returns
     -------
     state : State
+        Its ``kind`` and ``message`` are what clients are to answer.
     """
     state = State(setup, domain=setup.domain)
     return ask(state if setup.domain is None else begin(state), session)
 
 
-def server_update(state, total, session, n_answers=None):
+def server_update(
+    state: State, total: Arrays, session: PrivacySession, n_answers: int | None = None
+) -> State:
     """Release the sums of a round and prepare the next one.
 
     Parameters
     ----------
     state : State
+        Before the round; it holds what is claimed of the sums.
     total : dict of str to ndarray of int64
         The sums over clients of what :func:`client_update` gave.
     session : PrivacySession
@@ -51,6 +66,7 @@ def server_update(state, total, session, n_answers=None):
     Returns
     -------
     state : State
+        After the round, with the next message; None instead of a message when all is done.
 
     Raises
     ------
@@ -65,9 +81,22 @@ def server_update(state, total, session, n_answers=None):
     return ask(replace(state, round=state.round + 1), session)
 
 
-def ask(state, session):
-    """The state with the message of its present round."""
-    if state.kind is None:
+def ask(state: State, session: PrivacySession) -> State:
+    """The state with the message of its present round, and what is claimed of the answers.
+
+    Parameters
+    ----------
+    state : State
+    session : PrivacySession
+        For simulated clients, and for the plan where clients add noise.
+
+    Returns
+    -------
+    state : State
+        The claims are made from the very message that is sealed: the limits that clients clip to
+        are those that noise is made for.
+    """
+    if not state.kind:
         return replace(state, sealed=None, claims={}, shares={})
     message = message_of(state)
     shares = {}

@@ -1,4 +1,12 @@
-"""Public starts, and the baselines that the method is compared with."""
+"""Public starts, and the baselines that the method is compared with.
+
+The starts see public points, or nothing but a radius, and cost no budget. `k_fed` and
+`optimal_centers` see rows: they are not private, and no estimator calls them; benchmarks do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
@@ -10,7 +18,7 @@ __all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds"
 _TRIES = 1000  # for each center of a packing
 
 
-def server_kmeans_plusplus(X_server, n_clusters, random_state):
+def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: int) -> np.ndarray:
     """ServerKMeans++: k-means++ seeding on the server's points.
 
     Parameters
@@ -26,12 +34,31 @@ def server_kmeans_plusplus(X_server, n_clusters, random_state):
     return kmeans_plusplus(X_server, n_clusters, random_state=random_state)[0]
 
 
-def server_lloyds(X_server, n_clusters, rng):
-    """ServerLloyds: k-means on the server's points, the best of many starts."""
+def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """ServerLloyds: k-means on the server's points, the best of many starts.
+
+    Parameters
+    ----------
+    X_server : ndarray of shape (m, d)
+    n_clusters : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, d)
+        What costs nothing, and so what a fit must not be worse than.
+    """
     return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng)
 
 
-def sphere_packing(n_clusters, n_features, half_width, rng, *, tolerance=1e-3):
+def sphere_packing(
+    n_clusters: int,
+    n_features: int,
+    half_width: float,
+    rng: np.random.Generator,
+    *,
+    tolerance: float = 1e-3,
+) -> np.ndarray:
     """Data-independent centers, far from each other and from the corners of a cube.
 
     Parameters
@@ -78,7 +105,13 @@ def _pack(n_clusters, d, half_width, a, rng):
     return centers
 
 
-def k_fed(clients, n_clusters, rng, *, n_local=None):
+def k_fed(
+    clients: Sequence[np.ndarray],
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_local: int | None = None,
+) -> np.ndarray:
     """k-FED, repaired. NOT private: a baseline for experiments.
 
     Parameters
@@ -122,6 +155,7 @@ def k_fed(clients, n_clusters, rng, *, n_local=None):
 
 
 def _local_centers(rows, n_local, rng):
+    """What a client of k-FED sends: its own cluster means, or its distinct rows where few."""
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_local:
         return distinct
@@ -133,7 +167,14 @@ def _local_centers(rows, n_local, rng):
     return KMeans(len(start), init=start, n_init=1, max_iter=100).fit(rows).cluster_centers_
 
 
-def optimal_centers(X, n_clusters, *, start=None, n_init=10, random_state=0):
+def optimal_centers(
+    X: np.ndarray,
+    n_clusters: int,
+    *,
+    start: np.ndarray | None = None,
+    n_init: int = 10,
+    random_state: int = 0,
+) -> np.ndarray:
     """The reference: k-means on the pooled rows. NOT private.
 
     Parameters

@@ -1,14 +1,25 @@
-"""What is public about a federated fit, and what the server knows after some rounds of it."""
+"""What is public about a federated fit, and what the server knows after some rounds of it.
 
-from collections.abc import Callable
+`Setup` holds parameters and public facts; it never changes during a fit. `State` holds releases,
+and what follows from them; each round makes a new one. Both are frozen: a value that is in a state
+has been released, and nothing else can get there by being assigned. All lengths of a state are in
+steps of the public grid, about the released origin (about the center of the domain, where there
+is none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from ._client import BASIS_BITS
+from ._answers import Arrays
+from ._claims import Claim
 from ._messages import Sealed
+from ._statistics import BASIS_BITS
 
 __all__ = ["Setup", "State", "begin", "inside"]
 
@@ -36,7 +47,7 @@ class Setup:
         Whether clients send local means and presence bits, as in the paper's client level.
     most_rows : int or None
         Rows that a client uses at most; the number that its bounds are made for.
-    shares : dict or None
+    shares : mapping or None
         Bounds of the vectors of a client over those of a row; None: from the server data.
     laplace : bool
         Whether counts get Laplace noise, as in the paper.
@@ -55,13 +66,13 @@ class Setup:
     n_features: int
     domain: Domain | None
     server: np.ndarray | None = None
-    start: Callable | None = None
+    start: Callable[[Domain], np.ndarray] | None = None
     n_lloyd: int = 0
     per_client: bool = False
     residuals: bool = True
     local_means: bool = False
     most_rows: int | None = None
-    shares: dict | None = None
+    shares: Mapping | None = None
     laplace: bool = False
     margin: bool = False
     n_honest: int | None = None
@@ -69,15 +80,26 @@ class Setup:
     swap: bool = False
 
     @property
-    def rounds(self):
-        """Kinds of the rounds, in order."""
+    def rounds(self) -> tuple[str, ...]:
+        """Kinds of the rounds, in order: a function of public facts, so the plan can list them.
+
+        Examples
+        --------
+        >>> ball, points = Domain.from_bounds(1.0, 9), np.zeros((5, 9))
+        >>> Setup(3, 9, ball, points).rounds
+        ('moment', 'weights', 'lift')
+        >>> Setup(3, 9, None, n_lloyd=1).rounds
+        ('bound', 'center', 'moment', 'weights', 'lift', 'lloyd')
+        """
         bound = () if self.domain is not None else ("bound",)
         lloyd = ("lloyd",) * self.n_lloyd
         if self.start is not None:
             return (*bound, *lloyd)
         lift = "means" if self.local_means else "margin" if self.margin else "lift"
         if self.server is None:
+            # The spread about the mean, not about the public center, tells where to look.
             return (*bound, "center", "moment", "weights", lift, *lloyd)
+        # No more columns than clusters: the subspace is the whole space, and costs nothing.
         moment = ("moment",) if self.n_features > self.n_clusters else ()
         return (*moment, "weights", lift, *lloyd)
 
@@ -116,13 +138,14 @@ class State:
     gain : ndarray of shape (k,) or None
         How much of the last movement of each center has been believed, 0 to 1.
     status : str
+        "ok", or the first thing that went wrong, in words.
     """
 
     setup: Setup
     round: int = 0
     sealed: Sealed | None = None
-    claims: dict = field(default_factory=dict)
-    shares: dict = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
     domain: Domain | None = None
     origin: np.ndarray | None = None
     basis: np.ndarray | None = None
@@ -137,64 +160,89 @@ class State:
     status: str = "ok"
 
     @property
-    def message(self):
+    def message(self) -> Arrays | None:
         """What the clients are to answer, in memory of its own; None when all is done."""
         return None if self.sealed is None else self.sealed.open()
 
     @property
-    def kind(self):
-        """Kind of the present round, or None when all is done."""
+    def kind(self) -> str:
+        """Kind of the present round, or an empty string when all is done."""
         rounds = self.setup.rounds
-        return rounds[self.round] if self.round < len(rounds) else None
+        return rounds[self.round] if self.round < len(rounds) else ""
 
     @property
-    def unit(self):
+    def ground(self) -> Domain:
+        """The public domain, in rounds after it has been found."""
+        if self.domain is None:
+            raise AttributeError("no domain is known before the round 'bound'.")
+        return self.domain
+
+    @property
+    def unit(self) -> float:
         """Length of a grid step."""
-        return Grid.for_radius(self.domain.radius).unit
+        return Grid.for_radius(self.ground.radius).unit
 
     @property
-    def ball(self):
+    def ball(self) -> float:
         """The public radius, in steps."""
-        return self.domain.radius / self.unit
+        return self.ground.radius / self.unit
 
     @property
-    def centers(self):
+    def centers(self) -> np.ndarray:
         """The centers so far, in the coordinates of the data."""
         origin = 0.0 if self.origin is None else self.origin
-        points = (self.anchors + origin) * self.unit + self.domain.center  # inside the ball
-        return points if self.domain.low is None else self.domain.clip_points(points)
+        anchors = np.empty((0, self.setup.n_features)) if self.anchors is None else self.anchors
+        points = (anchors + origin) * self.unit + self.ground.center  # inside the ball
+        return points if self.ground.low is None else self.ground.clip_points(points)
 
     @property
-    def subspace(self):
+    def subspace(self) -> np.ndarray | None:
         """Orthonormal rows (up to 2**-20) that span the released subspace, or None."""
         return None if self.basis is None else self.basis.T * 2.0**-BASIS_BITS
 
 
-def begin(state):
-    """Put public points on the grid, once there is one."""
-    setup = state.setup
+def begin(state: State) -> State:
+    """Put public points on the grid, once there is one.
+
+    Parameters
+    ----------
+    state : State
+        With a domain.
+
+    Returns
+    -------
+    state : State
+        With distinct server points as `points` and `proxy`; with the public centers as `anchors`,
+        where a fit is nothing but Lloyd rounds.
+    """
+    setup, server = state.setup, None
+    if setup.server is not None:
+        # Two points in one place would make the nearest one a matter of their order.
+        server = np.unique(_to_grid(state, setup.server), axis=0)
     if setup.start is not None:
-        start = _to_grid(state, setup.start(state.domain))
-        return replace(state, anchors=start, proxy=_server_steps(state))
-    if setup.server is None:
-        return state
-    points = _server_steps(state)
-    return replace(state, proxy=points, points=points)
+        return replace(state, anchors=_to_grid(state, setup.start(state.ground)), proxy=server)
+    return replace(state, proxy=server, points=server)
 
 
 def _to_grid(state, X):
-    return Grid(state.unit).quantise(state.domain.center_rows(X), state.domain.radius)
+    return Grid(state.unit).quantise(state.ground.center_rows(X), state.ground.radius)
 
 
-def _server_steps(state):
-    """Distinct server points on the grid."""
-    if state.setup.server is None:
-        return None
-    return np.unique(_to_grid(state, state.setup.server), axis=0)
+def inside(state: State, points: np.ndarray) -> np.ndarray:
+    """Points moved into the ball about the center of the domain; they stay about the origin.
 
+    Parameters
+    ----------
+    state : State
+        For the released origin and the public radius.
+    points : ndarray of shape (n, d)
+        About the origin, in grid steps.
 
-def inside(state, points):
-    """Points moved into the ball about the center of the domain; they stay about the origin."""
+    Returns
+    -------
+    points : ndarray of shape (n, d)
+        Those outside the ball at the nearest place inside it, up to the rounding of floats.
+    """
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin
     length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)

@@ -19,8 +19,8 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import (
     _answers,
     _claims,
-    _client,
     _learn,
+    _statistics,
     client_update,
     elbow,
     first_message,
@@ -133,7 +133,7 @@ def test_an_audit_refuses_noise_for_the_radius_in_step_1(rounds, monkeypatch):
     accounted one.
     """
     states, budget, entries = rounds
-    exact = _client.row_bounds
+    exact = _statistics.row_bounds
     monkeypatch.setattr(
         _claims,
         "row_bounds",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from federated_states import CLIENT_STATES, ROW_STATES, D, all_kinds, data, states
 
-from sklearn_dp.federated import _client, client_update
+from sklearn_dp.federated import _client, _statistics, client_update
 from sklearn_dp.federated._answers import CLIENT_STEPS, check_answer
 from sklearn_dp.federated._engines import total_of
 
@@ -86,7 +86,7 @@ def test_rows_of_one_client_are_added_exactly(monkeypatch):
 
     state = next(state for state in states(server=False) if state.kind == "center")
     monkeypatch.setattr(_client, "_BLOCK", 4)
-    monkeypatch.setitem(_client._STATISTICS, "center", large)
+    monkeypatch.setitem(_statistics.STATISTICS, "center", large)
     answer = client_update("center", state.message, data(2, 10))
     assert (answer["center sum"] == 2**61).all() and answer["center sum"].dtype == np.int64
     assert answer["center count"] == 10

@@ -26,6 +26,7 @@ from sklearn_dp.federated import (
     _messages,
     _server,
     _state,
+    _statistics,
     first_message,
     server_update,
 )
@@ -37,7 +38,18 @@ pytestmark = pytest.mark.filterwarnings(
 
 D = 4
 LAPLACE = FederatedOptions(count_noise="laplace")
-MODULES = (_answers, _claims, _client, _client_bounds, _engines, _learn, _messages, _server, _state)
+MODULES = (
+    _answers,
+    _claims,
+    _client,
+    _client_bounds,
+    _engines,
+    _learn,
+    _messages,
+    _server,
+    _state,
+    _statistics,
+)
 
 
 def rows(n, seed=0):
@@ -157,24 +169,24 @@ def patched(module, name):
 BUGS = {}
 
 
-@patched(_client, "row_bounds")
+@patched(_statistics, "row_bounds")
 def radius_instead_of_its_square_in_step_1(original):
     def row_bounds(kind, message):
         found = original(kind, message)
         if kind == "moment":
             limit = float(message["limit"][0])
-            found["second moment"] = limit / _client.coarse_step(limit)
+            found["second moment"] = limit / _statistics.coarse_step(limit)
         return found
 
     return row_bounds
 
 
-@patched(_client, "_weights")
+@patched(_statistics, "_weights")
 def ties_counted_twice(original):
     def weights(message, X):
-        x = _client._rows(message, X)._stored
+        x = _statistics._rows(message, X)._stored
         if message["basis"].size:
-            x = _client.project(message, x)
+            x = _statistics.project(message, x)
         points = np.vstack([message["points"][:-1], message["points"][:1]])
         square = np.square(x[:, None] - points).sum(axis=2)
         return {"weights": (square == square.min(axis=1, keepdims=True)).sum(axis=0)}
@@ -182,7 +194,7 @@ def ties_counted_twice(original):
     return weights
 
 
-@patched(_client, "clipped_sums")
+@patched(_statistics, "clipped_sums")
 def clip_missing_when_the_start_is_server_side(original):
     def clipped_sums(rows, centers, labels, squared, limits, units):
         return original(rows, centers, labels, squared, 1e3 * limits, units)
@@ -296,7 +308,7 @@ def plant(monkeypatch, bug):
         for key, value in list(vars(place).items()):
             if value is original:
                 monkeypatch.setattr(place, key, broken)
-    for table in (_client._STATISTICS, _learn.LEARN):
+    for table in (_statistics.STATISTICS, _learn.LEARN):
         for key, value in list(table.items()):
             if value is original:
                 monkeypatch.setitem(table, key, broken)
@@ -327,7 +339,7 @@ FOR_CLIENTS = {"parts clipped one by one", "client clip missing"}
 
 
 def test_without_a_bug_there_is_no_violation(monkeypatch):
-    BUGS["none"] = (_client, "row_bounds", lambda original: lambda *args: original(*args))
+    BUGS["none"] = (_statistics, "row_bounds", lambda original: lambda *args: original(*args))
     plant(monkeypatch, "none")
     del BUGS["none"]
     assert violations(False) == [] and violations(True) == []

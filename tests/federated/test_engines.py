@@ -15,11 +15,11 @@ from sklearn_dp.audit._player import Replay
 from sklearn_dp.federated import (
     _answers,
     _claims,
-    _client,
     _engines,
     _messages,
     _server,
     _state,
+    _statistics,
     client_update,
 )
 from sklearn_dp.federated._engines import LocalEngine, check_distinct
@@ -172,7 +172,9 @@ def audit(seed, unit):
         ):
             wrong.append("clients are told different things")
     bounds = [
-        bound for kind, message in told[::3] for bound in _client.row_bounds(kind, message).values()
+        bound
+        for kind, message in told[::3]
+        for bound in _statistics.row_bounds(kind, message).values()
     ]
     events = [event for event in recorder.events if event.kind == "gaussian"]
     for event, bound in zip(events, bounds, strict=True):

@@ -1,40 +1,21 @@
-"""The algorithms of the paper's appendix."""
+"""The algorithms of the paper's theory, put together: averages, and the whole of Algorithm 5."""
 
-import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from federated_states import clusters
 
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._grid import Grid
-from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
-from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import neighbouring_pairs
 from sklearn_dp.audit._player import Replay
-from sklearn_dp.federated import client_update
-from sklearn_dp.federated._engines import LocalEngine
-from sklearn_dp.federated._theory import (
-    cluster,
-    diameter_reduction,
-    private_average,
-    simplify_rounds,
-    simplify_server_data,
-)
+from sklearn_dp.federated._theory import cluster, private_average
+from sklearn_dp.federated._translation import Facts
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
-
-
-def session_of(rho, uses=1, seed=0):
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=rho, delta=1e-6), (PlanEntry("counts", "gaussian", rho, uses=uses),)
-    )
-    return PrivacySession(plan, random_state=seed)
 
 
 # -- private averaging -----------------------------------------------------------------------------
@@ -78,66 +59,6 @@ def test_rows_that_are_not_finite_are_left_out_of_the_average(bad):
     assert seen[0] == seen[1] and seen[0][-1] == 50
 
 
-# -- server data -----------------------------------------------------------------------------------
-
-
-def on_grid(X, domain):
-    return np.unique(Grid.for_radius(domain.radius).quantise(X, domain.radius), axis=0)
-
-
-def test_server_points_without_rows_are_thinned_out():
-    X, means, server = clusters(1)
-    domain = Domain.from_bounds(12.0, 6)
-    far = 3 + np.random.default_rng(2).uniform(0, 1, size=(60, 6))
-    points = on_grid(np.vstack([server, far]), domain)
-    rounds, recorder = simplify_rounds(len(points), 1.0, 0.2), Trace()
-    assert rounds == 47  # T = 46 = 10 log(4 log(100) / 0.2), rounded up; and one
-    with trace(recorder):
-        kept = simplify_server_data(
-            session_of(1.0, rounds),
-            "counts",
-            LocalEngine([X[:99], X[99:]]),
-            domain,
-            points,
-            rounds,
-            rho=1.0,
-            threshold=30.0,
-        )
-    places = points[kept] * Grid.for_radius(12.0).unit
-    assert all(np.linalg.norm(places - mean, axis=1).min() < 1.0 for mean in means)
-    assert not (places > 2.9).all(axis=1).any() and len(kept) <= 40
-    noisy = [event for event in recorder.events if event.entry == "counts"]
-    assert 1 < len(noisy) <= rounds
-    # Noise for all the T + 1 rounds: sigma^2 = (T + 1) / (2 rho).
-    assert all(float(e.scale) == pytest.approx(np.sqrt(rounds / 2)) for e in noisy)
-
-
-def test_far_components_come_together_and_go_back():
-    X, means, server = clusters(3, k=3, d=2, spread=0.01)
-    far = np.array([[0.0, 0.0], [5e4, 0.0], [0.0, -7e4]])
-    labels = np.linalg.norm(X[:, None] - means, axis=2).argmin(axis=1)
-    X, server = X + far[labels], server + np.repeat(far, 10, axis=0)
-    moved = diameter_reduction(
-        session_of(0.5),
-        "counts",
-        LocalEngine([X]),
-        Domain.from_bounds(1e5, 2),
-        server,
-        rho=0.5,
-        n_rows=4000,
-        w_min=0.3,
-        sigma_max=0.01,
-        epsilon=1.0,
-    )
-    near = moved.apply(X)
-    assert np.ptp(near, axis=0).max() < 0.01 * np.ptp(X, axis=0).max()
-    centers = np.array([near[labels == j].mean(axis=0) for j in range(3)])
-    truth = np.array([X[labels == j].mean(axis=0) for j in range(3)])
-    assert moved.invert(centers) == pytest.approx(truth, abs=1e-3)
-    gaps = [np.linalg.norm(a - b) for a, b in itertools.combinations(centers, 2)]
-    assert min(gaps) > 1.0
-
-
 # -- all of the theory -----------------------------------------------------------------------------
 
 
@@ -149,14 +70,14 @@ def far_clusters(seed, n=6000, d=6, k=3, spread=0.05):
     return means[rng.integers(k, size=n)] + spread * rng.normal(size=(n, d)), means, server
 
 
-FACTS = {"n_rows": 6000, "w_min": 0.25, "sigma_max": 0.05}
+FACTS = Facts(n_rows=6000, w_min=0.25, sigma_max=0.05)
 
 
 @pytest.mark.parametrize("d", [6, 3])
 def test_the_whole_algorithm_finds_clusters_that_are_far_apart(d):
     """The public ball has a radius of 1e4; the components come to within a few hundred."""
     X, means, server = far_clusters(0, d=d)
-    centers, report = cluster(np.split(X, 10), server, 3, epsilon=4.0, random_state=0, **FACTS)
+    centers, report = cluster(np.split(X, 10), server, 3, FACTS, epsilon=4.0, random_state=0)
     assert report.epsilon <= 4.0
     assert np.linalg.norm(means[:, None] - centers, axis=2).min(axis=1).max() < 0.2
     names = [row["release"] for row in report.releases]
@@ -168,21 +89,21 @@ def test_the_whole_algorithm_finds_clusters_that_are_far_apart(d):
 def test_the_whole_algorithm_answers_whatever_the_data():
     _, _, server = far_clusters(1)
     for X in (np.empty((0, 6)), np.full((3, 6), 1e300), np.full((4, 6), np.nan), server[:1]):
-        centers, _ = cluster([X], server, 3, epsilon=0.5, random_state=0, **FACTS)
+        centers, _ = cluster([X], server, 3, FACTS, epsilon=0.5, random_state=0)
         assert centers.shape == (3, 6) and np.isfinite(centers).all()
 
 
 def test_neighbours_of_the_whole_algorithm():
     X, _, server = far_clusters(2, n=120)
-    facts = {**FACTS, "n_rows": 120}
+    facts = replace(FACTS, n_rows=120)
     with trace(Trace()) as recorder:
-        centers, _ = cluster([X], server, 3, epsilon=8.0, random_state=0, **facts)
+        centers, _ = cluster([X], server, 3, facts, epsilon=8.0, random_state=0)
     worst = {}
     for pair in neighbouring_pairs(X, 0, points=centers, repeats=2):
         replay = Replay(recorder.events, pair.units)
         with trace(replay):
             again, _ = cluster(
-                [pair.X[:50], pair.X[50:]], server, 3, epsilon=8.0, random_state=0, **facts
+                [pair.X[:50], pair.X[50:]], server, 3, facts, epsilon=8.0, random_state=0
             )
         assert replay.finish() == [] and np.array_equal(again, centers)
         worst = {name: max(worst.get(name, 0), ratio) for name, ratio in replay.ratios.items()}
@@ -196,25 +117,3 @@ def test_neighbours_of_the_whole_algorithm():
         "lloyd sums",
         "lloyd counts",
     }
-
-
-def test_the_margin_counts_rows_that_are_clearly_next_to_one_center():
-    message = {
-        "center": np.zeros(1),
-        "radius": np.array([1.0]),
-        "low": np.empty(0),
-        "high": np.empty(0),
-        "origin": np.empty(0),
-        "most_rows": np.empty(0),
-        "shares": np.empty(0),
-        "noise": np.empty(0),
-        "l1": np.empty(0),
-        "basis": np.empty((0, 0)),
-        "limit": np.array([2.0**24]),
-    }
-    grid = Grid.for_radius(1.0)
-    message["points"] = message["anchors"] = np.rint(np.array([[-0.4], [0.4]]) / grid.unit)
-    # A third of the way: a row at -0.2 is 0.2 and 0.6 away, exactly at the margin.
-    edge = round(0.2 / grid.unit) * grid.unit
-    X = np.array([[-0.5], [-edge - 2 * grid.unit], [-edge + 2 * grid.unit], [0.0], [0.5]])
-    assert client_update("margin", message, X)["margin counts"].tolist() == [2, 1]

@@ -215,11 +215,14 @@ class NoiseShares:
         number : int
             Of the round: seeded shares of different rounds are independent.
         sigma : float or ndarray
+            Standard deviations in fine steps, `LEAST_SHARE` at least.
         shape : tuple of int
+            Of the vector, which is public.
 
         Returns
         -------
         share : ndarray of int64
+            In fine steps, to be added to the client's integers.
         """
         # A source for each share: no bits are kept in between, where a machine could be cloned.
         noise = NoiseSource(self._seed, f"share|{self._name}|{int(number)}|{entry}")

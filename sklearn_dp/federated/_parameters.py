@@ -1,0 +1,213 @@
+"""What the parameters of the estimator mean: their checks, the public facts of a fit, its plan.
+
+Functions of :class:`~sklearn_dp.FederatedDPKMeans` and public facts. A plan is made before any
+data are seen, and a fit may do nothing that its plan does not hold, so both start from the same
+`Setup`: which rounds there are follows from it, and the entries of the plan from the rounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._base import check_integer
+from .._privacy._budget import PrivacyBudget
+from .._privacy._checks import check_choice
+from .._privacy._domain import Domain
+from .._privacy._plan import PrivacyPlan
+from .._privacy.laws.shares import MOST_SHARES
+from ._options import METHODS, check_options, check_server
+from ._plan import entries_of
+from ._starts import server_kmeans_plusplus, server_lloyds, sphere_packing
+from ._state import Setup
+
+if TYPE_CHECKING:
+    from ._federated_dp_kmeans import FederatedDPKMeans
+
+__all__ = ["UNITS", "check_parameters", "plan_of", "public_ball", "relation_of", "setup_of"]
+
+UNITS = ("auto", "row", "client")
+_MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
+_ROUNDS_WITHOUT_SERVER, _ROUNDS_OF_A_START = 2, 5
+_MOST_EPSILON = 700  # up to which a delta of SHARES_DELTA covers noise in shares
+
+
+def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarray | None) -> None:
+    """Refuse bad values of the parameters that other estimators do not have.
+
+    Parameters
+    ----------
+    model : FederatedDPKMeans
+    n_features : int
+    server : ndarray of shape (m, n_features), or None
+        Public points.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The message names the parameter.
+    """
+    check_choice("privacy_unit", model.privacy_unit, UNITS)
+    check_choice("neighbours", model.neighbours, ("add_remove", "replace"))
+    check_choice("method", model.method, METHODS)
+    options = check_options(model.options)
+    if not isinstance(model.n_lloyd, str):
+        # Nothing but Lloyd rounds, and none of them: such a fit would see no data at all.
+        low = 0 if model.method in ("default", "paper") else 1
+        check_integer(model.n_lloyd, "n_lloyd", low=low, high=_MOST_ROUNDS)
+    elif model.n_lloyd != "auto":
+        raise ValueError("n_lloyd must be an integer or 'auto'.")
+    if model.n_honest is not None:
+        check_integer(model.n_honest, "n_honest", low=1, high=MOST_SHARES)
+        if options.count_noise == "laplace":
+            raise ValueError(
+                "count_noise='laplace' needs n_honest=None: sums of Laplace shares are not Laplace."
+            )
+    if model.max_rows_per_client is not None:
+        check_integer(model.max_rows_per_client, "max_rows_per_client", low=1)
+    if server is not None:
+        check_server(server, model.n_clusters, n_features)
+    elif model.method in ("kmeans++", "lloyd"):
+        raise ValueError(f"method={model.method!r} needs X_server.")
+
+
+def public_ball(server: np.ndarray) -> Domain:
+    """The ball about the mean of public points that holds them: bounds that cost nothing.
+
+    Parameters
+    ----------
+    server : ndarray of shape (m, d)
+
+    Returns
+    -------
+    domain : Domain
+        Its radius is positive also where all the points are one.
+    """
+    center = server.mean(axis=0)
+    reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
+    return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-300))
+
+
+def setup_of(
+    model: FederatedDPKMeans,
+    domain: Domain | None,
+    n_features: int,
+    per_client: bool,
+    server: np.ndarray | None,
+    rng: np.random.Generator | None = None,
+) -> Setup:
+    """The public facts of a fit.
+
+    Parameters
+    ----------
+    model : FederatedDPKMeans
+        With parameters that have been checked.
+    domain : Domain or None
+        Public bounds; None: a radius is found privately.
+    n_features : int
+    per_client : bool
+        Whether a client is the unit of privacy.
+    server : ndarray of shape (m, n_features), or None
+    rng : numpy Generator, optional
+        For public starts; a plan needs none.
+
+    Returns
+    -------
+    setup : Setup
+    """
+    paper, options = model.method == "paper", check_options(model.options)
+    start = _start(model, n_features, server, rng)
+    if isinstance(model.n_lloyd, str):  # "auto"
+        n_lloyd = 0 if server is not None else _ROUNDS_WITHOUT_SERVER
+        n_lloyd = n_lloyd if start is None else _ROUNDS_OF_A_START
+    else:
+        n_lloyd = model.n_lloyd
+    return Setup(
+        model.n_clusters,
+        n_features,
+        domain,
+        server,
+        start,
+        n_lloyd,
+        per_client,
+        residuals=not paper,
+        local_means=paper and per_client,
+        most_rows=model.max_rows_per_client,
+        shares=options.client_bounds,
+        laplace=options.count_noise == "laplace",
+        n_honest=model.n_honest,
+        swap=model.neighbours == "replace",
+    )
+
+
+def _start(model, n_features, server, rng):
+    """Public centers from the public domain, or None for the method's own rounds."""
+    k = model.n_clusters
+    if model.method == "kmeans++":
+        return lambda domain: server_kmeans_plusplus(server, k, int(rng.integers(2**31)))
+    if model.method == "lloyd":
+        return lambda domain: server_lloyds(server, k, rng)
+    if model.method == "sphere_packing":
+        return lambda domain: domain.center + sphere_packing(k, n_features, domain.radius, rng)
+    return None
+
+
+def relation_of(model: FederatedDPKMeans, unit: str) -> str:
+    """What neighbours do with a unit; reports, ledgers and `private_score` go by it.
+
+    Examples
+    --------
+    >>> from sklearn_dp import FederatedDPKMeans
+    >>> relation_of(FederatedDPKMeans(n_honest=3, neighbours="replace"), "group")
+    'replace the rows of'
+    """
+    relation = "replace" if model.neighbours == "replace" else "add or remove"
+    # A client that adds noise takes part whether it has rows or not: its rows come and go.
+    own = model.n_honest is not None and unit == "group"
+    return relation + " the rows of" * own
+
+
+def plan_of(
+    model: FederatedDPKMeans, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]
+) -> PrivacyPlan:
+    """What a fit may release and spend.
+
+    Parameters
+    ----------
+    model : FederatedDPKMeans
+        With parameters that have been checked.
+    target : PrivacyBudget
+    unit : {"row", "group"}
+    rounds : tuple of str
+        Their kinds, from the setup of the fit.
+
+    Returns
+    -------
+    plan : PrivacyPlan
+
+    Raises
+    ------
+    ValueError
+        For a budget at which the proof of noise in shares does not hold.
+    """
+    shared = model.n_honest is not None
+    entries = entries_of(
+        rounds,
+        target,
+        unit,
+        paper=model.method == "paper",
+        laplace=check_options(model.options).count_noise == "laplace",
+        shared=shared,
+    )
+    who = "a client with all its rows" if unit == "group" else "a row"
+    notes: tuple[str, ...] = (f"The unit is {who}. The server's points are public.",)
+    if shared:
+        notes += (
+            f"Clients add the noise: at least {model.n_honest} of those that answer, "
+            "besides the one in question, must keep their share to themselves.",
+        )
+    plan = PrivacyPlan(target, entries, unit, notes, relation_of(model, unit))
+    if shared and plan.epsilon > _MOST_EPSILON:
+        raise ValueError("epsilon or rho is too large for n_honest: noise in shares.")
+    return plan

@@ -1,0 +1,100 @@
+"""Bounds of clients' vectors: from public data and releases, never from clients."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from federated_states import CLIENT_STATES, D, all_kinds, states
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.federated import _client_bounds, client_update
+from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, norm_of
+from sklearn_dp.federated._client_bounds import client_shares
+from sklearn_dp.federated._messages import NOTHING, message_of
+from sklearn_dp.federated._state import Setup, State, begin
+from sklearn_dp.federated._statistics import row_bounds
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+WITH_SERVER = [state for state in CLIENT_STATES if state.setup.server is not None]
+
+
+def session(seed=0):
+    plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("counts", "gaussian", 1.0),))
+    return PrivacySession(plan, random_state=seed)
+
+
+@all_kinds(CLIENT_STATES)
+def test_shares_are_of_the_vectors_of_the_round_and_at_most_one(state):
+    shares = client_shares(state, message_of(state), session())
+    assert tuple(shares) == ANSWERS[state.kind]
+    assert all(1e-3 <= share <= 1 for share in shares.values())
+
+
+@all_kinds(WITH_SERVER)
+def test_half_of_the_clients_of_server_points_are_clipped(state, monkeypatch):
+    """The bound is a median: other clients of the same making exceed it in about half of all
+    cases. 300 clients against the median of 200: 99.9999 % of them between 0.3 and 0.7.
+    """
+    monkeypatch.setattr(_client_bounds, "_SIMULATED", 200)
+    message = message_of(state)
+    shares = client_shares(state, message, session())
+    whole = message | {"shares": np.ones(len(shares)), "most_rows": NOTHING}
+    rng, longer = np.random.default_rng(5), dict.fromkeys(shares, 0)
+    X = state.setup.server
+    for _ in range(300):
+        answer = client_update(state.kind, whole, X[rng.integers(len(X), size=50)])
+        for name, value in answer.items():
+            longer[name] += norm_of(name, value, whole) > shares[name] * CLIENT_STEPS * (1 + 1e-9)
+    for name, number in longer.items():
+        # A count, or a norm that all clients share, is not longer than its median.
+        exact = {"lift counts", "lloyd counts", "weights", "client presence"}
+        assert number <= 210 and (number >= 90 or name in exact), (name, number)
+
+
+def test_they_come_from_public_randomness_and_not_from_that_of_the_noise():
+    state = WITH_SERVER[0]
+    message = message_of(state)
+    used, fresh = session(3), session(3)
+    used.gaussian("counts", np.zeros(3, dtype=int), sensitivity=1.0)
+    assert client_shares(state, message, used) == client_shares(state, message, fresh)
+    other = client_shares(state, message, session(4))
+    assert other != client_shares(state, message, fresh)
+
+
+def test_what_is_told_is_taken_and_the_rest_found_out():
+    state = next(state for state in WITH_SERVER if state.kind == "lift")
+    message = message_of(state)
+    found = client_shares(state, message, session())
+    told = replace(state, setup=replace(state.setup, shares={"lift sums": 0.25, "weights": 0.1}))
+    assert client_shares(told, message, session()) == found | {"lift sums": 0.25}
+    most = replace(state, setup=replace(state.setup, shares={"lift sums": 1 + 1e-13}))
+    assert client_shares(most, message, session())["lift sums"] == 1.0
+
+
+def test_without_server_data_they_are_constants():
+    for state in states(True, server=False):
+        shares = client_shares(state, message_of(state), session())
+        sums = {"second moment", "lift sums", "lloyd sums"}
+        assert shares == {name: 0.5 if name in sums else 1.0 for name in ANSWERS[state.kind]}
+
+
+def test_the_more_rows_a_client_has_the_shorter_is_its_mean_residual():
+    """Residuals about the centers cancel; one alone is as long as the limit lets it be."""
+    state, found = next(state for state in WITH_SERVER if state.kind == "lift"), []
+    for most in (1, 4000):
+        known = replace(state, setup=replace(state.setup, most_rows=most))
+        found.append(client_shares(known, message_of(known), session())["lift sums"])
+    assert found[1] < 0.7 * found[0] and found[0] > 0.9
+
+
+def test_points_at_the_center_leave_a_bound_above_zero():
+    domain = Domain.from_bounds(3.0, D)
+    setup = Setup(1, D, domain, np.zeros((4, D)), per_client=True)
+    state = begin(State(setup, domain=domain))
+    shares = client_shares(state, message_of(state), session())
+    assert shares == {"second moment": 1e-3}
+    assert row_bounds("moment", message_of(state))["second moment"] > 0

@@ -1,0 +1,116 @@
+"""What the parameters of the estimator mean: rounds, starts, relations, public bounds."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import FederatedDPKMeans
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp.federated import FederatedOptions
+from sklearn_dp.federated._parameters import check_parameters, plan_of, public_ball, setup_of
+
+SERVER = np.random.default_rng(0).normal(size=(20, 4))
+BALL, TARGET = Domain.from_bounds(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
+
+
+def setup(server=SERVER, per_client=False, domain=BALL, **options):
+    model = FederatedDPKMeans(2, **options)
+    rng = np.random.default_rng(1)
+    return setup_of(model, domain, 4, per_client, server, rng)
+
+
+@pytest.mark.parametrize(
+    ("options", "server", "n_lloyd"),
+    [
+        ({}, SERVER, 0),
+        ({}, None, 2),
+        ({"method": "paper"}, SERVER, 0),
+        ({"method": "lloyd"}, SERVER, 5),
+        ({"method": "sphere_packing"}, None, 5),
+        ({"method": "sphere_packing", "n_lloyd": 1}, None, 1),
+        ({"n_lloyd": 3}, SERVER, 3),
+        ({"n_lloyd": 0}, None, 0),
+    ],
+)
+def test_how_many_lloyd_rounds_there_are(options, server, n_lloyd):
+    assert setup(server, **options).n_lloyd == n_lloyd
+
+
+def test_the_papers_method_averages_about_the_public_center():
+    """And with clients as the unit takes local means; ours never does."""
+    assert setup().residuals and not setup(per_client=True).local_means
+    paper = setup(method="paper", per_client=True)
+    assert paper.local_means and not paper.residuals
+    assert not setup(method="paper").local_means
+
+
+@pytest.mark.parametrize("method", ["kmeans++", "lloyd", "sphere_packing"])
+def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generator(method):
+    one, other = (setup(method=method).start(BALL) for _ in range(2))
+    assert one.shape == (2, 4) and np.array_equal(one, other)
+    if method == "kmeans++":
+        assert all((center == SERVER).all(axis=1).any() for center in one)
+    if method == "sphere_packing":
+        assert np.abs(one).max() <= BALL.radius
+    assert setup().start is None
+
+
+def test_options_and_neighbours_reach_the_setup():
+    options = FederatedOptions("laplace", {"weights": 0.5})
+    found = setup(options=options, neighbours="replace", max_rows_per_client=7)
+    assert found.laplace and found.shares == {"weights": 0.5} and found.swap
+    assert found.most_rows == 7 and found.n_honest is None and not found.clients_add
+    assert setup(n_honest=3).n_honest == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "unit", "relation"),
+    [
+        ({}, "row", "add or remove"),
+        ({}, "group", "add or remove"),
+        ({"neighbours": "replace"}, "group", "replace"),
+        ({"n_honest": 2}, "row", "add or remove"),
+        ({"n_honest": 2}, "group", "add or remove the rows of"),
+        ({"n_honest": 2, "neighbours": "replace"}, "group", "replace the rows of"),
+    ],
+)
+def test_the_relation_that_a_plan_states(options, unit, relation):
+    """A client that adds noise is there with rows or without: it is its rows that come and go."""
+    model = FederatedDPKMeans(2, **options)
+    plan = plan_of(model, TARGET, unit, setup(**options).rounds)
+    assert plan.relation == relation and plan.unit == unit
+    assert ("client" in plan.notes[0]) is (unit == "group")
+    assert len(plan.notes) == 1 + ("n_honest" in options)
+
+
+def test_noise_in_shares_is_refused_where_its_proof_does_not_hold():
+    model, rounds = FederatedDPKMeans(2, n_honest=2), setup().rounds
+    with pytest.raises(ValueError, match="too large for n_honest"):
+        plan_of(model, PrivacyBudget(epsilon=800.0, delta=1e-6), "row", rounds)
+    plan_of(FederatedDPKMeans(2), PrivacyBudget(epsilon=800.0, delta=1e-6), "row", rounds)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"n_lloyd": 0, "method": "lloyd"}, "n_lloyd"),
+        ({"n_lloyd": 1001}, "n_lloyd"),
+        ({"n_lloyd": 1.5}, "n_lloyd"),
+        ({"n_lloyd": "none"}, "n_lloyd"),
+        ({"n_honest": 2**33}, "n_honest"),
+        ({"n_honest": 2, "options": FederatedOptions("laplace")}, "count_noise"),
+        ({"max_rows_per_client": 2.0}, "max_rows_per_client"),
+        ({"method": "kmeans++"}, "X_server"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(options, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        check_parameters(FederatedDPKMeans(2, **options), 4, None)
+
+
+def test_the_public_ball_holds_the_servers_points_and_is_never_a_point():
+    ball = public_ball(SERVER)
+    away = np.linalg.norm(SERVER - ball.center, axis=1)
+    assert ball.center == pytest.approx(SERVER.mean(axis=0)) and ball.radius == away.max()
+    assert public_ball(np.full((3, 2), 1e6)).radius == pytest.approx(1e-3)
+    assert public_ball(np.zeros((3, 2))).radius > 0
