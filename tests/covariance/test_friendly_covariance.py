@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
-from sklearn_dp._aggregate.moments import moment_releases, rounds
+from sklearn_dp._aggregate.moments import estimates, moment_releases, rounds
 from sklearn_dp._aggregate.moments.ellipsoid import (
     FORMS,
     WEIGHT_STEPS,
@@ -233,29 +233,6 @@ def test_sensitivities_hold_and_are_tight(form, groups):
     assert worst.max() <= 1 and worst.min() > 0.95
 
 
-def test_clipping_is_undone():
-    """separated_gaussians:C8: the share of the variance that survives."""
-
-    def kept(share, d):
-        return rounds._kept(normal_quantile(share, d), d)
-
-    assert kept(0.9, 10) == pytest.approx(0.968, abs=5e-4)
-    assert kept(0.5, 10) == pytest.approx(0.7936, abs=5e-5)
-    for share in (0.1, 0.5, 0.7, 0.9, 0.99):  # in two dimensions, the share itself
-        assert kept(share, 2) == pytest.approx(share, rel=1e-12)
-    rng = np.random.default_rng(0)
-    for t in (0.5, 1.0, 1.3):
-        Z = rng.normal(size=(400000, 4)) * np.sqrt(t * np.array([1.1, 1.0, 1.0, 0.9]))
-        square = normal_quantile(0.9, 4)
-        factor = np.minimum(1, np.sqrt(square / np.sum(Z**2, axis=1)))
-        clipped = (Z * factor[:, None]).T @ (Z * factor[:, None]) / len(Z)
-        assert np.allclose(
-            np.diag(rounds._unclip(clipped, square, 4)),
-            t * np.array([1.1, 1.0, 1.0, 0.9]),
-            atol=0.015,
-        )
-
-
 def test_the_errors_are_those_of_theory():
     """separated_gaussians:C7: the error over the oracle formula, in the median of 9 fits, lies in
     [0.7, 1.25].
@@ -360,7 +337,7 @@ def _order_of_rows(original):
 
 def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
-        rounds.NARROWEST = 1e6 * rows.n_rows
+        estimates.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
 
     return moments
@@ -378,7 +355,7 @@ MUTATIONS = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     module, attribute, change = MUTATIONS[name]
-    monkeypatch.setattr(rounds, "NARROWEST", rounds.NARROWEST)
+    monkeypatch.setattr(estimates, "NARROWEST", estimates.NARROWEST)
     monkeypatch.setattr(module, attribute, change(getattr(module, attribute)))
     X = normal(90, 3, 100.0, shift=1.0)[0]
     assert replay_audit(FriendlyCovariance(epsilon=20.0), X, repeats=2).violations

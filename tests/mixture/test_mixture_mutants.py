@@ -25,6 +25,7 @@ from sklearn_dp._aggregate.mixture import (
 from sklearn_dp._aggregate.mixture import (
     tree as _mixture_tree,
 )
+from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
@@ -98,7 +99,7 @@ def _weights_from_true_counts(original):
 
 def _repair_reads_data(original):
     def moments(rows, units, parts, *rest):
-        _rounds.NARROWEST = 1e6 * rows.n_rows
+        _estimates.NARROWEST = 1e6 * rows.n_rows
         return original(rows, units, parts, *rest)
 
     return moments
@@ -343,7 +344,7 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     way, owner, attribute, change = MUTATIONS[name]
-    monkeypatch.setattr(_rounds, "NARROWEST", _rounds.NARROWEST)
+    monkeypatch.setattr(_estimates, "NARROWEST", _estimates.NARROWEST)
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
     X, k, way = mutant_data(way)
     assert replay_audit(DPGaussianMixture(k, **WAYS[way][0]), X).violations

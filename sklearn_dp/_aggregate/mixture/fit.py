@@ -118,7 +118,8 @@ def _parts(context, budget):
     settings = context.settings
     if settings.method == "partition":
         return spherical_parts(context) if settings.spherical else partition_parts(context)
-    stage = stage_of(*budget, settings, context.X.shape[1])
+    rho, delta = budget
+    stage = stage_of(rho, delta, settings, context.X.shape[1])
     if stage is not None and enough_rows(context.place.size, settings, stage):
         return tuple_parts(context, stage)
     parts = context.by_coreset("coreset")

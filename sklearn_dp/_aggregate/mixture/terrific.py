@@ -174,7 +174,7 @@ def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, rad
     tilt = np.arange(len(radii)) * (_TILT / epsilon / max(len(radii) - 1, 1))
     tilt = np.rint(tilt if largest else tilt[::-1]).astype(np.int64)
     # The tilt is public, and terrific_scores has sensitivity one: see there.
-    scores = terrific_scores(*classes, t) + tilt
+    scores = terrific_scores(classes[0], classes[1], classes[2], t) + tilt
     chosen = session.exponential(prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)
     place, j = divmod(chosen, len(radii))
     # Three disjoint classes: one point moves one of them, by one.

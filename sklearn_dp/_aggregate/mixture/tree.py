@@ -30,7 +30,7 @@ from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..shared.rows import Rows
 from .parts import Settings
 from .projection import BASIS_STEPS, top_axes
-from .terrific import joint_ball, joint_entries
+from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 
 __all__ = ["Node", "Recursion", "View", "level_entries"]
@@ -75,7 +75,7 @@ def level_entries(rho, delta, settings, n_features, prefix, number):
     prefix = _level(prefix, number)
     place = one_cluster_entries(_PLACE_SHARE * rho, 0.0, _SEARCH, prefix + _PLACE)
     rest, balls = (1 - _PLACE_SHARE) * rho, [_FULL]
-    axes = ()
+    axes: tuple[PlanEntry, ...] = ()
     if _projects(settings, n_features):
         words = "squared radius of the node in Frobenius norm"
         cost = _AXES_SHARE * rho
@@ -149,8 +149,9 @@ class Node:
 
     def __init__(self, session, active, size, depth=0):
         self.session, self.active, self.size, self.depth = session, active, size, depth
-        self.view = self.ball = None
-        self.children = ()
+        self.view: View | None = None
+        self.ball: TerrificBall | None = None
+        self.children: tuple[Node, ...] = ()
 
     def cut(self, points, view, ball):
         """Split by a released ball.
@@ -159,16 +160,17 @@ class Node:
         of units: points are one for each unit.
         """
         self.view, self.ball = view, ball
-        inside = self.inside(points)
+        inside = self._inside(points, view, ball)
         sides = (("inside", inside, ball.inside), ("outside", ~inside, ball.outside))
         self.children = tuple(
             Node(self.session.part(label), self.active & side, size, self.depth + 1)
             for label, side, size in sides
         )
 
-    def inside(self, rows):
-        """Whether each row is inside the ball."""
-        return squared_distances(self.view.of(rows), self.ball.center) <= self.ball.square
+    @staticmethod
+    def _inside(rows, view, ball):
+        """Whether each row is inside the ball: a function of that row and of releases."""
+        return squared_distances(view.of(rows), ball.center) <= ball.square
 
     def leaves(self):
         """The leaves below, from the inside out."""
@@ -180,7 +182,7 @@ class Node:
         """Index of the leaf that each row is in, in the order of :meth:`leaves`."""
         if not self.children:
             return np.zeros(rows.n_rows, dtype=np.int64)
-        inside, (first, second) = self.inside(rows), self.children
+        inside, (first, second) = self._inside(rows, self.view, self.ball), self.children
         return np.where(inside, first.labels(rows), len(first.leaves()) + second.labels(rows))
 
 

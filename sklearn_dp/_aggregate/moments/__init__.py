@@ -1,4 +1,10 @@
-"""Covariances without bounds: a released ellipsoid, whitening, friendly covariances.
+"""Means and covariances without bounds: released ellipsoids, whitening, rounds of moments.
 
-Imports `shared` and `friendly`. Start reading at :mod:`.ellipsoid`.
+What lives here: what a released component is (:mod:`.ellipsoid`), exact moments of whitened rows
+and their release (:mod:`.moment_releases`), the next guess from a release (:mod:`.estimates`), the
+rounds that improve components so (:mod:`.rounds`), a first covariance from the friendly core of
+blocks (:mod:`.covariance_core`), and released shapes as the matrices of scikit-learn
+(:mod:`.matrices`). `FriendlyCovariance` and `DPGaussianMixture` stand on it.
+
+It imports `shared` and `friendly`. Start reading at :func:`.rounds.refine`.
 """

@@ -1,10 +1,19 @@
 """A covariance of any scale and shape from the friendly core of the covariances of blocks.
 
-Every unit draws one of a public number of blocks, so neighbours differ in the matrix of one block.
-Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
-matrices, whatever their scale. Any two survivors of the filter then are within a factor of
-(1 + g)^2, and their average moves by so small a factor that noise in proportion to itself hides
-it [1]_. No bound and no whitening is needed, but many rows.
+1. Every unit draws one of a public number of blocks, so neighbours differ in the matrix of one
+   block (:func:`block_matrices`).
+2. Two matrices are friends if each is at most 1 + g times the other in the order of semidefinite
+   matrices, whatever their scale (:func:`friend_counts`). A filter keeps those with many friends,
+   by noisy counts. Any two survivors then have a friend in common, so they are within a factor of
+   (1 + g)^2, and their average moves by so small a factor that noise in proportion to itself hides
+   it [1]_.
+3. The number of survivors is released, lowered so that it is too large with probability at most
+   delta; the noise is chosen for it.
+4. Their sum is released with that noise, as a start for :mod:`.rounds`.
+
+No bound and no whitening is needed, but many rows: :meth:`CoreStage.rows` says about how many. All
+of the plan (the number of blocks, g, the shares) is a function of the budget and the number of
+features.
 
 References
 ----------
@@ -21,7 +30,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..._privacy._grid import sum_type
-from ..._privacy._plan import PlanEntry
+from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy.laws.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
@@ -34,6 +43,11 @@ BLOCK_LIMIT = 2000
 
 _CORE, _SIZE, _MATRIX = "covariance core", "covariance core size", "core covariance"
 _SHARES = {_CORE: (0.72, 0.5), _SIZE: (0.04, 0.2), _MATRIX: (0.24, 0.3)}  # of rho and of delta
+_WORDS = {  # mechanism and sensitivity
+    _CORE: (Mechanism.FRIENDLY_CORE, "one friend more or less"),
+    _SIZE: (Mechanism.FRIENDLY_AVERAGE, "one block"),
+    _MATRIX: (Mechanism.PROPORTIONAL, "the friends' factor over the released size"),
+}
 _DISTANCES = (0.3, 0.4, 0.5, 0.6, 0.75, 1.0, 1.25, 1.5)
 _FRIENDS, _KEPT = 0.95, 0.9  # a block that matches so many should survive with this probability
 _WIDEST = 0.25  # eta sqrt(d): eigenvalues then are released up to a factor of about 2
@@ -64,16 +78,9 @@ class CoreStage:
 
     def entries(self):
         """Plan entries."""
-        words = {
-            _CORE: ("friendly core", "one friend more or less"),
-            _SIZE: ("friendly average", "one block"),
-            _MATRIX: ("proportional noise", "the friends' factor over the released size"),
-        }
         return tuple(
-            PlanEntry(
-                name, words[name][0], self.rho[name], self.delta[name], sensitivity=words[name][1]
-            )
-            for name in _SHARES
+            PlanEntry(name, kind, self.rho[name], self.delta[name], sensitivity=words)
+            for name, (kind, words) in _WORDS.items()
         )
 
     @property
@@ -89,14 +96,32 @@ class CoreStage:
         return ((1 + self.distance) ** 2 - 1) * _UP
 
     def eta(self, size, d):
-        """The noise for a released core size, or None where it would say nothing."""
+        """The noise for a released core size, or None where it would say nothing.
+
+        Parameters
+        ----------
+        size : float
+            Released.
+        d : int
+
+        Returns
+        -------
+        eta : float or None
+            With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
+            G being standard normal: see :mod:`sklearn_dp._privacy.laws.proportional`.
+        """
         if size < 1:
             return None
         eta = least_eta(self.spread / size, d, self.rho[_MATRIX], self.delta[_MATRIX])
         return eta if eta is not None and eta * math.sqrt(d) <= _WIDEST else None
 
     def suffices(self, d):
-        """Whether blocks that agree would most probably give an answer."""
+        """Whether blocks that agree would most probably give an answer: a public prediction.
+
+        A block with 95 % of the others for friends has to pass the noisy threshold of the filter
+        nine times in ten, and nine tenths of the blocks have to be enough for the noise of the
+        average, if the released size comes out two standard deviations low.
+        """
         t, rho = self.n_blocks, self.rho[_CORE]
         sigma = math.sqrt((t - 1) / (2 * rho))
         threshold = -sigma * float(ndtri(self.delta[_CORE] / t))
@@ -161,6 +186,11 @@ class CoreStage:
 
 
 def _ellipsoid(matrix):
+    """A start for the rounds: eigenvalues of a noisy matrix may be tiny, which must not last.
+
+    They are floored at 1e-14 of the largest one, the accuracy of doubles, and at a tenth of a grid
+    step. The squared radius is wide enough for nearly all rows if the shape is off by a half.
+    """
     d = len(matrix)
     values, vectors = np.linalg.eigh(np.clip(matrix, -(2.0**100), 2.0**100))
     scales = np.sqrt(np.maximum(values, max(values[-1] * 1e-14, 1e-2)))
@@ -177,21 +207,35 @@ def core_stage(rho, delta, d, n_blocks=None):
         Cost of the stage.
     d : int
     n_blocks : int, optional
-        A given number of blocks is used whatever may come of it.
+        Used whatever may come of it. By default the smallest number that suffices, for each of
+        some distances g: a wide g lets small blocks agree, and needs many of them.
+
+    Returns
+    -------
+    stage : CoreStage or None
     """
     stages = [stage for stage in (_stage(rho, delta, d, g, n_blocks) for g in _DISTANCES) if stage]
     return min(stages, key=lambda stage: stage.rows(d)) if stages else None
 
 
 def _stage(rho, delta, d, distance, n_blocks):
-    """The smallest sufficient number of blocks at a distance."""
-    shares = {
-        name: math.nextafter(share * rho * (1 - 1e-12), 0.0) for name, (share, _) in _SHARES.items()
-    }
-    deltas = {
-        name: math.nextafter(share * delta * (1 - 1e-12), 0.0)
-        for name, (_, share) in _SHARES.items()
-    }
+    """The smallest sufficient number of blocks at a distance, by bisection over even numbers.
+
+    Parameters
+    ----------
+    rho, delta : float
+    d : int
+    distance : float
+    n_blocks : int or None
+        Where the number is fixed, only the distance is chosen; the fourth one stands for all
+        that do not suffice.
+
+    Returns
+    -------
+    stage : CoreStage or None
+    """
+    shares = {name: _part(share, rho) for name, (share, _) in _SHARES.items()}
+    deltas = {name: _part(share, delta) for name, (_, share) in _SHARES.items()}
     stage = CoreStage(n_blocks or BLOCK_LIMIT, distance, shares, deltas)
     if n_blocks:
         return stage if stage.suffices(d) or distance == _DISTANCES[3] else None
@@ -205,6 +249,11 @@ def _stage(rho, delta, d, distance, n_blocks):
     return replace(stage, n_blocks=high)
 
 
+def _part(share, whole):
+    """A share, rounded down: all of them sum to at most the whole."""
+    return math.nextafter(share * whole * (1 - 1e-12), 0.0)
+
+
 # -- the matrices of blocks ---------------------------------------------------------------------
 
 
@@ -213,6 +262,16 @@ def block_matrices(rows, units, blocks, n_blocks, *, centered):
 
     A block's matrix is a function of that block's rows alone, whatever their order; it is zero
     for an empty one.
+
+    Parameters
+    ----------
+    rows : Rows
+    units : Units
+    blocks : ndarray of int of shape (n,)
+        Of each row; all rows of a unit are in one.
+    n_blocks : int
+    centered : bool
+        Whether the mean is known to be the origin: second moments then, covariances otherwise.
 
     Returns
     -------
@@ -231,7 +290,23 @@ def _block_sums(rows, units, blocks, n_blocks):
     """Exact weights, weighted sums and second moments, as Python integers.
 
     A row is 2**12 times its high part plus its low part, of at most 13 bits each with a weight of
-    at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53.
+    at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53. Products of
+    whole rows would, at 2**48 each: three products of parts, put together as Python integers, are
+    the exact second moment.
+
+    Parameters
+    ----------
+    rows : Rows
+    units : Units
+    blocks : ndarray of int of shape (n,)
+    n_blocks : int
+
+    Returns
+    -------
+    weight : ndarray of shape (n_blocks,)
+    total : ndarray of shape (n_blocks, d)
+    square : ndarray of shape (n_blocks, d, d)
+        All of dtype object.
     """
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
@@ -305,7 +380,11 @@ def _counts(matrices, distance):
 
 
 def _definite(stack, shift):
-    """Which matrices of shape (d, d, m) stay positive definite when their diagonal is lowered."""
+    """Which matrices of shape (d, d, m) stay positive definite when their diagonal is lowered.
+
+    Cholesky, all m at a time and in place: definite are those whose pivots are all positive. Those
+    that failed go on with a pivot of one, so that all matrices take the same operations.
+    """
     found = np.ones(stack.shape[-1], dtype=bool)
     for k in range(len(stack)):
         pivot = stack[k, k] - shift

@@ -1,7 +1,11 @@
 """A released guess of a component, and how much each row belongs to it.
 
-The whitening of a row is an exact product with an integer basis, and elementwise from there: a
-function of the row and of released values alone.
+Whitening maps a row to where the component would be a standard normal: subtract the center, take
+coordinates along the axes, divide by the scales. Which component a row counts for, and with what
+weight, is decided there. A neighbour must not change such a decision about another row, so the
+whitening of a row is an exact product with an integer basis, and elementwise from there: a function
+of the row and of released values alone, bit for bit. (A floating-point matrix product is not: BLAS
+may add in another order when there is a row more.)
 """
 
 import math
@@ -22,15 +26,21 @@ __all__ = [
 FORMS = ("full", "tied", "diag", "spherical")
 """What is known of the shapes: anything, all the same, along the coordinate axes, balls."""
 
-WEIGHT_STEPS = 2**20  # of the weight of a row in a component
+WEIGHT_STEPS = 2**20
+"""Steps of the weight of a row in a component."""
+
+NARROWEST = 0.05
+"""Least standard deviation of a component in grid steps: a narrower one is a point."""
+
 _LEVELS = 1023  # responsibilities; 1023 * 1025 < 2**20
 _BASIS = 2.0**26
-NARROWEST = 0.05  # grid steps: a narrower component is a point
+_FINE = 2.0**10  # steps of a whitened coordinate to a standard deviation, for weights
+_FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equally far
 
 
 @dataclass(frozen=True)
 class Ellipsoid:
-    """A released component, in grid steps.
+    """A released component, in grid steps: its covariance is ``factor @ factor.T``.
 
     Attributes
     ----------
@@ -41,7 +51,8 @@ class Ellipsoid:
     scales : ndarray of shape (d,)
         Standard deviations along the axes.
     square : float
-        About the largest squared whitened length of most of the rows.
+        About the largest squared whitened length of most of the rows: where the next round clips
+        them.
     weight : float
         Released number of units.
     """
@@ -54,7 +65,15 @@ class Ellipsoid:
 
     @classmethod
     def ball(cls, center, radius, square=1.0, weight=1.0):
-        """The same standard deviation in all directions."""
+        """The same standard deviation in all directions.
+
+        Parameters
+        ----------
+        center : ndarray of shape (d,), integer-valued
+        radius : float
+            The standard deviation, in grid steps.
+        square, weight : float
+        """
         d = len(center)
         scales = np.full(d, max(float(radius), NARROWEST))
         return cls(center, np.eye(d), scales, square, weight)
@@ -77,6 +96,16 @@ class Ellipsoid:
 def component_weights(rows, ellipsoids, *, soft=True):
     """How much each row belongs to each released component.
 
+    The posterior probabilities of a mixture of normals, rounded down: in proportion to the weight
+    of a component times its density at the row.
+
+    Parameters
+    ----------
+    rows : Rows
+    ellipsoids : list of Ellipsoid
+    soft : bool, default=True
+        False: all of the weight of a row for the likeliest component.
+
     Returns
     -------
     weights : ndarray of int32 of shape (n, k)
@@ -94,6 +123,7 @@ def component_weights(rows, ellipsoids, *, soft=True):
         return weights
     offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in ellipsoids]
     for part, x in rows.chunks(len(ellipsoids)):
+        # Minus log-densities, but for a constant of all components.
         energies = [_energy(e, x) - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
         least = np.minimum.reduce(energies)
         if not soft:
@@ -102,7 +132,7 @@ def component_weights(rows, ellipsoids, *, soft=True):
             continue
         parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
         total = np.zeros(len(x))
-        for share in parts:
+        for share in parts:  # in this order for every row, which np.sum does not promise
             total += share
         for j, share in enumerate(parts):
             # Rounded down by far more than the errors above: levels sum to at most 1023.
@@ -113,10 +143,16 @@ def component_weights(rows, ellipsoids, *, soft=True):
 
 def _energy(ellipsoid, x):
     """Half of the squared whitened length."""
-    white = np.clip(ellipsoid.whiten(x, 2.0**10), -(2.0**20), 2.0**20)
-    return np.einsum("ij,ij->i", white, white) * 2.0**-21
+    white = np.clip(ellipsoid.whiten(x, _FINE), -_FARTHEST, _FARTHEST)
+    return np.einsum("ij,ij->i", white, white) * (0.5 / _FINE**2)
 
 
 def normal_quantile(share, d):
-    """Squared length that holds a share of a standard normal law."""
+    """Squared length that holds a share of a standard normal law: a chi-square quantile.
+
+    In two dimensions it is -2 log(1 - share):
+
+    >>> round(normal_quantile(0.9, 2), 3), round(-2 * math.log(0.1), 3)
+    (4.605, 4.605)
+    """
     return float(chdtri(d, 1 - share))

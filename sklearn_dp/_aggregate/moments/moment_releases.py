@@ -1,4 +1,18 @@
-"""Counts, sums and second moments of whitened, clipped rows: exact integers, and releases."""
+"""Counts, sums and second moments of whitened, clipped rows: exact integers, and releases.
+
+For each component j of k, with weights w_j of a row that sum to at most one, and the row whitened
+by the released ellipsoid of j and clipped to a radius r, white_j:
+
+1. :func:`exact_moments` adds up w_j, w_j white_j and w_j white_j white_j^T over the rows, as
+   integers.
+2. :func:`release_moments` adds noise and divides by the noisy counts. All k components together
+   cost what one costs: a row that comes or goes moves the stacked counts by at most 1, the stacked
+   sums by at most r, and the stacked second moments by at most r**2 in Frobenius norm, whatever
+   the weights are. The proofs stand at the lines of the numbers.
+
+:func:`round_shares` divides the budget of a round among the three. A unit of many rows has weights
+that sum to at most one over all its rows, so that it counts as one row.
+"""
 
 import math
 from dataclasses import dataclass
@@ -28,6 +42,17 @@ def moment_entries(rho, *, centered=False, prefix=""):
 
     The shares of a round depend on released sizes, so each line may spend up to `rho`, and all
     of them together no more than that.
+
+    Parameters
+    ----------
+    rho : float
+    centered : bool
+        Whether the centers are known, so that no sums are released.
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
     """
     names = (_COUNTS, MOMENTS) if centered else (_COUNTS, _SUMS, MOMENTS)
     shares = (_COUNT_SHARE, 1 - _COUNT_SHARE) if centered else (_COUNT_SHARE, 0.2, 0.76)
@@ -46,6 +71,21 @@ def moment_entries(rho, *, centered=False, prefix=""):
 
 def exact_moments(rows, units, ellipsoids, weights, radius, form):
     """Counts, sums and second moments of the whitened rows, clipped to a radius, as integers.
+
+    Unreleased: sums of a term for each row, every term a function of its row alone and rounded
+    toward zero, so that none is longer than the bound of its release.
+
+    Parameters
+    ----------
+    rows : Rows
+    units : Units
+        Its weights, if rows of a group share one, multiply those of `weights`.
+    ellipsoids : list of Ellipsoid
+    weights : ndarray of int32 of shape (n, k)
+        In steps of 2**-20; those of a row sum to at most 1.
+    radius : float
+        In standard deviations.
+    form : str, one of `FORMS`
 
     Returns
     -------
@@ -79,11 +119,28 @@ def exact_moments(rows, units, ellipsoids, weights, radius, form):
 
 
 def _n_moments(d, form):
+    """Numbers that a second moment of a form consists of."""
     return {"diag": d, "spherical": 1}.get(form, d * (d + 1) // 2)
 
 
+def noise_entries(d, form):
+    """Squared Frobenius norm of the noise of a second moment, over that of a released entry.
+
+    "full" and "tied" have d entries on the diagonal of variance 1 and d (d - 1) off it of variance
+    1 / 2, so d (d + 1) / 2. "spherical" releases the trace, a d-th of which stands d times on the
+    diagonal: d (1 / d)**2.
+
+    >>> noise_entries(4, "full"), noise_entries(4, "diag"), noise_entries(4, "spherical")
+    (10.0, 4, 0.25)
+    """
+    return {"diag": d, "spherical": 1 / d}.get(form, d * (d + 1) / 2)
+
+
 def _moments_of(x, form):
-    """Integers of at most 2**30, at most 2**16 of them: exact in float64."""
+    """The entries of the sum of x x^T that a form has.
+
+    Squares are integers of at most 2**30, and a chunk has at most 2**16 of them: exact in float64.
+    """
     if form == "diag":
         return np.square(x).sum(axis=0).astype(np.int64)
     if form == "spherical":
@@ -93,7 +150,7 @@ def _moments_of(x, form):
 
 @dataclass(frozen=True)
 class RoundShares:
-    """What a round spends on its releases; None is a release that is not made."""
+    """The rho that a round spends on each of its releases; None is a release that is not made."""
 
     counts: float
     sums: float | None
@@ -102,32 +159,89 @@ class RoundShares:
 
 @dataclass(frozen=True)
 class MomentRelease:
-    """Noisy counts (k,), mean whitened rows (k, d), and second moments per unit (k, d, d)."""
+    """What a round shows of k components, in their whitened coordinates.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (k,)
+        Noisy, and possibly negative.
+    means : ndarray of shape (k, d)
+        Of the clipped rows; 0 where the centers are known.
+    seconds : ndarray of shape (k, d, d)
+        Covariances of the clipped rows; near the identity where the ellipsoid was right.
+    noise : ndarray of shape (k,)
+        Standard deviation of the noise of an entry that is released: of a diagonal entry of
+        `seconds`, or of the trace of it where the form is "spherical".
+    """
 
     counts: np.ndarray
     means: np.ndarray
     seconds: np.ndarray
-    noise: np.ndarray  # standard deviation of a diagonal entry of `seconds`, (k,)
+    noise: np.ndarray
 
 
 def round_shares(rho, radius, d, centered, form="full", k=1):
     """Sums and second moments in the ratio that makes the sum of their squared errors least.
 
-    The loss of a component is about |mean error|^2 / 2 + |covariance error|_F^2 / 4, where it is
-    whitened; what is seen of a form with fewer entries needs less.
+    The loss of a component (its Kullback-Leibler divergence) is about
+    |mean error|^2 / 2 + |covariance error|_F^2 / 4, where it is whitened. With noise of the
+    variance r^2 / (2 rho_s) in each of d sums and r^4 / (2 rho_m) in an entry of the moments, that
+    is a / rho_s + b / rho_m with a / b = 2 d / (entries r^2), which is least where
+    rho_s / rho_m = sqrt(a / b).
+
+    Parameters
+    ----------
+    rho : float
+        Of the round.
+    radius : float
+        r, in standard deviations.
+    d : int
+    centered : bool
+    form : str
+    k : int
+        Number of components. A tied moment is divided by the units of all of them, so its noise
+        is a k-th of that of one.
+
+    Returns
+    -------
+    shares : RoundShares
+
+    Examples
+    --------
+    >>> shares = round_shares(1.0, radius=3.0, d=4, centered=False)
+    >>> round(shares.counts, 2), round(shares.sums, 2), round(shares.moments, 2)
+    (0.04, 0.22, 0.74)
     """
     counts = _COUNT_SHARE * rho
     rest = (rho - counts) * (1 - 1e-12)
     if centered:
         return RoundShares(counts, None, rest)
-    entries = {"diag": d, "spherical": 1 / d, "tied": d * (d + 1) / 2 / k**2}.get(
-        form, d * (d + 1) / 2
-    )
+    entries = noise_entries(d, form) / (k**2 if form == "tied" else 1)
     ratio = math.sqrt(2 * d / entries) / radius
     return RoundShares(counts, rest * ratio / (1 + ratio), rest / (1 + ratio))
 
 
 def release_moments(session, prefix, exact, radius, shares, form):
+    """Release what a round has counted.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `moment_entries`.
+    prefix : str
+    exact : tuple
+        Of `exact_moments`.
+    radius : float
+        That the rows were clipped to.
+    shares : RoundShares
+    form : str
+
+    Returns
+    -------
+    release : MomentRelease
+        Post-processing: the mean product is taken off the second moments, and counts are floored
+        at four standard deviations of their noise before anything is divided by them.
+    """
     counts, sums, moments = exact
     k, d = sums.shape
     # A row has weights of sum at most one, so a unit adds at most that to the counts together.
@@ -173,7 +287,7 @@ def _moment_sensitivity(d, form, square):
 
 
 def _matrices(values, d, form):
-    """Symmetric matrices of the released entries."""
+    """Symmetric matrices of the released entries: values of shape (k, p) to (k, d, d)."""
     if form == "diag":
         return values[:, :, None] * np.eye(d)
     if form == "spherical":
@@ -184,7 +298,7 @@ def _matrices(values, d, form):
 
 
 def _products(means, form):
-    """Outer products, or what there is of them in the form."""
+    """Outer products of means, or what there is of them in the form; (k, d) to (k, d, d)."""
     d = means.shape[1]
     outer = np.einsum("ka,kb->kab", means, means)
     if form == "diag":

@@ -1,0 +1,173 @@
+"""From what a round of moments releases to the next guess of a component: post-processing.
+
+Nothing here sees rows. The second moments come whitened by the last guess and clipped to a radius
+there, with noise of a known size. In the order of use: :func:`unclip`, :func:`pooled`,
+:func:`shrunk`, :func:`composed`.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import chdtr, chdtrc
+
+from .ellipsoid import NARROWEST
+from .moment_releases import noise_entries
+
+__all__ = [
+    "composed",
+    "kept",
+    "noise_norm",
+    "pooled",
+    "shrunk",
+    "square_of",
+    "unclip",
+    "within",
+]
+
+_DRIFT = 0.05  # what an earlier second moment may be off by, beside its noise
+
+
+def noise_norm(d, form):
+    """About the spectral norm of the noise in a second moment, in units of a released entry's.
+
+    A symmetric Gaussian matrix with entries of variance 1 / 2 off the diagonal has the norm
+    sqrt(2 d); of d independent entries the largest is about sqrt(2 log d).
+    """
+    if form == "diag":
+        return math.sqrt(2 * math.log(d + 1)) + 1
+    return 2.0 / d if form == "spherical" else math.sqrt(2 * d) + 1
+
+
+def unclip(second, square, d):
+    """Undo what clipping does to the second moment of a normal law near t times the identity.
+
+    The scale t solves t c0(square / t) = tr / d, where c0 is the share of the variance that
+    survives; deviations from t I survive by c1, to first order. Far from it that is too much for
+    narrow directions; but clipping widens none, so no variance is less than what was seen.
+
+    Parameters
+    ----------
+    second : ndarray of shape (d, d)
+        Released.
+    square : float
+        Squared radius that the rows were clipped to.
+    d : int
+
+    Returns
+    -------
+    second : ndarray of shape (d, d)
+    """
+    trace = max(float(np.trace(second)) / d, 1e-3)
+    t = trace
+    for _ in range(30):
+        t = min(trace / kept(square / t, d), 4 * trace)
+    values, vectors = np.linalg.eigh(second)
+    wide = np.maximum(t + (values - trace) / kept(square / t, d + 2), values)
+    return (vectors * wide) @ vectors.T
+
+
+def kept(square, d):
+    """Share of the variance of a standard normal that clipping to a squared length keeps.
+
+    E min(|z|^2, g^2) / d: the density of a chi-square law times its argument is d times that of
+    the law with two degrees more, so what is inside gives F_{d+2}(g^2), and what is outside gives
+    g^2 / d for each.
+
+    >>> round(kept(1e9, 3), 6), round(kept(9.341818, 10), 4)
+    (1.0, 0.7936)
+
+    (9.34 is the median of the chi-square law of ten degrees.)
+    """
+    inside = chdtr(d + 2, square)
+    return float(inside + square / d * chdtrc(d, square))
+
+
+def shrunk(second, noise, d, form):
+    """Towards the identity, the last guess, as far as the change is nothing but noise.
+
+    The James-Stein idea: the squared change is that of the component plus that of the noise,
+    whose expectation is known.
+    """
+    size = noise_entries(d, form) * noise**2
+    change = float(np.sum(np.square(second - np.eye(d))))
+    share = min(1.0, size / max(change, 1e-300))
+    return share * np.eye(d) + (1 - share) * second
+
+
+def pooled(past, ellipsoid, second, noise):
+    """Average of the second moments of all rounds, in the whitened coordinates of this one.
+
+    Where these are rows b_i in the coordinates of an earlier round with noise s, that one's noise
+    has variances s^2 (|b_i|^2 |b_j|^2 + (b_i . b_j)^2) / 2. Every entry is weighted by the inverse
+    of its own.
+
+    Parameters
+    ----------
+    past : list
+        Of (ellipsoid, second moment, noise) of earlier rounds; this round is added to it.
+    ellipsoid : Ellipsoid
+    second : ndarray of shape (d, d)
+    noise : float
+
+    Returns
+    -------
+    second : ndarray of shape (d, d)
+    noise : float
+        Of one round whose spectral norm would be as large.
+    """
+    total, weight = np.zeros_like(second), np.zeros_like(second)
+    past.append((ellipsoid, second, noise))
+    for then, moment, level in past:
+        b = (ellipsoid.axes / ellipsoid.scales).T @ then.factor
+        cross = b @ b.T
+        spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
+        own = 2 / (spread + (0.0 if then is ellipsoid else _DRIFT**2))
+        total += own * (b @ moment @ b.T)
+        weight += own
+    return total / weight, math.sqrt(2 * float((1 / weight).mean(axis=0).max()))
+
+
+def composed(ellipsoid, vectors, roots, form):
+    """Axes and scales of the covariance B V U V^T B^T: singular vectors and values of B V U^(1/2).
+
+    The covariance itself is never formed: its condition number is the square of that of its root.
+
+    Parameters
+    ----------
+    ellipsoid : Ellipsoid
+        B is its factor.
+    vectors : ndarray of shape (d, d)
+        V, orthonormal, in whitened coordinates.
+    roots : ndarray of shape (d,)
+        Roots of U, the variances along them.
+    form : str
+    """
+    if form in ("diag", "spherical"):
+        return ellipsoid.axes, np.maximum(ellipsoid.scales * roots, NARROWEST)
+    axes, scales, _ = np.linalg.svd(ellipsoid.factor @ (vectors * roots))
+    return axes, np.maximum(scales, max(NARROWEST, 1e-7 * scales[0]))
+
+
+def within(vector, radius):
+    """The vector, or what points the same way at that length."""
+    return vector * min(1.0, radius / max(float(np.linalg.norm(vector)), 1e-300))
+
+
+def square_of(values, level, upper):
+    """Squared whitened length that most rows have, of variances that are partly hidden.
+
+    Half of the noise is added to each variance that is seen, for those that it hides. A sum of
+    squares with such variances has their sum for its mean, and twice their squares for its
+    variance: 1.3 standard deviations above it are nine rows of ten.
+
+    Parameters
+    ----------
+    values : ndarray of shape (d,)
+        Released variances.
+    level : float
+        Of their noise.
+    upper : ndarray of shape (d,)
+        Variances that the next whitening divides by.
+    """
+    parts = (np.maximum(values, 0.0) + 0.5 * min(level, 1.0)) / upper
+    return float(parts.sum()) + 1.3 * math.sqrt(2 * float(np.square(parts).sum()))
