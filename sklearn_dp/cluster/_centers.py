@@ -1,13 +1,29 @@
-"""What the clusterers with centers share: everything after `fit`."""
+"""What the clusterers with centers share: everything after `fit`.
+
+A center, a weight and a radius are releases, and what is made of them and of rows (labels,
+distances, a score) is post-processing that costs nothing. But what it tells about private rows is
+not private: `labels_` stays in memory, and only :meth:`BaseDPCenters.private_score` adds noise.
+"""
+
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
-from .._base import MOST_CLUSTERS, BaseDPEstimator, budget_of, check_integer, check_real
+from .._base import (
+    MOST_CLUSTERS,
+    BaseDPEstimator,
+    LedgerLike,
+    RandomStateLike,
+    budget_of,
+    check_integer,
+    check_real,
+)
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
@@ -31,8 +47,12 @@ class BaseDPCenters(
 ):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
+    n_clusters: int
+    radius_: float
+    cluster_centers_: np.ndarray
+
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Compute private cluster centers.
 
         Parameters
@@ -40,6 +60,7 @@ class BaseDPCenters(
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group, and each group has the same total weight.
@@ -47,6 +68,7 @@ class BaseDPCenters(
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
@@ -61,14 +83,24 @@ class BaseDPCenters(
         check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
 
     def _set_centers(self, X, centers, weights):
-        """Store centers by decreasing released weight, and the labels (which are no release)."""
+        """Store centers by decreasing released weight, and the labels (which are no release).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Only the labels are made of it.
+        centers : ndarray of shape (k, d)
+            Released.
+        weights : ndarray of shape (k,)
+            Released; noise may have made them negative.
+        """
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
         self.labels_ = self._nearest(X)
 
     def _store(self, X, result):
-        """Store what an engine released."""
+        """Store what an engine released: an `EngineResult`, with its standard errors."""
         self.radius_, self.status_ = result.radius, result.status
         quality = result.quality
         self.inertia_, self.inertia_std_error_ = quality.inertia, quality.inertia_sd
@@ -81,6 +113,7 @@ class BaseDPCenters(
         )
 
     def _nearest(self, X):
+        """Index of the nearest center of each row, none of no rows."""
         if not len(X):  # scikit-learn's function refuses what a private fit must not
             return np.empty(0, dtype=np.int32)
         labels = pairwise_distances_argmin(X, narrowed(self.cluster_centers_, X.dtype))
@@ -91,30 +124,34 @@ class BaseDPCenters(
         return self.cluster_centers_.shape[0]
 
     @row_guard
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Index of the nearest released center for each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         labels : ndarray of int32 of shape (n_samples,)
+            Rows of `cluster_centers_`.
         """
         return self._nearest(self._validate_predict(X))
 
     @row_guard
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Distances to the released centers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            Of each row, which do not depend on the other rows, bit for bit.
         """
         return for_rows(
             lambda rows: distances(rows, self.cluster_centers_),
@@ -123,7 +160,7 @@ class BaseDPCenters(
         )
 
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the sum of squared distances to the nearest center.
 
         No noise and no charge: the score of private rows is not private.
@@ -131,11 +168,14 @@ class BaseDPCenters(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
 
         Returns
         -------
         score : float
+            At most 0. Not private where the rows are.
         """
         X = self._validate_predict(X)
         _, nearest_ones = pairwise_distances_argmin_min(X, narrowed(self.cluster_centers_, X.dtype))
@@ -144,30 +184,37 @@ class BaseDPCenters(
     @row_guard
     def private_score(
         self,
-        X,
+        X: ArrayLike,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        max_distance=None,
-        groups=None,
-        ledger=None,
-        random_state=None,
-    ):
-        """:meth:`score` with noise, for private rows; it costs what it is given.
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        max_distance: float | None = None,
+        groups: ArrayLike | None = None,
+        ledger: LedgerLike | bool | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> float:
+        """Release the :meth:`score` of private rows with noise; it costs what it is given.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-        epsilon, delta, rho, random_state : as for the estimator
-            The cost of this one number.
-        ledger : None, False, str, path or PrivacyLedger, optional
-            What it is charged to. None: the ledger of the estimator, if it has one; False: none,
-            which is for rows that no ledger keeps account of.
+            Rows, dense and finite.
+        epsilon : float, optional
+            Cost of this one number; 1.0 when neither `epsilon` nor `rho` is given.
+        delta : float, default=1e-6
+            In (0, 1); far below one over the number of units.
+        rho : float, optional
+            Cost in zero-concentrated DP, instead of `epsilon`.
         max_distance : float, optional
             Public: longer distances count as this one. `radius_` by default.
         groups : array-like of shape (n_samples,), optional
             As in :meth:`fit`.
+        ledger : None, False, str, path or PrivacyLedger, optional
+            What it is charged to. None: the ledger of the estimator, if it has one; False: none,
+            which is for rows that no ledger keeps account of.
+        random_state : int, RandomState instance or Generator, optional
+            As for the estimator.
 
         Returns
         -------
@@ -184,28 +231,18 @@ class BaseDPCenters(
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
         unit = unit_of(groups)
-        plan = PrivacyPlan(
-            budget,
-            (
-                PlanEntry(
-                    "score",
-                    Mechanism.GAUSSIAN,
-                    budget.to_rho(),
-                    sensitivity="squared largest distance",
-                ),
-            ),
-            unit,
-            relation=self._relation(unit),
-        )
-        ledger = self.ledger if ledger is None else None if ledger is False else ledger
+        words = "squared largest distance"
+        entry = PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(), sensitivity=words)
+        charged: Any = self.ledger if ledger is None else None if ledger is False else ledger
         session = PrivacySession(
-            plan,
+            PrivacyPlan(budget, (entry,), unit, relation=self._relation(unit)),
             random_state=random_state,
-            ledger=ledger,
+            ledger=charged,
             label=f"{type(self).__name__}.private_score",
         )
-        X = self._validate_predict(X)
-        return -_noisy_cost(session, X, self._units(X, groups), self.cluster_centers_, cap)
+        valid = self._validate_predict(X)
+        units = self._units(valid, groups)
+        return -_noisy_cost(session, valid, units, self.cluster_centers_, cap)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -214,7 +251,23 @@ class BaseDPCenters(
 
 
 def _noisy_cost(session, X, units, centers, cap):
-    """Noisy sum of squared distances to the nearest center, each at most cap squared."""
+    """Noisy sum of squared distances to the nearest center, each at most cap squared.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds "score".
+    X : ndarray of shape (n, d)
+    units : Units
+    centers : ndarray of shape (k, d)
+        Released.
+    cap : float
+        Public or released.
+
+    Returns
+    -------
+    cost : float
+    """
     middle = centers.mean(axis=0)
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
     # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than

@@ -49,7 +49,17 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     Parameters
     ----------
     n_clusters : int, default=8
-    epsilon, delta, rho, bounds, ledger : see :class:`DPKMeans`
+        Number of clusters, public. There are always so many centers.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for.
     n_tuples : int or "auto", default="auto"
         Number of blocks, public, at least 2. "auto": what the aggregator needs at this budget; if
         a friendly core needs more than 1000, the plan has no tuples at all, only the coreset.
@@ -78,6 +88,8 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     options : FriendlyCoreOptions or FarBallsOptions, optional
         What only the chosen aggregator reads: :class:`FriendlyCoreOptions` for "friendly_core",
         :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Blocks fitted at a time, through joblib.
     random_state : int, RandomState instance or Generator, optional
@@ -179,6 +191,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Notes
         -----

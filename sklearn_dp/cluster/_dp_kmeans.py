@@ -1,6 +1,11 @@
-"""Differentially private k-means, the drop-in for KMeans."""
+"""Differentially private k-means, the drop-in for KMeans.
+
+The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything after a fit is
+:class:`._centers.BaseDPCenters`.
+"""
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
+from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 
@@ -18,6 +23,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     Parameters
     ----------
     n_clusters : int, default=8
+        Number of clusters, public. There are always so many centers.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -100,16 +106,16 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta

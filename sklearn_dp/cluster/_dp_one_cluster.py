@@ -1,8 +1,15 @@
-"""A small ball that holds many of the points, with differential privacy."""
+"""A small ball that holds many of the points, with differential privacy.
+
+The search is :func:`sklearn_dp._aggregate.one_cluster.search.fit_one_cluster`: a radius first, then
+a center for it, then how many points the ball holds. :class:`BaseDPBall` turns the parameters of
+an estimator into its settings; the estimators that look for several balls derive from it, too.
+"""
 
 import math
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._aggregate.friendly.mean import unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
@@ -17,7 +24,14 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import distances, row_guard
-from .._base import BaseDPEstimator, check_integer, check_real
+from .._base import (
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+    check_real,
+)
 from .._privacy._checks import check_choice, is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._sklearn_compat import with_callbacks
@@ -30,22 +44,31 @@ _MAJORITY = 0.5  # a fraction of the points that the mean of all of them leads t
 _DELTA_SHARE = 0.1  # of an (epsilon, delta) target; a target in zCDP gives all of its delta
 
 
-def check_n_points(value, name="n_points"):
+def check_n_points(value: Any, name: str = "n_points") -> int | float:
     """A count of at least one below the public cap, or a fraction."""
     if not is_real(value):
         raise TypeError(f"{name} must be an integer or a fraction.")
     if is_integer(value):
         return check_integer(value, name, low=1, high=MOST_POINTS)
-    if not 0 < value < 1:
+    fraction = float(value)
+    if not 0 < fraction < 1:
         raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
-    return float(value)
+    return fraction
 
 
 class BaseDPBall(BaseDPEstimator):
     """Base class of what looks for small balls: parameters, plan, the points of a fit."""
 
+    n_points: Any
+    radius_method: str
+    center_method: str
+    radius_grid: str
+    min_radius: float | None
+    sample_size: int
+    n_init: int
+
     @with_callbacks
-    def fit(self, X, y=None, *, groups=None):
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
         """Find the ball.
 
         Parameters
@@ -53,6 +76,7 @@ class BaseDPBall(BaseDPEstimator):
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
+            For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. A unit counts as one
             point, the mean of its rows.
@@ -60,6 +84,7 @@ class BaseDPBall(BaseDPEstimator):
         Returns
         -------
         self : object
+            The fitted estimator.
 
         Raises
         ------
@@ -83,6 +108,7 @@ class BaseDPBall(BaseDPEstimator):
         return check_n_points(self.n_points)
 
     def _check_search(self, n_features):
+        """Refuse bad settings of the search by name; bounds decide which radii are possible."""
         self._wanted()
         for name, known in (("radius_method", RADIUS_METHODS), ("center_method", CENTER_METHODS)):
             check_choice(name, getattr(self, name), ("auto", *known))
@@ -103,12 +129,11 @@ class BaseDPBall(BaseDPEstimator):
 
     def _search(self, n_features):
         """The public settings of the search; what "auto" means is public, too."""
-        chosen = {"radius_method": self.radius_method, "center_method": self.center_method}
-        auto = {"radius_method": "exponential", "center_method": self._route(n_features)}
-        chosen = {name: auto[name] if value == "auto" else value for name, value in chosen.items()}
+        radius, center = self.radius_method, self.center_method
         least = None if self.min_radius is None else float(self.min_radius)
         return Search(
-            **chosen,
+            radius_method="exponential" if radius == "auto" else radius,
+            center_method=self._route(n_features) if center == "auto" else center,
             grid=self.radius_grid,
             min_radius=least,
             sample_size=int(self.sample_size),
@@ -116,7 +141,12 @@ class BaseDPBall(BaseDPEstimator):
         )
 
     def _route(self, n_features):
-        """The center method that "auto" is: a function of parameters and the number of features."""
+        """The center method that "auto" is: a function of parameters and the number of features.
+
+        What the rows look like must not decide it, so it has to be right for most tables: boxes
+        of a grid separate clusters in few dimensions, principal axes do so in more, as long as
+        the noise of a second moment of that many features leaves them visible.
+        """
         few, most = _PRINCIPAL
         wanted = self._wanted()
         if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
@@ -124,13 +154,13 @@ class BaseDPBall(BaseDPEstimator):
         return "pca" if few < n_features <= most else "grid"
 
     def _total(self, target):
-        """rho for everything, and the part of delta for failures."""
+        """The rho for everything, and the part of delta for failures."""
         share = 1.0 if target.rho is not None else _DELTA_SHARE
         failure = share * target.delta * (1 - 1e-9)
         return target.to_rho(gaussian=False, delta_failure=failure), failure
 
     def _bound_entries(self, rho):
-        """What bounds cost, where there are none, and what is left."""
+        """What bounds cost, where there are none, and what is left of rho."""
         if self.bounds is not None:
             return [], rho
         cost = _BOUND_SHARE * rho
@@ -155,8 +185,8 @@ class DPOneCluster(BaseDPBall):
     Parameters
     ----------
     n_points : int or float, default=0.1
-        t: how many points the ball should hold. A float between 0 and 1 is a fraction of the
-        released (noisy) number of points.
+        How many points the ball should hold, called t below. A float between 0 and 1 is a
+        fraction of the released (noisy) number of points.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -208,6 +238,7 @@ default="auto"
     Attributes
     ----------
     center_ : ndarray of shape (n_features,)
+        Released center of the ball, within `bounds`.
     radius_ : float
         Released radius of a ball that holds about t points.
     n_points_in_ : float
@@ -254,22 +285,22 @@ default="auto"
 
     def __init__(
         self,
-        n_points=0.1,
+        n_points: float = 0.1,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        radius_method="auto",
-        center_method="auto",
-        radius_grid="log",
-        min_radius=None,
-        sample_size=2**15,
-        n_init=1,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        radius_method: str = "auto",
+        center_method: str = "auto",
+        radius_grid: str = "log",
+        min_radius: float | None = None,
+        sample_size: int = 2**15,
+        n_init: int = 1,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_points = n_points
         self.epsilon = epsilon
         self.delta = delta
@@ -301,22 +332,24 @@ default="auto"
         self.found_ = self.status_ == "ok"
 
     @row_guard
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Signed distance to the border of the ball: positive inside.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         distances : ndarray of shape (n_samples,)
+            In the units of the data.
         """
         X = self._validate_predict(X)
         return self.radius_ - distances(X, self.center_[None])[:, 0]
 
     @row_guard
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """1 for rows inside the ball, 0 for those outside.
 
         Without noise: what it says about private rows is not private.
@@ -324,24 +357,29 @@ default="auto"
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         inside : ndarray of int32 of shape (n_samples,)
+            A row on the border is inside.
         """
         return (self.decision_function(X) >= 0).astype(np.int32)
 
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Fraction of the rows that are inside the ball; not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : Ignored
+            For the interface of scikit-learn.
 
         Returns
         -------
         score : float
+            Between 0 and 1.
         """
         return float(np.mean(self.predict(X)))

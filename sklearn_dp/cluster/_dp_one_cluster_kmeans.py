@@ -1,12 +1,18 @@
-"""Clusters as balls: one after the other."""
+"""Clusters as balls: one after the other.
+
+A round finds a ball among the points that are in none so far, by the search of
+:class:`._dp_one_cluster.DPOneCluster`. How many rounds there are, and what each of them pays, is
+public; which points are left is a function of each point and of released balls.
+"""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .._aggregate.one_cluster.balls import squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
-from .._base import MOST_CLUSTERS, check_integer
+from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall, check_n_points
 
@@ -29,15 +35,43 @@ class DPOneClusterKMeans(BaseDPBall, BaseDPCenters):
     n_points : int or float, optional
         How many points a ball should hold, or which fraction of the released number of points;
         0.8 / n_clusters by default.
-    epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
-sample_size, n_init, ledger, n_jobs, random_state :
-        See :class:`DPOneCluster`.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for.
+    radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
+default="auto"
+        See :class:`DPOneCluster` for this and the next five.
+    center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
+        How the center of a ball is found.
+    radius_grid : {"log", "linear"}, default="log"
+        Radii to choose from.
+    min_radius : float, optional
+        Smallest radius to tell from zero.
+    sample_size : int, default=32768
+        Most points whose pairwise distances are compared, about.
+    n_init : int, default=1
+        How often to look for each center, each time with its share of the budget.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         By decreasing released number of points.
     radii_ : ndarray of shape (n_clusters,)
+        Released radii of the balls, in the order of their centers.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released numbers of points that were new in each ball.
     labels_ : ndarray of int32 of shape (n_samples,)
@@ -50,7 +84,8 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     See Also
     --------
-    DPKMeans, DPOneCluster
+    DPKMeans : A partition of all points.
+    DPOneCluster : One ball.
 
     Notes
     -----
@@ -76,23 +111,23 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        n_points=None,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        radius_method="auto",
-        center_method="auto",
-        radius_grid="log",
-        min_radius=None,
-        sample_size=2**15,
-        n_init=1,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        n_points: float | None = None,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        radius_method: str = "auto",
+        center_method: str = "auto",
+        radius_grid: str = "log",
+        min_radius: float | None = None,
+        sample_size: int = 2**15,
+        n_init: int = 1,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.n_points = n_points
         self.epsilon = epsilon
@@ -130,25 +165,21 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     def _fit(self, X, units, session, progress):
         rows, domain, status = self._rows(X, units, session)
-        active, balls = np.ones(rows.n_rows, dtype=bool), []
+        active, search = np.ones(rows.n_rows, dtype=bool), self._search(X.shape[1])
+        balls: list[Any] = []
         for i in range(self.n_clusters):
             # A fraction is one of all points: the first round's released number of them.
             wanted = balls[0].target if balls else self._wanted()
-            balls.append(
-                fit_one_cluster(
-                    session, rows, wanted, self._search(X.shape[1]), prefix=f"{i}/", active=active
-                )
-            )
-            limit = balls[-1].square * _LARGER**2
-            active &= squared_distances(rows, balls[-1].center) > limit
+            ball = fit_one_cluster(session, rows, wanted, search, prefix=f"{i}/", active=active)
+            active &= squared_distances(rows, ball.center) > ball.square * _LARGER**2
+            balls.append(ball)
             progress(f"ball {i}")
+        self.radius_ = domain.radius
         self.status_ = next(
             (text for text in (status, *(ball.status for ball in balls)) if text != "ok"), "ok"
         )
-        self.radius_ = domain.radius
         weights = np.array([ball.n_points for ball in balls])
-        self.radii_ = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])[
-            np.argsort(-weights, kind="stable")
-        ]
+        radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
+        self.radii_ = radii[np.argsort(-weights, kind="stable")]  # the order of the centers
         steps = np.array([ball.center for ball in balls])
         self._set_centers(X, domain.clip_points(steps * rows.unit + domain.center), weights)

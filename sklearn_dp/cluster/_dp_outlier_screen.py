@@ -1,9 +1,11 @@
 """A released ball that contains most of the data, as a transformer."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 
 from .._aggregate.shared.single_rows import for_rows, row_guard
+from .._base import Bounds, LedgerLike, RandomStateLike
 from .._privacy._mechanisms import safe_norms
 from ._dp_one_cluster import DPOneCluster
 
@@ -21,10 +23,37 @@ class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     ----------
     n_points : int or float, default=0.9
         How many points the ball should hold, or which fraction of their released number.
-    epsilon, delta, rho, bounds, radius_method, center_method, radius_grid, min_radius, \
-sample_size, n_init, ledger, n_jobs, random_state :
-        See :class:`DPOneCluster`. `center_method` is "clip" by default: where nearly all points
-        are in the ball, their mean leads to it.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for.
+    radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
+default="auto"
+        See :class:`DPOneCluster` for this and the next five.
+    center_method : {"auto", "grid", "pca", "clip", "paper"}, default="clip"
+        How the center of a ball is found. "clip" by default: where nearly all points are
+        in the ball, their mean leads to it.
+    radius_grid : {"log", "linear"}, default="log"
+        Radii to choose from.
+    min_radius : float, optional
+        Smallest radius to tell from zero.
+    sample_size : int, default=32768
+        Most points whose pairwise distances are compared, about.
+    n_init : int, default=1
+        How often to look for a center, each time with its share of the budget.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
 
     Attributes
     ----------
@@ -56,22 +85,22 @@ sample_size, n_init, ledger, n_jobs, random_state :
 
     def __init__(
         self,
-        n_points=0.9,
+        n_points: float = 0.9,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        radius_method="auto",
-        center_method="clip",
-        radius_grid="log",
-        min_radius=None,
-        sample_size=2**15,
-        n_init=1,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        radius_method: str = "auto",
+        center_method: str = "clip",
+        radius_grid: str = "log",
+        min_radius: float | None = None,
+        sample_size: int = 2**15,
+        n_init: int = 1,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         super().__init__(
             n_points,
             epsilon=epsilon,
@@ -90,34 +119,39 @@ sample_size, n_init, ledger, n_jobs, random_state :
         )
 
     @row_guard
-    def transform(self, X):
-        """Rows about the center, in radii, those outside moved to the border.
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Map rows to the unit ball, those outside of the found ball to its border.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
-        X_scaled : ndarray of shape (n_samples, n_features), of norm at most 1
+        X_scaled : ndarray of shape (n_samples, n_features)
+            Offsets from the center in radii, of norm at most 1.
         """
-        return for_rows(self._scaled, self._validate_predict(X), self.n_features_in_)
 
-    def _scaled(self, rows):
-        offsets = rows - self.center_
-        return offsets / np.maximum(safe_norms(offsets), self._scale())[:, None]
+        def scaled(rows):
+            offsets = rows - self.center_
+            return offsets / np.maximum(safe_norms(offsets), self._scale())[:, None]
+
+        return for_rows(scaled, self._validate_predict(X), self.n_features_in_)
 
     @row_guard
-    def inverse_transform(self, X):
-        """Back from the unit ball, for instance the centers that were found there.
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Map back from the unit ball, for instance the centers that were found there.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
+            In the units of the data; what was outside of the ball stays on its border.
         """
         return for_rows(
             lambda rows: rows * self._scale() + self.center_,
@@ -126,6 +160,7 @@ sample_size, n_init, ledger, n_jobs, random_state :
         )
 
     def _scale(self):
+        """The radius; 1 where it is 0, as all points of such a ball are at its center."""
         return self.radius_ if self.radius_ > 0 else 1.0
 
     def __sklearn_tags__(self):

@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._aggregate.one_cluster import int_point as _int_point
 from .._aggregate.one_cluster.search import MOST_POINTS, Search
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import budget_of, check_integer
+from .._base import Bounds, LedgerLike, RandomStateLike, budget_of, check_integer
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
+from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 
 __all__ = ["IntPointResult", "int_point"]
@@ -22,20 +24,30 @@ _SEARCH = Search(center_method="clip", replace=True)
 class IntPointResult:
     """What :func:`int_point` releases.
 
-    Attributes
+    Parameters
     ----------
     point : float
+        The released number.
     privacy_report : PrivacyReport
+        The guarantee, and every release behind it.
     """
 
     point: float
-    privacy_report: object
+    privacy_report: PrivacyReport
 
 
 @row_guard
 def int_point(
-    values, *, bounds, n_points, epsilon=None, delta=1e-6, rho=None, ledger=None, random_state=None
-):
+    values: ArrayLike,
+    *,
+    bounds: Bounds,
+    n_points: int,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    rho: float | None = None,
+    ledger: LedgerLike | None = None,
+    random_state: RandomStateLike | None = None,
+) -> IntPointResult:
     """A number between the smallest and the largest of some numbers, near their median.
 
     Whoever can find a small cluster privately can find such a number: the ball about the middle
@@ -51,11 +63,22 @@ def int_point(
         Public: values outside are clipped.
     n_points : int
         Public: the ball is looked for among so many numbers in the middle.
-    epsilon, delta, rho, ledger, random_state : see :class:`DPOneCluster`
+    epsilon : float, optional
+        Privacy budget of one call; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits and calls; charged before the data are read.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
 
     Returns
     -------
     result : IntPointResult
+        The number, and what it cost.
 
     Raises
     ------
@@ -95,11 +118,12 @@ def int_point(
     rows = Rows.quantise(_checked(values)[:, None], domain)
     steps = np.concatenate([np.empty((0, 1)), *(x for _, x in rows.chunks())])[:, 0]
     point = _int_point.int_point(session, steps, rows.limit, n_points, _SEARCH)
-    point = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
-    return IntPointResult(float(point[0, 0]), session.report())
+    found = domain.clip_points(np.array([[point * rows.unit]]) + domain.center)
+    return IntPointResult(float(found[0, 0]), session.report())
 
 
 def _checked(values):
+    """A vector of finite numbers, or one error for all that may be wrong with it."""
     try:
         values = np.asarray(values)
         values = None if values.dtype.kind not in "bifu" else values.astype(np.float64)

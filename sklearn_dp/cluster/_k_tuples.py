@@ -5,16 +5,18 @@ import math
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
-from .._base import budget_of
+from .._base import Bounds, LedgerLike, RandomStateLike, budget_of
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
+from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from ..exceptions import UtilityWarning
-from ._options import aggregator_settings
+from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 
 __all__ = ["KTupleResult", "aggregate_k_tuples"]
 
@@ -25,35 +27,36 @@ _DELTA_SHARE = 0.5  # for the failures of the aggregation; the rest is for the c
 class KTupleResult:
     """What :func:`aggregate_k_tuples` releases.
 
-    Attributes
+    Parameters
     ----------
     centers : ndarray of shape (k, d) or None
         In an order of no meaning; None where the tuples do not agree.
     status : str
         "ok", or why there are no centers.
     privacy_report : PrivacyReport
+        The guarantee, and every release behind it.
     """
 
     centers: np.ndarray | None
     status: str
-    privacy_report: object
+    privacy_report: PrivacyReport
 
 
 @row_guard
 def aggregate_k_tuples(
-    tuples,
+    tuples: ArrayLike,
     *,
-    bounds,
-    epsilon=None,
-    delta=1e-6,
-    rho=None,
-    aggregator="auto",
-    neighbours="replace",
-    options=None,
-    ledger=None,
-    random_state=None,
-):
-    """Points that most of some unordered k-tuples of points agree on, privately.
+    bounds: Bounds,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    rho: float | None = None,
+    aggregator: str = "auto",
+    neighbours: str = "replace",
+    options: FriendlyCoreOptions | FarBallsOptions | None = None,
+    ledger: LedgerLike | None = None,
+    random_state: RandomStateLike | None = None,
+) -> KTupleResult:
+    """Release points that most of some unordered k-tuples of points agree on.
 
     Parameters
     ----------
@@ -63,7 +66,12 @@ def aggregate_k_tuples(
         agrees with nobody.
     bounds : float or pair (low, high)
         Public: points outside are clipped. A radius about the origin, or a box.
-    epsilon, delta, rho, ledger, random_state : see :class:`DPKMeans`
+    epsilon : float, optional
+        Privacy budget of one call; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         See :class:`DPKTupleKMeans`.
     neighbours : {"replace", "add_remove"}, default="replace"
@@ -72,10 +80,16 @@ def aggregate_k_tuples(
         goes; friendly cores only.
     options : FriendlyCoreOptions or FarBallsOptions, optional
         What only the chosen aggregator reads; see :class:`DPKTupleKMeans`.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits and calls; charged before the data are read.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
 
     Returns
     -------
     result : KTupleResult
+        The points, or a status that says why there are none.
 
     Raises
     ------
@@ -104,19 +118,17 @@ def aggregate_k_tuples(
     >>> np.sort(found.centers[:, 0]).round(1)
     array([-0.5,  0.5])
     """
-    tuples = _checked(tuples)
+    table = _checked(tuples)
     stage, plan = _plan(
-        tuples.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, options
+        table.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, options
     )
-    domain = Domain.from_bounds(bounds, tuples.shape[2])
+    domain = Domain.from_bounds(bounds, table.shape[2])
     if domain is None:
         raise ValueError("bounds must be given.")
     session = PrivacySession(
         plan, random_state=random_state, ledger=ledger, label="aggregate_k_tuples"
     )
-    usable = np.where(
-        np.isfinite(tuples).all(axis=(1, 2), keepdims=True), saturated(tuples), np.nan
-    )
+    usable = np.where(np.isfinite(table).all(axis=(1, 2), keepdims=True), saturated(table), np.nan)
     centers = stage.run(session, domain.clip_points(usable) - domain.center, domain.radius)
     status = "ok" if centers is not None else "the tuples do not agree"
     if centers is None:
@@ -138,6 +150,21 @@ def _checked(tuples):
 
 
 def _plan(shape, target, aggregator, neighbours, options):
+    """The tuple stage and its plan, from public facts: the shape is one, but for t of "add_remove".
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (t, k, d).
+    target : PrivacyBudget
+    aggregator, neighbours : str
+    options : FriendlyCoreOptions, FarBallsOptions or None
+
+    Returns
+    -------
+    stage : TupleStage
+    plan : PrivacyPlan
+    """
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
     check_choice("neighbours", neighbours, ("replace", "add_remove"))

@@ -1,7 +1,20 @@
-"""From the outputs of blocks, of which one may be replaced by any other, to one private vector."""
+"""From the outputs of blocks, of which one may be replaced by any other, to one private vector.
+
+The number of blocks is public, and a unit is in one of them (or the caller pays for more, see
+`sampling` of `SampleAndAggregate`). So neighbours differ in one row of the table of outputs, which
+may be any vector in either of them: sensitivities below are for *replacing* a row, and none depends
+on what the estimator does with its block.
+
+1. How many blocks worked is released.
+2. Without bounds of the outputs, a radius that holds nine in ten of them is chosen.
+3. The outputs, clipped to the bounds, are aggregated: "one_cluster" by a small ball that holds an
+   agreed fraction of them, and their mean there; "friendly_core" by the average of those that are
+   near to most others; "mean" by the mean of all, whose noise is that of the whole bounds.
+"""
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +31,28 @@ __all__ = ["AGGREGATORS", "Aggregate", "Aggregation"]
 
 AGGREGATORS = ("one_cluster", "friendly_core", "mean")
 _WORKING_SHARE, _BOUND_SHARE = 0.02, 0.1
+_HELD = 0.9  # of the outputs, in the ball that stands for bounds
 _DELTA_SHARE = {"one_cluster": 0.1, "friendly_core": 0.5, "mean": 0.0}
-_BLOCKS = {"one_cluster": 50.0, "mean": 16.0}  # times 1 / sqrt(rho)
+# Times 1 / sqrt(rho), to which the noise of a count of blocks is in proportion. More blocks mean
+# less noise and worse fits in each.
+_BLOCKS = {"one_cluster": 50.0, "mean": 16.0}
 _BLOCKS_UNBOUNDED = 50.0  # to find bounds
 _FEWEST_BLOCKS, _MOST_BLOCKS, _MOST_TUPLES = 8, 4096, 1000
-_LARGEST = 1e100
+_LARGEST = 1e100  # entries of outputs: squares of larger ones may overflow
 _BOUND_SQUARES = np.append(0.0, 4.0 ** np.arange(-20, 41))  # radii 2**-20 ... 2**40
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is released of the outputs: a vector, how many blocks worked, and a status in words."""
+    """What is released of the outputs.
+
+    Attributes
+    ----------
+    vector : ndarray of shape (n_outputs,)
+    n_working : float
+        Noisy number of blocks whose fit worked.
+    status : str
+    """
 
     vector: np.ndarray
     n_working: float
@@ -50,14 +74,25 @@ class Aggregation:
     """
 
     kind: str
-    n_blocks: object
-    bounds: object
+    n_blocks: Any
+    bounds: Any
     agreement: float
 
     # -- plan -----------------------------------------------------------------------------------
 
     def spending(self, target):
-        """rho for everything, and the part of delta for failures."""
+        """The rho for everything, and the part of delta for failures.
+
+        Parameters
+        ----------
+        target : PrivacyBudget
+
+        Returns
+        -------
+        rho, failure : float
+            A target in zCDP gives all of its delta to failures; one in (epsilon, delta) needs
+            some for the conversion. A mean within public bounds has Gaussian releases only.
+        """
         failure = _DELTA_SHARE[self.kind] * target.delta
         if target.rho is not None and failure:
             failure = target.delta
@@ -83,7 +118,16 @@ class Aggregation:
         return Search(center_method="clip" if self.agreement >= 0.5 else "grid", replace=True)
 
     def entries(self, target):
-        """Releases from the outputs of the blocks, of which one is replaced."""
+        """Releases from the outputs of the blocks, of which one is replaced.
+
+        Parameters
+        ----------
+        target : PrivacyBudget
+
+        Returns
+        -------
+        entries : tuple of PlanEntry
+        """
         rho, failure = self.spending(target)
         entries = [
             PlanEntry(
@@ -125,33 +169,38 @@ class Aggregation:
         # Another output instead of one changes the number that worked by at most one.
         n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
         domain = self._output_domain(session, results, working)
-        by = {
-            "one_cluster": self._by_one_cluster,
-            "mean": self._by_mean,
-            "friendly_core": self._by_friendly_core,
-        }[self.kind]
+        by = getattr(self, f"_by_{self.kind}")
         vector, status = by(session, results, working, domain)
         if n_working < len(results) / 2:
             status = "most blocks failed"
         return Aggregate(domain.clip_points(vector), n_working, status)
 
     def _output_domain(self, session, results, working):
-        """The public bounds of the outputs, or a ball that holds nine in ten, paid for."""
+        """The public bounds of the outputs, or a ball that holds nine in ten, paid for.
+
+        Parameters
+        ----------
+        session : PrivacySession
+        results : ndarray of shape (n_blocks, n_outputs)
+            Zeros where a fit did not work.
+        working : ndarray of bool of shape (n_blocks,)
+
+        Returns
+        -------
+        domain : Domain
+        """
         if self.bounds is not None:
             return Domain.from_bounds(self.bounds, results.shape[1])
         squared = np.zeros(len(results))
         for column in results.T:  # elementwise: each a function of its own block
             squared += np.square(column)
         squared[~working] = math.inf
-        square = ball_radius(
-            session,
-            "bound",
-            squared,
-            0.9 * len(results),
-            _BOUND_SQUARES,
-            session.remaining("bound"),
-        )
+        wanted, rho = _HELD * len(results), session.remaining("bound")
+        square = ball_radius(session, "bound", squared, wanted, _BOUND_SQUARES, rho)
         return Domain.from_bounds(max(math.sqrt(square), 2.0**-20), results.shape[1])
+
+    # The ways to aggregate take (session, results, working, domain), the domain being public or
+    # released by now, and give a vector and a status. What did not work is left out.
 
     def _by_one_cluster(self, session, results, working, domain):
         rows = Rows.quantise(results, domain)
@@ -161,22 +210,15 @@ class Aggregation:
         return ball.center * rows.unit + domain.center, status
 
     def _by_mean(self, session, results, working, domain):
-        rows = Rows.quantise(results, domain)
-        mean = ball_mean(
-            session,
-            "mean",
-            rows,
-            working,
-            np.zeros(results.shape[1]),
-            rows.limit,
-            session.remaining("mean"),
-            replace=True,
-        )
+        rows, rho = Rows.quantise(results, domain), session.remaining("mean")
+        origin = np.zeros(results.shape[1])
+        # Replacing a row: `ball_mean` proves that its sum and count move together by the claim.
+        mean = ball_mean(session, "mean", rows, working, origin, rows.limit, rho, replace=True)
         return mean * rows.unit + domain.center, "ok"
 
     def _by_friendly_core(self, session, results, working, domain):
-        tuples = domain.clip_points(results)[:, None] - domain.center
-        tuples[~working] = np.nan
+        tuples = domain.clip_points(results)[:, None] - domain.center  # of one point each
+        tuples[~working] = np.nan  # nobody's friend
         found = aggregate_tuples(session, tuples, domain.radius)
         if found is None:
             return domain.center, "no core found"

@@ -1,20 +1,37 @@
-"""The numbers that are read off fitted estimators, and put on a fresh one."""
+"""The numbers that are read off fitted estimators, and put on a fresh one.
+
+How many numbers there are, and in which shapes, has to be public: the plan depends on it. So an
+estimator is fitted once to dummy rows (:func:`probe`), and every output of another shape counts as
+a fit that did not work.
+"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.silence import attempt_silently, silent
 
-__all__ = ["Output", "WithTarget", "probe"]
+__all__ = ["Output", "WithTarget", "probe", "target_column"]
 
 _PROBE_ROWS = 128
+_GOLDEN_ANGLE = 2.399963  # radians
 
 
 class WithTarget(BaseEstimator):
-    """An estimator that takes the target from the last column of its rows."""
+    """An estimator that takes the target from the last column of its rows.
+
+    Blocks are made of rows; with the target among them, it needs no blocks of its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted to the other columns and the target.
+    classes : array-like, optional
+        Labels of a classifier, whose places are what the last column holds.
+    """
 
     def __init__(self, estimator, classes=None):
         self.estimator = estimator
@@ -28,16 +45,78 @@ class WithTarget(BaseEstimator):
         return self
 
 
+def target_column(y, n, labels=None):
+    """A target as numbers, or one error for all that may be wrong with it.
+
+    One error, so that no message quotes a target.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+    n : int
+        Number of rows that it has to have.
+    labels : ndarray, optional
+        Public labels of a classifier, whose places the numbers are then; other labels count as
+        the first, since refusing them would tell that they are there.
+
+    Returns
+    -------
+    column : ndarray of float64 of shape (n,)
+
+    Examples
+    --------
+    >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
+    array([1., 0., 0.])
+    """
+    if y is None:
+        raise ValueError("y must be given: the estimator needs a target.")
+    try:
+        y = column_or_1d(y)
+        if labels is not None:
+            order = {label: i for i, label in enumerate(labels.tolist())}
+            y = np.array([order.get(label, 0) for label in y.tolist()])
+        y = y.astype(np.float64)
+    except (OverflowError, TypeError, ValueError):
+        y = None
+    if y is None or len(y) != n or not np.isfinite(y).all():
+        raise ValueError(
+            "y must be a vector of finite numbers (of labels, for a classifier), "
+            "one for each row of X."
+        )
+    return y
+
+
 @dataclass(frozen=True)
 class Output:
-    """Which attributes of a fitted estimator are wanted, and their public shapes."""
+    """Which attributes of a fitted estimator are wanted, and their public shapes.
 
-    names: tuple
-    shapes: tuple
-    signs: tuple
+    Attributes
+    ----------
+    names : tuple of str
+    shapes : tuple of tuple of int
+        One for each name; () for a number.
+    signs : tuple of str
+        Those of the names whose rows have arbitrary signs.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> output = Output(("coef_", "intercept_"), ((2,), ()), ())
+    >>> output.read(SimpleNamespace(coef_=[1, 2], intercept_=3.0))
+    array([1., 2., 3.])
+    >>> fresh = SimpleNamespace()
+    >>> output.write(fresh, np.array([4.0, 5.0, 6.0]))
+    >>> fresh
+    namespace(coef_=array([4., 5.]), intercept_=6.0)
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    signs: tuple[str, ...]
 
     @property
     def size(self):
+        """Length of the flat vector."""
         return sum(math.prod(shape) for shape in self.shapes)
 
     def read(self, fitted):
@@ -63,8 +142,13 @@ class Output:
 
 
 def _fix_signs(rows):
-    """Each row with the sign that makes its product with a fixed direction positive."""
-    direction = np.cos(np.arange(rows.shape[-1]) * 2.399963)  # public, far from any axis
+    """Each row with the sign that makes its product with a fixed direction positive.
+
+    Outputs of blocks agree only if their signs do. A rule of the row alone, as "the largest entry
+    is positive", flips between blocks where two entries are about as large; for a fixed direction
+    only rows that are nearly orthogonal to it flip.
+    """
+    direction = np.cos(np.arange(rows.shape[-1]) * _GOLDEN_ANGLE)  # public, far from any axis
     return rows * np.where(rows @ direction < 0, -1.0, 1.0)[..., None]
 
 

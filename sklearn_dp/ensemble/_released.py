@@ -1,8 +1,18 @@
-"""Methods of a released estimator: what it makes of rows."""
+"""Methods of a released estimator: what it makes of rows.
 
+All of them are post-processing: functions of the released attributes and of the rows they are
+given, without noise and without a charge. They stand under `row_guard`, and their answers are
+finite, because an overflow of one row must not show in a warning or in the answer for another one.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
+from .._base import BaseDPEstimator
 
 __all__ = ["ReleasedMethods"]
 
@@ -14,94 +24,125 @@ def _delegates(method):
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), method))
 
 
-class ReleasedMethods:
+class ReleasedMethods(BaseDPEstimator):
     """Methods of ``estimator_``; an inner estimator without one leaves it out."""
 
-    def _near_enough(self, X):
-        """Rows that scikit-learn's estimators take, those that work in single precision too."""
-        return saturated(self._validate_predict(X), _FARTHEST)
+    estimator_: Any
 
-    def _ask(self, method, *arguments):
-        """What a method of the released estimator makes of rows, or what it misses for that."""
+    def _inner(self) -> Any:
+        raise TypeError("a subclass must give the estimator that it fits")
+
+    def _ask(self, method, X, *others):
+        """What a method of the released estimator makes of rows, or what it misses for that.
+
+        Parameters
+        ----------
+        method : str
+        X : array-like of shape (n_samples, n_features)
+            Its entries are moved to 1e37 at most: scikit-learn's estimators that work in single
+            precision refuse larger ones.
+        *others : objects
+            Further arguments of the method.
+
+        Returns
+        -------
+        answer : ndarray
+        """
+        X = saturated(self._validate_predict(X), _FARTHEST)
         try:
-            return finite(getattr(self.estimator_, method)(*arguments))
+            return finite(getattr(self.estimator_, method)(X, *others))
         except AttributeError as error:
             missing = error.name
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
     @_delegates("predict")
     @row_guard
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """What the released estimator predicts.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         y : ndarray
+            Of the shape that the estimator gives it, with finite numbers.
         """
-        return self._ask("predict", self._near_enough(X))
+        return self._ask("predict", X)
 
     @_delegates("predict_proba")
     @row_guard
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities of the released estimator.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of `classes`.
         """
-        return self._ask("predict_proba", self._near_enough(X))
+        return self._ask("predict_proba", X)
 
     @_delegates("transform")
     @row_guard
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """What the released estimator makes of rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
 
         Returns
         -------
         X_transformed : ndarray
+            One row for each row of `X`.
         """
-        return self._ask("transform", self._near_enough(X))
+        return self._ask("transform", X)
 
     @available_if(lambda self: hasattr(self._inner(), "transform"))
-    def fit_transform(self, X, y=None, *, groups=None):
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> np.ndarray:
         """:meth:`fit`, then :meth:`transform` of the same rows, which is no release.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : array-like of shape (n_samples,), optional
+            For classifiers and regressors.
         groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row.
 
         Returns
         -------
         X_transformed : ndarray
+            One row for each row of `X`.
         """
         return self.fit(X, y, groups=groups).transform(X)
 
     @_delegates("score")
     @row_guard
-    def score(self, X, y=None):
+    def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """The score of the released estimator; of private rows it is not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
         y : array-like of shape (n_samples,), optional
+            For classifiers and regressors.
 
         Returns
         -------
         score : float
+            Not private where the rows are.
         """
-        return float(self._ask("score", self._near_enough(X), y))
+        return float(self._ask("score", X, y))

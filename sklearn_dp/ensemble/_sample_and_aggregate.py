@@ -1,17 +1,24 @@
-"""Any estimator, made private: fits on random blocks, and a private aggregate of the results."""
+"""Any estimator, made private: fits on random blocks, and a private aggregate of the results.
 
+The parts: :mod:`._output` reads numbers off the fits and puts the released ones on a fresh
+estimator; :mod:`._aggregation` makes one private vector of those of all blocks; :mod:`._released`
+has the methods of the released estimator.
+"""
+
+from collections.abc import Sequence
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
-from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.blocks import draw_blocks, fit_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
-from .._base import BaseDPEstimator, check_integer, check_real, validate_quietly
+from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real, validate_quietly
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
@@ -20,7 +27,7 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
-from ._output import WithTarget, probe
+from ._output import WithTarget, probe, target_column
 from ._released import ReleasedMethods
 
 __all__ = ["SampleAndAggregate"]
@@ -32,7 +39,7 @@ COPY_RATE = 1 / 9
 _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for many copies
 
 
-class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
+class SampleAndAggregate(MetaEstimatorMixin, ReleasedMethods):
     """Make an estimator private: fit it to random blocks of the rows, aggregate privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator, which
@@ -68,12 +75,21 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         Public labels of a classifier; required for one. Other labels count as the first.
     fix_signs : tuple of str, default=()
         Outputs whose rows have arbitrary signs, such as ``("components_",)`` of a PCA.
-    epsilon, delta, rho : float, optional
-        Budget of one fit, as for every estimator of this package.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds of the rows; they are clipped before the inner fits. None: as they are.
-    ledger, n_jobs, random_state :
-        As for every estimator of this package; `n_jobs` blocks are fitted at a time.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        Blocks fitted at a time, through joblib.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
 
     Attributes
     ----------
@@ -129,24 +145,24 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        output=("center_",),
-        aggregator="one_cluster",
-        output_bounds=None,
-        n_blocks="auto",
-        agreement=0.5,
-        sampling="disjoint",
-        classes=None,
-        fix_signs=(),
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        output: tuple[str, ...] = ("center_",),
+        aggregator: str = "one_cluster",
+        output_bounds: Bounds | None = None,
+        n_blocks: int | str = "auto",
+        agreement: float = 0.5,
+        sampling: str = "disjoint",
+        classes: Sequence[Any] | np.ndarray | None = None,
+        fix_signs: tuple[str, ...] = (),
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.estimator = estimator
         self.output = output
         self.aggregator = aggregator
@@ -170,9 +186,14 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         return RobustScaler(with_scaling=False) if self.estimator is None else self.estimator
 
     def _needs_target(self):
+        """Whether a target is part of the rows of a block, as their last column."""
         if not hasattr(self._inner(), "fit"):
             raise TypeError("estimator must have a fit method.")
         return is_classifier(self._inner()) or is_regressor(self._inner())
+
+    def _labels(self) -> np.ndarray:
+        """The public labels of a classifier."""
+        return np.asarray(self.classes)
 
     def _trainable(self):
         """What is fitted to the rows of a block."""
@@ -206,8 +227,8 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
             raise type(error)(str(error).replace("bounds", "output_bounds")) from None
 
     def _probe(self, n_features):
-        """The output, of public shapes."""
-        n_classes = len(self.classes) if is_classifier(self._inner()) else None
+        """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
+        n_classes = len(self._labels()) if is_classifier(self._inner()) else None
         return probe(
             self._trainable(),
             n_features + self._needs_target(),
@@ -220,7 +241,7 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         return Aggregation(self.aggregator, self.n_blocks, self.output_bounds, self.agreement)
 
     def _step_cost(self, target):
-        """epsilon and delta of the whole, where one step is all of the plan."""
+        """The epsilon and delta of the whole, where one step is all of the plan."""
         epsilon = pure_dp_epsilon(target.rho) if target.epsilon is None else target.epsilon
         return min(epsilon * (1 - 1e-12), _MOST_EPSILON), target.delta * (1 - 1e-12)
 
@@ -228,7 +249,8 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         """What may be spent where neighbours differ in the output of one block."""
         if self.sampling == "disjoint":
             return target
-        epsilon, delta = before_sampling(*self._step_cost(target), COPY_RATE)
+        epsilon, delta = self._step_cost(target)
+        epsilon, delta = before_sampling(epsilon, delta, COPY_RATE)
         return PrivacyBudget(epsilon=epsilon, delta=delta)
 
     def _plan_entries(self, target, n_features):
@@ -236,26 +258,22 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
             return self._aggregation().entries(target)
         epsilon, delta = self._step_cost(target)
         rho, delta = approx_dp_zcdp(epsilon, delta)
-        return (
-            PlanEntry(
-                "blocks",
-                Mechanism.APPROXIMATE,
-                rho,
-                delta,
-                sensitivity=f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP",
-            ),
-        )
+        words = f"the copies of a unit: ({epsilon:.3g}, {delta:.2g})-DP"
+        return (PlanEntry("blocks", Mechanism.APPROXIMATE, rho, delta, sensitivity=words),)
 
     # -- fit ------------------------------------------------------------------------------------
 
     @with_callbacks
     @row_guard
-    def fit(self, X, y=None, *, groups=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    ) -> Self:
         """Fit to blocks and release the aggregate.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
         y : array-like of shape (n_samples,), optional
             For classifiers and regressors.
         groups : array-like of shape (n_samples,), optional
@@ -264,6 +282,7 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         Returns
         -------
         self : SampleAndAggregate
+            The fitted estimator.
 
         Warns
         -----
@@ -273,28 +292,16 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         if not self._needs_target():
             return self._fit_validated(X, groups)
         session = self._open_session(X, unit_of(groups))
-        X = validate_quietly(self, X, dtype=[np.float64, np.float32])
-        rows = np.column_stack([X, self._target_column(y, len(X))])
-        return self._fit_session(rows, self._units(X, groups), session)
-
-    def _target_column(self, y, n):
-        """y as numbers; for a classifier, places in `classes`."""
-        if y is None:
-            raise ValueError("y must be given: the estimator needs a target.")
-        try:
-            y = column_or_1d(y)
-            if is_classifier(self._inner()):
-                order = {label: i for i, label in enumerate(np.asarray(self.classes).tolist())}
-                y = np.array([order.get(label, 0) for label in y.tolist()])
-            y = y.astype(np.float64)
-        except (OverflowError, TypeError, ValueError):
-            y = None
-        if y is None or len(y) != n or not np.isfinite(y).all():
-            raise ValueError(
-                "y must be a vector of finite numbers (of labels, for a classifier), "
-                "one for each row of X."
-            )
-        return y
+        valid = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        rows = np.column_stack(
+            [
+                valid,
+                target_column(
+                    y, len(valid), self._labels() if is_classifier(self._inner()) else None
+                ),
+            ]
+        )
+        return self._fit_session(rows, self._units(valid, groups), session)
 
     def _fit(self, X, units, session, progress):
         n_features = X.shape[1] - self._needs_target()
@@ -303,16 +310,42 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         self.n_blocks_ = aggregation.size(target)
         results = self._inner_fits(X, units, session, output, n_features)
         progress("inner fits")
-        if self.sampling == "with_replacement":
-            epsilon, delta = self._step_cost(session.plan.target)
-            plan = PrivacyPlan(target, aggregation.entries(target))
-            session = session.nested("blocks", plan, epsilon=epsilon, delta=delta)
-        found = aggregation.run(session, results)
+        found = aggregation.run(self._step(session, aggregation, target), results)
         self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")
 
+    def _step(self, session, aggregation, target):
+        """The session of the aggregation.
+
+        With copies, a unit may be in any number of blocks. The aggregation then is one step with
+        a plan of its own, private for one block at `target`; what it costs for a unit follows
+        from the law of the number of copies (`before_sampling`), and is what the plan of the fit
+        charges for that step.
+        """
+        if self.sampling == "disjoint":
+            return session
+        epsilon, delta = self._step_cost(session.plan.target)
+        plan = PrivacyPlan(target, aggregation.entries(target))
+        return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
+
     def _inner_fits(self, X, units, session, output, n_features):
+        """The outputs of the blocks, one row for each; all NaN where a fit did not work.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features) or (n, n_features + 1)
+            With the target in the last column, if there is one.
+        units : Units
+        session : PrivacySession
+            Of the blocks and of seeds for the fits; nothing is released here.
+        output : Output
+        n_features : int
+
+        Returns
+        -------
+        results : ndarray of shape (n_blocks, n_outputs)
+        """
         rate = None if self.sampling == "disjoint" else COPY_RATE
         blocks = draw_blocks(session, units, self.n_blocks_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_blocks_)
@@ -334,7 +367,7 @@ class SampleAndAggregate(ReleasedMethods, MetaEstimatorMixin, BaseDPEstimator):
         output.write(fitted, self.output_)
         fitted.n_features_in_ = n_features
         if is_classifier(fitted):
-            fitted.classes_ = np.unique(self.classes)
+            fitted.classes_ = np.unique(self._labels())
         if "components_" in output.names:
             fitted.n_components_ = output.shapes[output.names.index("components_")][0]
         return fitted

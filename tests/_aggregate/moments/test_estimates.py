@@ -31,7 +31,7 @@ def test_clipping_is_undone():
 
 
 def test_a_change_that_may_be_noise_is_taken_back():
-    """Symmetric noise of the size that is claimed shrinks to next to nothing, a real change stays."""
+    """Noise of the size that is claimed shrinks to next to nothing; a real change stays."""
     rng, d, noise = np.random.default_rng(0), 12, 0.1
     entries = noise * np.sqrt(0.5) * rng.normal(size=(d, d))
     second = np.eye(d) + np.triu(entries, 1) + np.triu(entries, 1).T

@@ -1,0 +1,185 @@
+"""What is done with a released mixture: labels, densities, scores, synthetic rows.
+
+All of it is post-processing: functions of the released parameters and of the rows that are given,
+computed by scikit-learn's own estimator of the same parameters. They cost nothing, and what they
+tell about private rows is not private.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import DensityMixin
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.single_rows import row_guard, saturated
+from .._base import BaseDPEstimator, RandomStateLike, check_integer, check_sklearn_seed
+
+__all__ = ["ReleasedMixture"]
+
+_FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
+
+
+class ReleasedMixture(DensityMixin, BaseDPEstimator):
+    """Base class of what releases a Gaussian mixture: everything after `fit`."""
+
+    weights_: np.ndarray
+    covariance_type_: str
+    precisions_cholesky_: np.ndarray
+
+    def to_sklearn(self) -> GaussianMixture:
+        """The released mixture as an estimator of scikit-learn.
+
+        Returns
+        -------
+        mixture : sklearn.mixture.GaussianMixture
+            Fitted; it holds the released parameters only.
+        """
+        check_is_fitted(self)
+        mixture = GaussianMixture(len(self.weights_), covariance_type=self.covariance_type_)
+        for name in (
+            "weights_",
+            "means_",
+            "covariances_",
+            "precisions_",
+            "precisions_cholesky_",
+            "n_features_in_",
+        ):
+            setattr(mixture, name, getattr(self, name))
+        mixture.converged_, mixture.n_iter_ = True, 0
+        return mixture
+
+    def _near_enough(self, X):
+        """Rows so near that scikit-learn's squares of whitened lengths are finite, as doubles."""
+        X = self._validate_predict(X).astype(np.float64)
+        steepest = max(1.0, float(np.abs(self.precisions_cholesky_).max()))
+        return saturated(X, _FARTHEST / steepest)
+
+    @row_guard
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Index of the most likely component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+            Index of a component for each row.
+        """
+        X = self._near_enough(X)
+        return self.to_sklearn().predict(X)
+
+    @row_guard
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Probability of each component given each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_components)
+            Each row sums to one.
+        """
+        X = self._near_enough(X)
+        return self.to_sklearn().predict_proba(X)
+
+    @row_guard
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """Log-density of the released mixture at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Natural logarithms of the density.
+        """
+        X = self._near_enough(X)
+        return self.to_sklearn().score_samples(X)
+
+    @row_guard
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-density of rows: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+        y : Ignored
+            For the interface of scikit-learn.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        return float(self.score_samples(X).mean())
+
+    @row_guard
+    def bic(self, X: ArrayLike) -> float:
+        """Bayesian information criterion on `X`: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        bic : float
+            Lower is better.
+        """
+        X = self._near_enough(X)
+        return float(self.to_sklearn().bic(X))
+
+    @row_guard
+    def aic(self, X: ArrayLike) -> float:
+        """Akaike information criterion on `X`: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        aic : float
+            Lower is better.
+        """
+        X = self._near_enough(X)
+        return float(self.to_sklearn().aic(X))
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        *,
+        random_state: RandomStateLike | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw synthetic rows from the released mixture, at no cost in privacy.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many rows to draw.
+        random_state : int, RandomState instance, optional
+            Of this sample only.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Synthetic rows.
+        labels : ndarray of int of shape (n_samples,)
+            Component of each row.
+        """
+        check_is_fitted(self)
+        n_samples = check_integer(n_samples, "n_samples", low=1, high=2**31)
+        random_state = check_sklearn_seed(random_state)
+        return self.to_sklearn().set_params(random_state=random_state).sample(n_samples)
