@@ -1,32 +1,39 @@
-"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation."""
+"""K-means through sample-and-aggregate: non-private k-means on blocks, private aggregation.
+
+1. Without public bounds a radius is released; the number of units is released.
+2. Every unit draws one of a public number of blocks (or Poisson many), and an inner clusterer
+   makes a k-tuple of centers of each block.
+3. A :class:`~sklearn_dp._aggregate.tuples.stage.TupleStage` releases centers that most tuples
+   agree on, or that there are none.
+4. Lloyd iterations on all rows refine them: :mod:`._tuple_routes`, which also has what answers
+   where steps 2 and 3 cannot.
+"""
 
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterable
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from .._aggregate.kmeans.answer import finished
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
-from .._aggregate.kmeans.context import Context
-from .._aggregate.kmeans.engine import engine_entries, fit_engine, last_entries
-from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.shared.blocks import draw_blocks, fit_blocks, gather
-from .._aggregate.shared.bounds import known_or_paid
-from .._aggregate.shared.centering import Size
-from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import check_integer, validate_quietly
+from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, validate_quietly
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._mechanisms import count
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
-from ._options import aggregator_settings
+from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
+from ._tuple_routes import TupleContext
 
 __all__ = ["DPKTupleKMeans"]
 
@@ -35,6 +42,7 @@ _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
 _DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
+_PUBLIC = "tuples, then public"
 
 
 class DPKTupleKMeans(StandardErrors, BaseDPCenters):
@@ -147,22 +155,22 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters: int = 8,
         *,
-        epsilon=None,
-        delta=1e-6,
-        rho=None,
-        bounds=None,
-        n_tuples="auto",
-        aggregator="auto",
-        sampling="disjoint",
-        inner=None,
-        fallback="coreset",
-        options=None,
-        ledger=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        n_tuples: int | str = "auto",
+        aggregator: str = "auto",
+        sampling: str = "disjoint",
+        inner: Any = None,
+        fallback: str = "coreset",
+        options: FriendlyCoreOptions | FarBallsOptions | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
         self.n_clusters = n_clusters
         self.epsilon = epsilon
         self.delta = delta
@@ -179,7 +187,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         self.random_state = random_state
 
     @row_guard
-    def fit_blocks(self, pieces):
+    def fit_blocks(self, pieces: Iterable[ArrayLike]) -> Self:
         """Compute private cluster centers of rows that come in pieces.
 
         Parameters
@@ -200,14 +208,14 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         :meth:`fit` on all rows.
         """
         try:
-            pieces = iter(pieces)
+            rest = iter(pieces)
         except TypeError:
             raise TypeError("pieces must be an iterable of arrays.") from None
-        first = next(pieces, None)
+        first = next(rest, None)
         if first is None:
             raise ValueError("pieces must hold at least one array.")
         session = self._open_session(first, "row")
-        X = validate_quietly(self, gather(itertools.chain([first], pieces)), dtype=np.float64)
+        X = validate_quietly(self, gather(itertools.chain([first], rest)), dtype=np.float64)
         return self._fit_session(X, self._units(X, None), session)
 
     # -- parameters and plan ----------------------------------------------------------------------
@@ -242,97 +250,95 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         ), rho
 
     def _plan_entries(self, target, n_features):
+        """Entries on three paths, of which a fit takes one: the plan counts the costliest.
+
+        "coreset": too few rows for the blocks. "tuples": the aggregation, and Lloyd iterations
+        from its centers. "tuples, then coreset": the aggregation, and the engine on what it left.
+        """
         bounded = self.bounds is not None
         stage, rho = self._stage(target, n_features)
         if not stage.size:
             return engine_entries(target.to_rho(), n_features, bounds_known=bounded, quality=True)
-        entries = [
-            PlanEntry("count", Mechanism.GAUSSIAN, _COUNT_SHARE * rho, sensitivity="one unit")
-        ]
+        entries = [_gaussian("count", _COUNT_SHARE * rho, "one unit")]
         if not bounded:
-            entries.append(
-                PlanEntry(
-                    "bound",
-                    Mechanism.GAUSSIAN,
-                    _BOUND_SHARE * rho,
-                    sensitivity="one unit in the histogram of norms",
-                )
-            )
+            words = "one unit in the histogram of norms"
+            entries.append(_gaussian("bound", _BOUND_SHARE * rho, words))
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
+        engine = partial(engine_entries, n_features=n_features, bounds_known=True, quality=True)
+        coreset, again = engine(rest), engine(left, prefix="fallback/")
         refine = last_entries(left, left, "refine/", quality=True)
         entries += _on_path(tuples, _TUPLES, _FALLBACK) + _on_path(refine, _TUPLES)
-        coreset = engine_entries(rest, n_features, bounds_known=True, quality=True)
-        entries += _on_path(coreset, _CORESET)
-        again = engine_entries(
-            left, n_features, bounds_known=True, prefix="fallback/", quality=True
-        )
-        return tuple(entries + _on_path(again, _FALLBACK))
+        return tuple(entries + _on_path(coreset, _CORESET) + _on_path(again, _FALLBACK))
 
     # -- fit --------------------------------------------------------------------------------------
 
     def _fit(self, X, units, session, progress):
         stage, _ = self._stage(session.plan.target, X.shape[1])
-        self.n_tuples_, self.aggregator_ = stage.size, stage.kind
+        self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
         domain = self._domain(X.shape[1])
+        context = TupleContext(session, X, units, domain, self.n_clusters, progress)
         if not stage.size:
-            self.path_ = _CORESET
-            return self._store(
-                X,
-                fit_engine(
-                    session, X, units, domain, self.n_clusters, callback=progress, quality=True
-                ),
-            )
-        domain, status = known_or_paid(session, "bound", X, units, domain)
+            return self._store(X, context.coreset())
+        context, status = context.bounded("bound")
         size = float(count(session, "count", units))
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
-            self.path_ = _CORESET
-            found = fit_engine(
-                session, X, units, domain, self.n_clusters, callback=progress, quality=True
-            )
+            found = context.coreset()
         else:
-            found = self._fit_tuples(X, units, session, domain, size, progress, stage)
+            found = self._fit_tuples(context, stage, size)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
         return self._store(X, found)
 
-    def _fit_tuples(self, X, units, session, domain, size, progress, stage):
-        """The tuple stage, and Lloyd steps from what it finds."""
-        tuples = self._inner_fits(X, units, session, domain)
-        progress("inner fits")
-        center = stage.run(session, tuples - domain.center, domain.radius)
-        progress("aggregation")
-        if center is None and self.fallback == "coreset":
+    def _fit_tuples(self, context, stage, size):
+        """The tuple stage, and Lloyd iterations from what it finds.
+
+        Parameters
+        ----------
+        context : TupleContext
+        stage : TupleStage
+        size : float
+            Released number of units.
+
+        Returns
+        -------
+        result : EngineResult
+        """
+        domain = context.domain
+        tuples = self._inner_fits(context.X, context.units, context.session, domain)
+        context.progress("inner fits")
+        centers = stage.run(context.session, tuples - domain.center, domain.radius)
+        context.progress("aggregation")
+        if centers is None and self.fallback == "coreset":
             self.path_ = _FALLBACK
-            return fit_engine(
-                session,
-                X,
-                units,
-                domain,
-                self.n_clusters,
-                prefix="fallback/",
-                callback=progress,
-                quality=True,
-            )
-        self.path_ = _TUPLES if center is not None else "tuples, then public"
-        if center is None:
-            center = _public_centers(
-                session.rng("public centers"), domain, (self.n_clusters, X.shape[1])
-            )
-        return _refine(session, X, units, domain, center, size, progress)
+            return context.coreset("fallback/")
+        self.path_ = _TUPLES if centers is not None else _PUBLIC
+        return context.refined(context.public_centers() if centers is None else centers, size)
 
     def _inner_fits(self, X, units, session, domain):
-        """The k-tuples of the blocks: one for each, whatever happens in it."""
+        """The k-tuples of the blocks: one for each, whatever happens in it.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        units : Units
+        session : PrivacySession
+            Of the blocks and of seeds for the fits; nothing is released here.
+        domain : Domain
+            That the rows of a block are clipped to before its fit.
+
+        Returns
+        -------
+        tuples : ndarray of shape (n_tuples, k, d)
+            NaN where a block has fewer than k rows, or its fit failed in any way.
+        """
         rate = None if self.sampling == "disjoint" else COPY_RATE
         blocks = draw_blocks(session, units, self.n_tuples_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
-        inner = self.inner
-        if inner is None:
-            inner = BlockKMeans(self.n_clusters)
         return fit_blocks(
-            inner,
+            BlockKMeans(self.n_clusters) if self.inner is None else self.inner,
             X,
             blocks,
             seeds,
@@ -342,6 +348,10 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
             prepare=partial(_clip, domain),
             n_jobs=self.n_jobs,
         )
+
+
+def _gaussian(name, rho, sensitivity):
+    return PlanEntry(name, Mechanism.GAUSSIAN, rho, sensitivity=sensitivity)
 
 
 def _on_path(entries, *paths):
@@ -357,6 +367,7 @@ def _centers_of(estimator):
 
 
 def _clip(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
     # Few blocks have a row outside of a ball; the others stay as they are.
     if (
         domain.low is None
@@ -364,27 +375,3 @@ def _clip(domain, rows):
     ):
         return rows
     return domain.clip_points(rows)
-
-
-def _public_centers(rng, domain, shape):
-    """Centers that know nothing of the data: on a sphere, relative to its center."""
-    points = rng.random(shape) - 0.5
-    return points / np.linalg.norm(points, axis=1, keepdims=True) * domain.radius / 2
-
-
-def _refine(session, X, units, domain, center, size, progress):
-    """Noisy Lloyd steps from a released start."""
-    rows, prefix = Rows.quantise(X, domain), "refine/"
-    steps = np.rint(center / rows.unit)
-    known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(session, prefix)))
-    context = Context(
-        session=session,
-        rows=rows,
-        units=units,
-        n_clusters=len(center),
-        prefix=prefix,
-        size=known,
-        radius=rows.limit,
-    )
-    final = lloyd(context, steps, callback=progress)
-    return finished(context, final, domain, "ok", n_leaves=None, quality=True)

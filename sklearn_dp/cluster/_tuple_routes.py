@@ -1,0 +1,106 @@
+"""What answers a fit of `DPKTupleKMeans`, with k-tuples or without.
+
+Three things can: the k-means engine on all rows (:meth:`TupleContext.coreset`), Lloyd iterations
+from centers that the tuples agree on (:meth:`TupleContext.refined`), and the same from public
+centers (:meth:`TupleContext.public_centers`). Which of them does is decided by public facts, by the
+released number of units, and by whether the aggregation has released centers.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.kmeans.answer import finished
+from .._aggregate.kmeans.context import Context
+from .._aggregate.kmeans.engine import fit_engine
+from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.shared.bounds import known_or_paid
+from .._aggregate.shared.centering import Size
+from .._aggregate.shared.rows import Rows
+from .._privacy._domain import Domain
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units
+
+__all__ = ["TupleContext"]
+
+
+@dataclass(frozen=True)
+class TupleContext:
+    """The rows of a fit, and what may be released of them.
+
+    Attributes
+    ----------
+    session : PrivacySession
+    X : ndarray of shape (n, d)
+    units : Units
+    domain : Domain or None
+        Public or paid for; None before it is.
+    n_clusters : int
+    progress : callable
+        Called with the name of each step when it is done.
+    """
+
+    session: PrivacySession
+    X: np.ndarray
+    units: Units
+    domain: Domain | None
+    n_clusters: int
+    progress: Callable[[str], Any]
+
+    def bounded(self, entry):
+        """The same with a domain, which `entry` pays for where there is none, and a status."""
+        domain, status = known_or_paid(self.session, entry, self.X, self.units, self.domain)
+        return replace(self, domain=domain), status
+
+    def coreset(self, prefix=""):
+        """What the k-means engine releases, with the plan entries of a prefix."""
+        return fit_engine(
+            self.session,
+            self.X,
+            self.units,
+            self.domain,
+            self.n_clusters,
+            prefix=prefix,
+            callback=self.progress,
+            quality=True,
+        )
+
+    def public_centers(self):
+        """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
+        assert self.domain is not None
+        rng = self.session.rng("public centers")
+        points = rng.random((self.n_clusters, self.X.shape[1])) - 0.5
+        return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
+
+    def refined(self, centers, size):
+        """What noisy Lloyd iterations on all rows make of released centers.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (k, d)
+            Released or public, about the center of the domain. The aggregation has found them in
+            blocks, which use a part of the rows each and a part of the budget; iterations use the
+            rest of it on all rows.
+        size : float
+            Released number of units.
+
+        Returns
+        -------
+        result : EngineResult
+        """
+        rows, prefix = Rows.quantise(self.X, self.domain), "refine/"
+        known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
+        context = Context(
+            session=self.session,
+            rows=rows,
+            units=self.units,
+            n_clusters=self.n_clusters,
+            prefix=prefix,
+            size=known,
+            radius=rows.limit,
+        )
+        final = lloyd(context, np.rint(centers / rows.unit), callback=self.progress)
+        return finished(context, final, self.domain, "ok", n_leaves=None, quality=True)
