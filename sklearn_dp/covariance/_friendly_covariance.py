@@ -1,4 +1,8 @@
-"""Differentially private covariance of data of any scale and shape."""
+"""Differentially private covariance of data of any scale and shape.
+
+A location (:mod:`sklearn_dp._aggregate.shared.location`), a first guess, and rounds of whitened
+moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
+"""
 
 import math
 from dataclasses import replace
@@ -125,6 +129,8 @@ class FriendlyCovariance(BaseDPEstimator):
     array([1., 1.])
     """
 
+    status_: str
+
     def __init__(
         self,
         *,
@@ -210,27 +216,8 @@ class FriendlyCovariance(BaseDPEstimator):
         return self._fit_validated(X, groups)
 
     def _fit(self, X, units, session, progress):
-        centered = bool(self.assume_centered)
-        domain, self.path_ = self._domain(X.shape[1]), self.method
-        if self.method == "gram":
-            rows, origin = _bounded_rows(X, domain, centered)
-            self.status_ = "ok"
-            end, seen = fit_gram(session, rows, units, rows.ball, centered=centered)
-        else:
-            place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
-            progress("location")
-            rows, origin, self.status_ = place.rows, place.domain.center, place.status
-            start = self._start(session, place, units, centered)
-            progress("core")
-            (end,), (seen,) = refine(
-                session,
-                rows,
-                units,
-                [start],
-                centered=centered,
-                pool=True,
-                assign=lambda now, _: component_weights(rows, now),
-            )
+        find = self._by_gram if self.method == "gram" else self._by_rounds
+        end, seen, rows, origin = find(X, units, session, progress)
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
         factor, inverse = end.factor * rows.unit, end.axes / (end.scales * rows.unit)
@@ -238,8 +225,54 @@ class FriendlyCovariance(BaseDPEstimator):
         self.precision_ = symmetric(inverse @ inverse.T)
         self.location_, self.size_ = origin + end.center * rows.unit, end.weight
 
+    # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
+    # (which know how long a step is) and the point that they are about. They set `path_` and
+    # `status_`.
+
+    def _by_gram(self, X, units, session, progress):
+        """One release of rows clipped to public bounds, about the middle of these or the origin."""
+        domain, centered = self._domain(X.shape[1]), bool(self.assume_centered)
+        if centered:
+            # The ball about the origin that holds the bounds: farther out there is nothing.
+            reach = float(np.linalg.norm(domain.center)) + domain.radius
+            domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
+        rows = Rows.quantise(X, domain)
+        self.path_, self.status_ = self.method, "ok"
+        return *fit_gram(session, rows, units, rows.ball, centered=centered), rows, domain.center
+
+    def _by_rounds(self, X, units, session, progress):
+        """A location, a first guess, and rounds that whiten by what has been released."""
+        domain, centered = self._domain(X.shape[1]), bool(self.assume_centered)
+        place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
+        progress("location")
+        rows, self.status_ = place.rows, place.status
+        start = self._start(session, place, units, centered)
+        progress("core")
+        (end,), (seen,) = refine(
+            session,
+            rows,
+            units,
+            [start],
+            centered=centered,
+            pool=True,
+            assign=lambda now, _: component_weights(rows, now),
+        )
+        return end, seen, rows, place.domain.center
+
     def _start(self, session, place, units, centered):
-        """The friendly core's covariance, or the ball of most rows where that gives none."""
+        """The friendly core's covariance, or the ball of most rows where that gives none.
+
+        Parameters
+        ----------
+        session : PrivacySession
+        place : Located
+        units : Units
+        centered : bool
+
+        Returns
+        -------
+        ellipsoid : Ellipsoid
+        """
         stage, _ = self._stage(session.plan.target, place.rows.n_features)
         found = stage and stage.run(session, place.rows, units, centered=centered)
         self.path_ = "whiten" if found is None else "friendly core"
@@ -302,11 +335,3 @@ class FriendlyCovariance(BaseDPEstimator):
         volume = np.linalg.slogdet(self.precision_)[1]
         found = volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_
         return float(narrowed(found / 2, np.float64))
-
-
-def _bounded_rows(X, domain, centered):
-    """Rows clipped to public bounds, about the middle of these or the origin, and that point."""
-    if centered:
-        reach = float(np.linalg.norm(domain.center)) + domain.radius
-        domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
-    return Rows.quantise(X, domain), domain.center

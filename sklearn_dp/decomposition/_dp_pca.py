@@ -169,31 +169,56 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def _fit(self, X, units, session, progress):
         place = locate(session, X, units, self._domain(X.shape[1]))
+        self.mean_, self.radius_ = place.domain.center, place.domain.radius
         progress("location")
-        rho = session.remaining(_MOMENT)
-        limit = place.rows.ball
+        rho, limit = session.remaining(_MOMENT), place.rows.ball
+        # Rows are clipped to `limit`, so one of them moves the sum of x x^T by at most its square.
         moment = second_moment(session, _MOMENT, place.rows, limit, units, rho)
-        unit = place.rows.unit**2 / place.size
+        unit = place.rows.unit**2 / place.size  # from squared steps to a variance
+        noise = limit**2 * noise_sd(rho)  # standard deviation of a diagonal entry
+        # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
+        self.noise_level_ = noise * math.sqrt(2 * X.shape[1]) * unit
+        self._set_components(moment, unit)
+        self._set_errors(moment * unit, noise * unit, place.size)
+        self.status_ = place.status
+        if self.status_ == "ok" and self.explained_variance_[0] < self.noise_level_:
+            self.status_ = "no direction stands out of the noise"
+
+    def _set_components(self, moment, unit):
+        """Directions and variances, from the released moment.
+
+        Parameters
+        ----------
+        moment : ndarray of shape (d, d)
+            In squared grid steps, summed over units.
+        unit : float
+            What turns it into a covariance.
+        """
         values, vectors = np.linalg.eigh(moment)
-        k = self.n_components_ = self.n_components or X.shape[1]
+        k = self.n_components_ = self.n_components or len(moment)
+        # Noise makes some eigenvalues negative; no variance is.
         variance = np.maximum(values[::-1], 0.0) * unit
         components = vectors[:, ::-1][:, :k].T
         largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
         self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
         self.explained_variance_ = variance[:k]
         self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
-        self.mean_, self.radius_ = place.domain.center, place.domain.radius
-        self._set_errors(moment * unit, limit**2 * noise_sd(rho) * unit, place.size)
-        # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
-        self.noise_level_ = limit**2 * noise_sd(rho) * math.sqrt(2 * X.shape[1]) * unit
-        self.status_ = place.status
-        if self.status_ == "ok" and variance[0] < self.noise_level_:
-            self.status_ = "no direction stands out of the noise"
 
     def _set_errors(self, moment, sd, size):
-        """Standard errors, from the released moment and the noise of its diagonal."""
+        """Standard errors, from the released moment and the noise of its diagonal.
+
+        Parameters
+        ----------
+        moment : ndarray of shape (d, d)
+            Released covariance.
+        sd : float
+            Standard deviation of the noise of a diagonal entry, hence of a variance along any
+            direction: the noise is isotropic.
+        size : float
+            Released number of units. A variance v of normal data that are drawn anew has the
+            standard deviation v sqrt(2 / size).
+        """
         variance, k = self.explained_variance_, self.n_components_
-        # The noise is isotropic: along any direction, the same as along an axis.
         # Not by squares: variances of rows as large as bounds allow have none.
         self.explained_variance_std_error_ = np.hypot(sd, math.sqrt(2 / size) * variance)
         total_sd = math.sqrt(len(moment)) * sd

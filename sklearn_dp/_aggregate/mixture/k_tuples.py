@@ -19,6 +19,7 @@ References
 """
 
 from functools import partial
+from operator import attrgetter
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -168,7 +169,7 @@ def _tuples(session, X, units, first, domain, settings, stage):
         X,
         members,
         seeds,
-        _means_of,
+        attrgetter("means_"),
         (k, d),
         min_rows=k,
         prepare=partial(_clip, domain),
@@ -176,12 +177,6 @@ def _tuples(session, X, units, first, domain, settings, stage):
     )
 
 
-# The next two go to worker processes, so they are functions of the module, and no lambdas.
-
-
-def _means_of(estimator):
-    return estimator.means_
-
-
 def _clip(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
     return domain.clip_points(rows)
