@@ -1,4 +1,10 @@
-"""What a parameter may be: numbers, integers and words, told from all that looks like them."""
+"""What a parameter may be: numbers, integers and words, told from all that looks like them.
+
+Python and NumPy count truth values and lengths of time among the numbers, and an array of one
+element passes for one; a budget of ``True`` or of three seconds is a mistake. Every check raises a
+TypeError for what is no number and a ValueError for one out of range, and both name the parameter.
+The values of parameters are public, so messages may quote them; those of data never come here.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +35,44 @@ _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 
 
 def is_real(value: Any) -> TypeGuard[Real]:
-    """Whether this is a real number, an infinite one or a NaN among them."""
+    """Whether this is a real number, an infinite one or a NaN among them.
+
+    Examples
+    --------
+    >>> [is_real(value) for value in (1, 0.5, np.float32(2), math.nan, True, "1", 1j)]
+    [True, True, True, True, False, False, False]
+    """
     return isinstance(value, Real) and not isinstance(value, _NO_NUMBERS)
 
 
 def is_integer(value: Any) -> TypeGuard[Integral]:
-    """Whether this is a number of an integer type."""
+    """Whether this is a number of an integer type.
+
+    Examples
+    --------
+    >>> [is_integer(value) for value in (1, np.int8(1), 1.0, True)]
+    [True, True, False, False]
+    """
     return isinstance(value, Integral) and not isinstance(value, _NO_NUMBERS)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Raise unless a parameter is one of some words."""
+    """Raise unless a parameter is one of some words.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+    choices : sequence of str
+
+    Examples
+    --------
+    >>> check_choice("unit", "person", ("row", "group"))
+    Traceback (most recent call last):
+      ...
+    ValueError: unit must be one of 'row', 'group', got 'person'
+    """
     # Some objects compare with words and give no truth value, as arrays do.
     if not isinstance(value, str) or value not in choices:
         given = repr(value) if isinstance(value, str) else type(value).__name__
@@ -47,7 +80,10 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_number(name: str, value: object) -> float:
-    """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter."""
+    """Return ``value`` as a finite float; ``TypeError`` / ``ValueError`` naming the parameter.
+
+    A Python integer beyond the floats counts as infinite.
+    """
     if not is_real(value):
         raise TypeError(f"{name} must be a real number, got {type(value).__name__}")
     try:
@@ -76,7 +112,10 @@ def check_non_negative(name: str, value: object) -> float:
 
 
 def check_delta(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a float in (0, 1), or in [0, 1) if ``zero`` is allowed."""
+    """Return a float in (0, 1), or in [0, 1) if ``zero`` is allowed.
+
+    Positive ones are at least `SMALLEST_DELTA`: with a subnormal delta no conversion would be safe.
+    """
     result = check_non_negative(name, value)
     if result >= 1 or not (result >= SMALLEST_DELTA or (result == 0 and zero)):
         raise ValueError(

@@ -1,4 +1,12 @@
-"""Public bounds of the data: a ball about the origin, or a box."""
+"""Public bounds of the data: a ball about the origin, or a box.
+
+Bounds are facts about the data that the user knows without looking at them: ages are between 0 and
+120. They decide the noise, so they must not come from the data for free. Rows outside are moved to
+the boundary and never refused: an error would tell that there is such a row.
+
+A box is clipped coordinate by coordinate and then treated as the ball around it, because the noise
+of a sum follows from its l2 sensitivity: the radius of the box about its center.
+"""
 
 from dataclasses import dataclass
 
@@ -64,6 +72,7 @@ class Domain:
 
     @classmethod
     def _ball(cls, radius, n_features):
+        """A ball about the origin whose squared radius is a normal float."""
         try:
             radius = float(radius)
         except OverflowError:  # an integer beyond the floats
@@ -78,6 +87,7 @@ class Domain:
 
     @classmethod
     def _box(cls, low, high, n_features):
+        """A box; sides of length zero are allowed, for columns that are known."""
         try:
             low, high = (
                 np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
@@ -108,6 +118,16 @@ class Domain:
         """Clip to the box, if there is one, and subtract the center, row by row.
 
         Rows may still lie outside the ball: the grid clips norms exactly.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            Finite.
+
+        Returns
+        -------
+        centered : ndarray of shape (n, n_features)
+            `X` itself for a ball: about the origin nothing has to be subtracted.
         """
         if self.low is not None:
             X = np.clip(X, self.low, self.high)
@@ -118,6 +138,12 @@ class Domain:
 
         For released values and for inner fits; sums of rows are clipped on the grid. A point goes
         to the same place whatever other points are there and however they lie in memory.
+
+        Examples
+        --------
+        >>> Domain.from_bounds(5.0, 2).clip_points(np.array([[30.0, 40.0], [1.0, 0.0]]))
+        array([[3., 4.],
+               [1., 0.]])
         """
         if self.low is not None:
             return np.clip(points, self.low, self.high)

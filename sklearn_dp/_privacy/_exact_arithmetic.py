@@ -3,6 +3,17 @@
 Where double precision cannot vouch for a rounding, a uniform real number of which only the first
 bits are known is compared with a distribution function, and more of its bits are drawn when they
 are needed. Everything here is integers and fractions; nothing here draws by itself.
+
+How one number is decided:
+
+1. `smallest_at_most` searches for the integer k that the noise is rounded to, from a guess.
+2. For each k that it tries, it has to know whether U is less than the tail probability at k + 1/2.
+   `normal_tail_bounds` and `exp_bounds` give integers around that probability, times 2^precision,
+   from an alternating series whose errors are all counted.
+3. `LazyUniform.below` compares. If the bounds do not decide, it draws 64 bits more of U and asks
+   for bounds that much closer.
+
+The share of draws that come here is a matter of the scale (see `_rounded_laws`).
 """
 
 import math
@@ -22,7 +33,15 @@ WORD = 64
 
 
 class LazyUniform:
-    """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed."""
+    """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed.
+
+    Parameters
+    ----------
+    value, bits : int
+        The bits that are known, and how many they are.
+    more : callable
+        Gives 64 further bits, as an integer.
+    """
 
     def __init__(self, value, bits, more):
         self.value, self.bits, self.more = value, bits, more
@@ -32,6 +51,19 @@ class LazyUniform:
 
         x is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
         interval does contain x. They halve it at least 64 times: this ends.
+
+        Parameters
+        ----------
+        bounds : callable
+            ``bounds(precision)`` is a pair of integers, low <= x 2^precision <= high.
+
+        Examples
+        --------
+        The bits 1, 0 say that the number is in [1/2, 3/4):
+
+        >>> number = LazyUniform(2, 2, more=lambda: 0)
+        >>> [number.below(lambda p, x=x: (x << p - 2, x << p - 2)) for x in (2, 3)]
+        [False, True]
         """
         while True:
             low, high = bounds(self.bits + WORD)
@@ -44,7 +76,25 @@ class LazyUniform:
 
 
 def smallest_at_most(exceeds, guess, first):
-    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k."""
+    """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k.
+
+    Parameters
+    ----------
+    exceeds : callable
+        True for small k, false from some k on; each call is a decision about the noise.
+    guess : int
+        Where to begin: nearly always right, or off by one.
+    first : int
+
+    Returns
+    -------
+    k : int
+
+    Examples
+    --------
+    >>> smallest_at_most(lambda k: k < 7, guess=3, first=0)
+    7
+    """
     low, high, step = guess - 1, guess, 1
     while low >= first and not exceeds(low):
         low, high, step = low - step, low, 2 * step
@@ -58,7 +108,15 @@ def smallest_at_most(exceeds, guess, first):
 
 
 def half_integer_over(scale, k):
-    """Numerator and denominator of (k + 1/2) / scale."""
+    """Numerator and denominator of (k + 1/2) / scale, for an integer and a Fraction.
+
+    Not reduced: a common divisor would not change what is decided, and finding it takes time.
+
+    Examples
+    --------
+    >>> half_integer_over(Fraction(3, 2), 1)
+    (6, 6)
+    """
     return (2 * k + 1) * scale.denominator, 2 * scale.numerator
 
 
@@ -67,6 +125,20 @@ def normal_tail_bounds(numerator, denominator, precision):
 
     Q(x) = 1/2 - sum_n (-1)^n t_n / (2 n + 1) with t_0 = x / sqrt(2 pi) and
     t_n = t_(n-1) (x^2/2) / n.
+
+    Parameters
+    ----------
+    numerator, denominator : int
+        Of x; the second positive.
+    precision : int
+
+    Examples
+    --------
+    Q(1) = 0.158655...; in units of 2^-20 that is between
+
+    >>> low, high = normal_tail_bounds(1, 1, 20)
+    >>> low <= 0.158655254 * 2**20 <= high, high - low <= 3
+    (True, True)
     """
     square, twice = numerator**2, 2 * denominator**2
     if _vanishes(square, twice, precision):
@@ -90,7 +162,10 @@ def exp_bounds(numerator, denominator, precision):
 
 
 def _vanishes(numerator, denominator, precision):
-    """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator."""
+    """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator.
+
+    Then 0 and 1 are bounds, and the series, which would need more than y terms, is not asked.
+    """
     return 184 * numerator >= 128 * denominator * precision  # 184/128 < log2(e)
 
 
@@ -117,7 +192,11 @@ def _alternating_bounds(first, error, numerator, denominator, stride, precision)
 
 @lru_cache(maxsize=64)
 def _inverse_root_two_pi(work):
-    """2^work / sqrt(2 pi), with an error of less than 2."""
+    """2^work / sqrt(2 pi), with an error of less than 2.
+
+    The integer root of 2^(3 work - 1) / (2^work pi), whose error of one in the last place of pi
+    moves the quotient by a relative 2^-work.
+    """
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 

@@ -1,4 +1,25 @@
-"""Where a ledger is kept: in the memory of one process, or in an SQLite file that many share."""
+"""Where a ledger is kept: in the memory of one process, or in an SQLite file that many share.
+
+A *book* holds the terms of a ledger and the list of its charges, and can do three things: `read`
+both at one moment, `append` a charge if the terms admit it, and, on paper only, `create` itself.
+Nothing takes a charge back.
+
+What could go wrong with a file, and what is done about it:
+
+* Two fits read the same sum and both fit in: the write lock is taken before the sum is read, and
+  held until the charge is in the file (``BEGIN IMMEDIATE``).
+* A crash, or a power cut, in the middle: SQLite's journal takes half a charge back. A charge that
+  has been reported as made is on the disk (``synchronous = EXTRA``); a fit begins only then. The
+  other way round, a charge whose fit never began stays.
+* Somebody updates or deletes a charge: triggers in the database refuse it. A person who writes the
+  file with other tools, or copies it, is not kept from it.
+* The journal is not found, because the file goes by two names or lies on a mount of its own:
+  refused before anything is read.
+* A fork, a thread, a pickle: nothing is kept open between operations.
+
+Why SQLite: it comes with Python, works on one file, and its recovery from crashes is better tested
+than any we could write. It needs working locks; on network drives without them nothing is safe.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +72,12 @@ _AMBIGUOUS = ("FederatedDPKMeans", "aggregate_k_tuples")
 
 
 class MemoryBook:
-    """Charges of one process, in a list."""
+    """Charges of one process, in a list; gone with the process.
+
+    Parameters
+    ----------
+    terms : LedgerTerms
+    """
 
     path = None
 
@@ -62,6 +88,7 @@ class MemoryBook:
         self._process = process_mark()
 
     def _check_process(self) -> None:
+        """Refuse to go on in a forked child."""
         # A forked child has a copy of this list: what it charged would be lost to its parent.
         if process_mark() != self._process:
             raise LedgerError(
@@ -70,13 +97,13 @@ class MemoryBook:
             )
 
     def read(self) -> LedgerState:
-        """What the ledger holds now."""
+        """What the ledger holds now, in this process."""
         self._check_process()
         with self._lock:
             return LedgerState(self._terms, tuple(self._charges))
 
     def append(self, charge: LedgerCharge) -> None:
-        """Admit and record a charge."""
+        """Admit and record a charge; two threads are admitted one after the other."""
         self._check_process()
         with self._lock:
             self._terms.admit(charge, [self._terms.costs(earlier) for earlier in self._charges])
@@ -94,6 +121,12 @@ class FileBook:
     that charge: whatever stops it leaves a whole file of format 1. Code of that format may work
     with the file meanwhile. It reads the format inside each of its transactions, so it charges
     before the conversion, which then sees the charge, or refuses the file by its format after it.
+
+    Parameters
+    ----------
+    path : str or path
+        Need not exist yet. Made absolute here: a process that changes its folder later still means
+        the same ledger.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -103,7 +136,20 @@ class FileBook:
         self.path = Path(name).absolute()
 
     def create(self, terms: LedgerTerms) -> None:
-        """Make the file, readable and writable by its owner only; never replaces one."""
+        """Make the file, readable and writable by its owner only; never replaces one.
+
+        A process that dies between the two steps leaves an empty file, which is no ledger and is
+        refused as that: it is never taken for one with nothing spent.
+
+        Parameters
+        ----------
+        terms : LedgerTerms
+
+        Raises
+        ------
+        LedgerError
+            If there is a file of that name, or none can be made.
+        """
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
@@ -120,7 +166,7 @@ class FileBook:
             db.execute("COMMIT")
 
     def read(self) -> LedgerState:
-        """What the ledger holds now."""
+        """What the ledger holds now: terms and charges of one moment, in one transaction."""
         with self._connection() as db:
             db.execute("BEGIN")
             terms = self._terms(db)
@@ -131,6 +177,18 @@ class FileBook:
 
         One transaction holds the write lock from before the sum is read until the charge is in
         the file. Whatever stops it before COMMIT is done, SQLite's journal takes it back.
+
+        Parameters
+        ----------
+        charge : LedgerCharge
+
+        Raises
+        ------
+        BudgetExceededError
+            When the terms do not admit it beside the others. Nothing was spent.
+        LedgerError
+            For a charge of another unit or relation, and when the file cannot be used: also when
+            another process has kept the lock for two minutes.
         """
         marks = ", ".join("?" * len(FIELDS))
         insert = f"INSERT INTO charge ({', '.join(FIELDS)}) VALUES ({marks})"
@@ -146,7 +204,13 @@ class FileBook:
             db.execute("COMMIT")
 
     def convert(self, relation: str) -> None:
-        """Write down the relation of a file of format 1, as its owner tells it."""
+        """Write down the relation of a file of format 1, as its owner tells it.
+
+        Parameters
+        ----------
+        relation : str
+            Of all its charges, past and future; one that contradicts a record is refused.
+        """
         check_relation(relation)
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -174,6 +238,10 @@ class FileBook:
             raise LedgerError(f"ledger {str(self.path)!r} cannot be used: {error}") from error
 
     def _check_file(self) -> None:
+        """Raise unless this is one file under one name beside which a journal would be found.
+
+        `os.stat` and not `open`: closing any handle of the file would drop this process's locks.
+        """
         try:
             found = os.stat(self.path)
             folder = os.stat(self.path.resolve().parent)
@@ -201,6 +269,7 @@ class FileBook:
             )
 
     def _version(self, db: sqlite3.Connection) -> int:
+        """The format of the file, from inside the caller's transaction."""
         if _pragma(db, "application_id") != _APPLICATION_ID:
             raise LedgerError(f"ledger {str(self.path)!r} is a file, but not a ledger")
         version = _pragma(db, "user_version")
@@ -211,12 +280,14 @@ class FileBook:
         return version
 
     def _terms(self, db: sqlite3.Connection) -> LedgerTerms:
+        """What the ledger allows; a file of format 1 has the relation that was documented."""
         if self._version(db) != _FIRST_VERSION:
             return _terms_of(db.execute(f"SELECT {', '.join(_TERMS)} FROM terms").fetchone())
         row = db.execute(f"SELECT {', '.join(_TERMS[:-1])} FROM terms").fetchone()
         return _terms_of(row and (*row, _ASSUMED))
 
     def _charges(self, db: sqlite3.Connection) -> tuple[LedgerCharge, ...]:
+        """All charges, oldest first."""
         told = self._version(db) != _FIRST_VERSION
         names = [name for name in FIELDS if told or name != "relation"]
         rows = db.execute(f"SELECT {', '.join(names)} FROM charge ORDER BY id").fetchall()
@@ -224,6 +295,7 @@ class FileBook:
         return tuple(_charge_of(charge) for charge in charges)
 
     def _check_told(self, charges: Sequence[LedgerCharge]) -> None:
+        """Raise if a charge of format 1 could be of either relation: only the owner knows."""
         untold = sorted({charge.label for charge in charges if charge.relation == UNTOLD})
         if untold:
             raise LedgerError(
@@ -251,6 +323,7 @@ def _convert(db: sqlite3.Connection, relation: str) -> None:
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:
+    """A number in the head of the file."""
     return db.execute(f"PRAGMA {name}").fetchone()[0]
 
 
@@ -268,6 +341,7 @@ def _damaged(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @_damaged
 def _terms_of(row: Sequence[Any]) -> LedgerTerms:
+    """Terms from a row, checked as those of a new ledger are; no row at all is damage too."""
     epsilon, delta, rho, unit, composition, relation = row
     budget = PrivacyBudget(epsilon=epsilon, delta=delta, rho=rho)
     return LedgerTerms(budget, unit, composition, relation)
@@ -275,6 +349,7 @@ def _terms_of(row: Sequence[Any]) -> LedgerTerms:
 
 @_damaged
 def _charge_of(values: dict[str, Any]) -> LedgerCharge:
+    """A charge from a row; without a relation, what is known of that of its label."""
     doubtful = any(name in values["label"] for name in _AMBIGUOUS)
     relation = values.get("relation", UNTOLD if doubtful else _ASSUMED)
     return LedgerCharge(

@@ -222,7 +222,23 @@ class LedgerTerms:
         return getattr(charge, first), getattr(charge, second)
 
     def admit(self, charge: LedgerCharge, spent: Sequence[tuple[float, float]]) -> None:
-        """Raise unless the charge fits beside what was spent."""
+        """Raise unless the charge fits beside what was spent.
+
+        Parameters
+        ----------
+        charge : LedgerCharge
+        spent : sequence of tuple of two floats
+            The two costs of each earlier charge, in the order of `columns`.
+
+        Raises
+        ------
+        BudgetExceededError
+            When one of the two sums would exceed its cap. The amounts in the message are of
+            budgets, which are public.
+        LedgerError
+            When the charge is about another unit or relation, or of a kind that the rule does not
+            cover: its costs would then add up to nothing that means anything.
+        """
         self._check_kind(charge)
         costs = self.costs(charge)
         for name, cap, cost, column in zip(
@@ -238,6 +254,7 @@ class LedgerTerms:
                 )
 
     def _check_kind(self, charge: LedgerCharge) -> None:
+        """Raise unless the proofs at the top of the module cover the charge."""
         if charge.unit != self.unit:
             raise LedgerError(
                 f"ledger protects each {self.unit}, this fit protects each {charge.unit}: "
@@ -263,7 +280,14 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment."""
+    """What a ledger held at one moment.
+
+    Attributes
+    ----------
+    terms : LedgerTerms
+    charges : tuple of LedgerCharge
+        Oldest first.
+    """
 
     terms: LedgerTerms
     charges: tuple[LedgerCharge, ...]
@@ -285,8 +309,16 @@ class LedgerState:
 
 
 def _columns(spent: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    """The two costs apart, also of no charges at all, where zip(*spent) has nothing to unpack."""
     return [pair[0] for pair in spent], [pair[1] for pair in spent]
 
 
 def _left(cap: float, costs: Sequence[float]) -> float:
+    """What is left of a cap, rounded down; a cap that was typed has a little slack beyond it.
+
+    Examples
+    --------
+    >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10)
+    (0.25, 0.0)
+    """
     return max(0.0, sum_down([cap, *(-cost for cost in costs)]))

@@ -147,11 +147,23 @@ class NoiseSource:
     def rounded_laplace(self, scale, size=None) -> np.ndarray:
         """round(scale L), where the ideal L has density exp(-abs(x)) / 2.
 
-        Parameters and result are those of :meth:`rounded_gaussian`.
+        Parameters and result are those of :meth:`rounded_gaussian`, with the scale of the law (its
+        standard deviation is the root of 2 times that) in the place of sigma.
         """
         return self._rounded(LAPLACE, scale, size, "scale")
 
     def _rounded(self, law, scale, size, name):
+        """Signed rounded draws: the fast path for blocks, the exact one where that is unsure.
+
+        Parameters
+        ----------
+        law : GAUSSIAN or LAPLACE
+        scale : float or array of float
+        size : int, tuple of int or None
+            None: the shape of `scale`.
+        name : str
+            Of the scale, for errors.
+        """
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
         flat_scale = scale if scale.ndim == 0 else np.broadcast_to(scale, out.shape).reshape(-1)
@@ -208,7 +220,11 @@ class NoiseSource:
         return int(chosen[0])
 
     def _accepted_trials(self, gaps, rate):
-        """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law."""
+        """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law.
+
+        An accepted proposal is i with probability proportional to exp(-rate gaps[i]), since
+        proposals are uniform; so is the first one of a round, as rounds are independent.
+        """
         index = self.uniform_integers(len(gaps), BLOCK)
         return index[self._accept(gaps[index], rate)]
 
@@ -231,7 +247,16 @@ class NoiseSource:
 
 
 def gaussian_tail(sigma: float, low: int) -> float:
-    """P[round(sigma Z) >= low] = Q((low - 1/2) / sigma), correctly rounded, down to underflow."""
+    """P[round(sigma Z) >= low] = Q((low - 1/2) / sigma), correctly rounded, down to underflow.
+
+    The half is the rounding: round(x) >= low where x >= low - 1/2. With Q(low / sigma) a threshold
+    for cells of one unit would let too many of them through.
+
+    Examples
+    --------
+    >>> gaussian_tail(1.0, 1) + gaussian_tail(1.0, 0)
+    1.0
+    """
     sigma = float(_checked_scale(sigma, "sigma"))
     low = operator.index(low)
     if low <= 0:
@@ -240,6 +265,11 @@ def gaussian_tail(sigma: float, low: int) -> float:
 
 
 def _checked_scale(scale, name):
+    """Scales as float64, positive and at most `MAX_SCALE`.
+
+    At that scale a draw is known to a few steps only before the exact path decides it, which it
+    then does for nearly every draw.
+    """
     scale = np.asarray(scale, dtype=np.float64)
     if not np.all((scale > 0) & (scale <= MAX_SCALE)):
         raise ValueError(f"{name} must be positive and at most 2**50 grid steps.")

@@ -7,6 +7,10 @@ on Linux by a page of memory that the kernel wipes in every child, as BoringSSL 
 line of descent the count only grows, so no two processes, of which one could hold a copy of what
 the other made, have the same mark.
 
+What it is for: noise that parent and child both publish could be subtracted from itself, and a
+budget that both go on with would be spent twice. So streams of words start afresh in a child, and
+sessions and ledgers in memory refuse to work there.
+
 A copy of a whole machine or container is no fork, and nothing here can see it: see SECURITY.md.
 """
 
@@ -22,7 +26,10 @@ _forks = 0
 
 
 def _wiped_page():
-    """A page that holds a zero in every child, or None where the system does not offer it."""
+    """A page that holds a zero in every child, or None where the system does not offer it.
+
+    An old Linux refuses the advice; forks behind Python's back are then not seen.
+    """
     if not sys.platform.startswith("linux"):
         return None
     page = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -38,6 +45,7 @@ _PAGE = _wiped_page()
 
 
 def _count_fork():
+    """One fork more on the way to this process; the page is marked, so that it counts once."""
     global _forks
     _forks += 1
     if _PAGE is not None:

@@ -1,5 +1,8 @@
 """Random words in blocks: where every random bit of the package comes from.
 
+A *word* is 64 bits. Words are made in blocks of 4,096, so that asking for few of them takes as long
+as the block took, and a sampler can transform a whole block at once (:class:`Block`).
+
 Bits come from the operating system, or, with a seed, from SHAKE-256: the same code either way, and
 never from numpy's generators. Each word is handed out once, in one process (see `_process`).
 
@@ -25,7 +28,17 @@ BLOCK = 4096
 
 
 def fresh_bytes(size):
-    """Bytes of the operating system's generator, mixed with the clocks and the process."""
+    """Bytes of the operating system's generator, mixed with the clocks and the process.
+
+    Parameters
+    ----------
+    size : int
+        Number of bytes.
+
+    Returns
+    -------
+    data : bytes
+    """
     facts = (time.time_ns(), time.perf_counter_ns(), process_mark(), threading.get_ident())
     mix = hashlib.shake_256(os.urandom(32) + repr(facts).encode()).digest(size)
     words = np.frombuffer(os.urandom(size), dtype=np.uint8) ^ np.frombuffer(mix, dtype=np.uint8)
@@ -67,7 +80,11 @@ class Stream:
         return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
 
     def claim(self, size):
-        """A block and a slice of at most `size` of its words, which nobody else gets."""
+        """A block and a slice of at most `size` of its words, which nobody else gets.
+
+        Under a lock: two threads that got the same words would publish two numbers with the same
+        noise, and their difference would be exact.
+        """
         with self.lock:
             if self.position == BLOCK:
                 self.block = Block(self._words(self.counter))
@@ -77,20 +94,25 @@ class Stream:
             return self.block, part
 
     def place(self):
-        """Where a copy goes on."""
+        """Where a copy of a seeded stream goes on: blocks made, words of the last one taken."""
         with self.lock:
             return self.counter, self.position
 
 
 class Block:
-    """Random words and what becomes of them, each transform made once for the whole block."""
+    """Random words and what becomes of them, each transform made once for the whole block.
+
+    Parameters
+    ----------
+    words : ndarray of uint64 of shape (BLOCK,)
+    """
 
     def __init__(self, words):
         self.words = words
         self._transformed = {}
 
     def transform(self, law):
-        """Ideal magnitudes of `law` and the bounds of their errors."""
+        """Ideal magnitudes of `law` and the bounds of their errors, for all words of the block."""
         if law not in self._transformed:
             self._transformed[law] = law.transform(self.words)
         return self._transformed[law]

@@ -1,5 +1,9 @@
 """Randomness that is no noise: which unit is in which block, orders, restarts.
 
+Proofs rely on one of two things here. Either neighbours draw the same numbers: blocks and restarts,
+where a unit's draw is a function of its place and not of the others' values. Or the draw is uniform
+and absorbs what differs: orders.
+
 It is independent of the data, and of the noise: its streams are its own, so that noise is never
 used again for it.
 """
@@ -29,7 +33,19 @@ class AlgorithmicRandomness:
     _record: Callable[..., Any]
 
     def unit_draws(self, n_units, tag="units"):
-        """64 random bits for each unit, independent of the data and of those of other tags."""
+        """64 random bits for each unit, independent of the data and of those of other tags.
+
+        Parameters
+        ----------
+        n_units : int
+            Units have numbers; a unit that is added at the end changes no other's bits.
+        tag : str
+            What the bits are for. The same tag twice gives the same bits twice.
+
+        Returns
+        -------
+        draws : ndarray of uint64 of shape (n_units,)
+        """
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
         return self._record(Event("draws", output=draws))
@@ -37,7 +53,20 @@ class AlgorithmicRandomness:
     def blocks(self, n_units, n_blocks):
         """A block in [0, n_blocks) for each unit, uniform and independent.
 
-        Adding a unit changes one block and leaves all other units where they are.
+        Adding a unit changes one block and leaves all other units where they are. Blocks of
+        floor(n / n_blocks) shuffled units would not do: one unit more can change them all.
+
+        Parameters
+        ----------
+        n_units : int
+        n_blocks : int
+            Public, at most 2**32. The product of 32 random bits and `n_blocks`, shifted back, is
+            uniform up to a relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is
+            independent of the data all the same.
+
+        Returns
+        -------
+        blocks : ndarray of int64 of shape (n_units,)
         """
         require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
         high = self.unit_draws(n_units) >> np.uint64(32)
@@ -72,13 +101,35 @@ class AlgorithmicRandomness:
         return self._record(Event("order", value=points, output=order))
 
     def rng(self, tag):
-        """A generator for restarts and inner fits; the same for neighbours by construction."""
+        """A generator for restarts and inner fits; the same for neighbours by construction.
+
+        Parameters
+        ----------
+        tag : str
+            What it is for: generators of different tags are independent.
+
+        Returns
+        -------
+        rng : numpy.random.Generator
+            Never for noise: its floating-point draws have no exact law.
+        """
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
 def seed_of(random_state):
-    """None for real noise, otherwise a non-negative integer seed."""
+    """None for real noise, otherwise a non-negative integer seed.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState or Generator
+        Of the last two, 128 bits are drawn: two fits that share one differ, as in scikit-learn.
+
+    Examples
+    --------
+    >>> seed_of(None) is None, seed_of(7), seed_of(np.random.RandomState(0)) > 2**32
+    (True, 7, True)
+    """
     if random_state is None:
         return None
     if is_integer(random_state):

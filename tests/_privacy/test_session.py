@@ -11,11 +11,8 @@ from kernel_tools import make_plan, open_session
 
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
-from sklearn_dp._privacy._parts import maximum_cost
-from sklearn_dp._privacy._plan import PlanEntry, PlanError, PrivacyPlan
+from sklearn_dp._privacy._plan import PlanEntry, PlanError
 from sklearn_dp._privacy._session import PrivacySession
-from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp.audit._player import Replay
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -124,141 +121,6 @@ def test_a_fit_cannot_go_on_in_a_forked_child(monkeypatch):
 def test_a_session_cannot_be_copied(copied):
     with pytest.raises(TypeError, match="session"):
         copied(open_session())
-
-
-# -- record and replay ----------------------------------------------------------------------------
-
-
-def release(values, sensitivity=1.0, rho=0.5, units=None):
-    session = open_session(PlanEntry("sum", "gaussian", 0.5))
-    return session.gaussian("sum", values, sensitivity=sensitivity, rho=rho)
-
-
-def replayed(function, first, second, units=(0,)):
-    with trace(Trace()) as recording:
-        before = function(first)
-    with trace(Replay(recording.events, np.array(units))) as replay:
-        after = function(second)
-    replay.finish()
-    return before, after, replay
-
-
-def test_replay_forces_outputs_and_measures_the_distance():
-    before, after, replay = replayed(release, [5, 5], [5, 6])
-    assert np.array_equal(before, after) and not replay.violations
-    assert replay.ratios == {"sum": 1.0}
-    assert replay.loss["sum"] == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize("second, text", [([6, 6], "distance"), ([5], "shape")])
-def test_replay_sees_a_sensitivity_that_is_too_small(second, text):
-    _, _, replay = replayed(release, [5, 5], second)
-    assert any(text in violation for violation in replay.violations)
-
-
-def test_replay_sees_data_dependent_scales_and_calls():
-    _, _, replay = replayed(lambda rho: release([5], rho=rho), 0.5, 0.25)
-    assert any("cost differs" in text for text in replay.violations)
-
-    def maybe(data):
-        session = open_session(PlanEntry("sum", "gaussian", 0.5, uses=None))
-        for value in data:
-            session.gaussian("sum", value, sensitivity=1.0, rho=0.1)
-
-    for first, second in (([1], [1, 1]), ([1, 1], [1])):
-        assert replayed(maybe, first, second)[2].violations
-
-
-def test_replay_couples_the_randomness_of_the_common_units():
-    def draw(n):
-        return open_session(random_state=None).blocks(n, 1000)
-
-    before, after, _ = replayed(draw, 5, 6, units=[0, 1, -1, 2, 3, 4])
-    assert np.array_equal(before, np.delete(after, 2))
-    before, after, _ = replayed(draw, 5, 4, units=[0, 1, 3, 4])
-    assert np.array_equal(np.delete(before, 2), after)
-
-
-def test_nothing_is_recorded_outside_an_audit():
-    session = open_session()
-    session.gaussian("sum", [123456789], sensitivity=1e7)
-    assert session._trace is None
-    assert "123456789" not in repr(session.report())
-    pickle.dumps(session.report())
-
-
-# -- parts of the units ---------------------------------------------------------------------------
-
-
-def parted_plan():
-    return PrivacyPlan(
-        PrivacyBudget(rho=1.0, delta=1e-6),
-        (PlanEntry("all", "gaussian", 0.25), PlanEntry("some", "gaussian", 0.75, uses=2)),
-    )
-
-
-def test_disjoint_parts_cost_what_the_dearest_costs():
-    session = PrivacySession(parted_plan(), random_state=0)
-    session.gaussian("all", 1, sensitivity=1)
-    left, right = session.part("left"), session.part("right")
-    left.gaussian("some", 1, sensitivity=1, rho=0.5)
-    assert (left.spent, right.spent, session.spent) == (0.75, 0.25, 0.25)
-    inside, outside = left.part("inside"), left.part("outside")
-    inside.gaussian("some", 1, sensitivity=1, rho=0.125)
-    outside.gaussian("some", 1, sensitivity=1)
-    right.gaussian("some", 1, sensitivity=1, rho=0.25)
-    with pytest.raises(PlanError, match="more often"):
-        inside.gaussian("some", 1, sensitivity=1)
-    assert session.report().spent_rho == 1.0
-    session.join([inside, outside, right])
-    assert session.spent == 1.0 and session.remaining() == 0
-    with pytest.raises(PlanError):
-        right.join([outside])
-        right.gaussian("some", 1, sensitivity=1, rho=0.1)
-    parts = [row.get("part", "") for row in session.report().releases]
-    assert parts == ["", "left", "left/inside", "left/outside", "right"]
-    assert "left/inside" in repr(session.report())
-
-
-def test_dearest_chain():
-    charges = [((), 1), (("a",), 2), (("a", "b"), 4), (("a", "c"), 3), (("d",), 5)]
-    assert maximum_cost(charges) == 7 and maximum_cost([]) == 0
-    assert maximum_cost([(("ab",), 1), (("a",), 2)]) == 2  # labels, not letters
-
-
-def test_a_replay_sees_a_unit_in_two_parts():
-    def run(weights, recorder):
-        with trace(recorder):
-            session = PrivacySession(parted_plan(), random_state=0)
-        for label, weight in weights.items():
-            session.part(label).gaussian("some", weight, sensitivity=1, rho=0.5)
-        return recorder.finish() if isinstance(recorder, Replay) else recorder.events
-
-    events = run({"left": 3, "right": 5}, Trace())
-    assert run({"left": 4, "right": 5}, Replay(events, np.arange(1))) == []
-    found = run({"left": 4, "right": 6}, Replay(events, np.arange(1)))
-    assert len(found) == 1 and "both parts" in found[0]
-
-
-def test_a_session_does_not_spend_while_parts_are_out():
-    """What a part has spent is not in the session's account until it has been joined."""
-    session = PrivacySession(parted_plan(), random_state=0)
-    left = session.part("left")
-    with pytest.raises(PlanError, match="joined"):
-        session.gaussian("all", 1, sensitivity=1)
-    left.gaussian("some", 1, sensitivity=1, rho=0.5)
-    session.join([left])
-    session.gaussian("some", 1, sensitivity=1, rho=0.25)
-    assert session.spent == 0.75
-
-
-@pytest.mark.parametrize("label", ["left", "a/b"])
-def test_two_parts_of_one_name_are_not_disjoint(label):
-    """They would each spend what is left; a slash would make one part look like one in another."""
-    session = PrivacySession(parted_plan(), random_state=0)
-    session.part("left")
-    with pytest.raises(PlanError, match="labels that differ"):
-        session.part(label)
 
 
 def test_an_entry_pays_for_what_the_plan_was_converted_by():

@@ -1,0 +1,80 @@
+"""Public bounds: balls and boxes, points moved into them, and what is refused."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._privacy._domain import Domain
+
+
+def test_ball_and_box():
+    ball = Domain.from_bounds(2, 3)
+    assert ball.radius == 2 and not ball.center.any()
+    assert np.allclose(ball.clip_points(np.array([[3.0, 0, 4]])), [[1.2, 0, 1.6]])
+    box = Domain.from_bounds((0, [1.0, 3.0]), 2)
+    assert np.array_equal(box.center, [0.5, 1.5])
+    assert box.radius == pytest.approx(np.hypot(0.5, 1.5)) and box.radius >= np.hypot(0.5, 1.5)
+    assert np.array_equal(box.center_rows(np.array([[9.0, -9.0]])), [[0.5, -1.5]])
+    assert np.array_equal(box.clip_points(np.array([[9.0, -9.0]])), [[1.0, 0.0]])
+    assert Domain.from_bounds(None, 3) is None
+    assert Domain.from_bounds((5.0, 5.0), 2).radius > 0  # a single point
+
+
+@pytest.mark.parametrize("bounds", [1.0, 1e-140, 1e140, (-1, np.arange(40.0))], ids=str)
+def test_a_clipped_point_does_not_depend_on_the_others(bounds):
+    domain = Domain.from_bounds(bounds, 40)
+    scales = np.geomspace(1e-3, 1e3, 3000)[:, None] * domain.radius
+    points = np.random.default_rng(0).normal(size=(3000, 40)) * scales
+    together = domain.clip_points(points)
+    wide = np.concatenate([points, np.ones((3000, 3))], axis=1)
+    for laid in (
+        np.asfortranarray(points),
+        points[::-1][::-1],
+        wide[:, :40],
+        points.reshape(100, 30, 40),
+    ):
+        assert np.array_equal(domain.clip_points(laid).reshape(-1, 40), together)
+    assert all(
+        np.array_equal(domain.clip_points(point), place)
+        for point, place in zip(points, together, strict=True)
+    )
+    assert (np.linalg.norm((together - domain.center) / domain.radius, axis=1) <= 1 + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    "bounds, error",
+    [
+        (0, ValueError),
+        (-1.0, ValueError),
+        (np.inf, ValueError),
+        (np.nan, ValueError),
+        (True, TypeError),
+        ("wide", TypeError),
+        ((1, 2, 3), TypeError),
+        ((1, 0), ValueError),
+        ((0, np.nan), ValueError),
+        ((0, np.inf), ValueError),
+        (([0, 0, 0], 1), ValueError),
+        ((0, "x"), ValueError),
+        ({0: 1}, TypeError),
+        ((-1e308, 1e308), ValueError),
+        (0.99e-140, ValueError),
+        (5e-324, ValueError),
+        (1.01e140, ValueError),
+        (10**400, ValueError),
+        (-(10**400), ValueError),
+        ((0, 0), ValueError),
+        ((-0.0, 0.0), ValueError),
+        ((0, 1e-155), ValueError),
+        ((0, 5e-324), ValueError),
+        ((-1e-170, 1e-170), ValueError),
+        ((0, 10**400), ValueError),
+        ((0, 1e141), ValueError),
+        ((1j, 2), ValueError),
+        ((None, 1), ValueError),
+        ((0, {}), ValueError),
+        ((0, [[1, 1]] * 2), ValueError),
+    ],
+)
+def test_bad_bounds_are_refused_by_name(bounds, error):
+    with pytest.raises(error, match="bounds"), np.errstate(over="ignore"):
+        Domain.from_bounds(bounds, 2)

@@ -1,0 +1,73 @@
+"""The integer grid: exactness, and independence of rows from each other."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from sklearn_dp._privacy._grid import LIMIT, Grid, clip_integer_rows, row_norms_squared
+
+FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
+
+
+@given(
+    npst.arrays(float, st.tuples(st.integers(0, 6), st.integers(1, 5)), elements=FINITE),
+    st.floats(1e-200, 1e200),
+)
+def test_quantised_rows_are_integers_inside_the_ball(X, radius):
+    grid = Grid.for_radius(radius)
+    assert radius <= LIMIT * grid.unit < 2 * radius * (1 + 1e-15)
+    rows = grid.quantise(X, radius)
+    assert np.array_equal(rows, np.trunc(rows))
+    limit = min(radius / grid.unit, LIMIT)
+    for row in rows:  # exact arithmetic, not float64
+        assert sum(int(value) ** 2 for value in row) <= limit**2
+
+
+@given(npst.arrays(float, (7, 3), elements=st.floats(-3, 3)), st.permutations(range(7)))
+def test_a_row_does_not_depend_on_the_others(X, order):
+    grid = Grid.for_radius(1.0)
+    together = grid.quantise(X, 1.0)
+    order = np.array(order)
+    assert np.array_equal(grid.quantise(X[order], 1.0), together[order])
+    for i in range(7):
+        assert np.array_equal(grid.quantise(X[i : i + 1], 1.0)[0], together[i])
+
+
+def test_rows_inside_are_kept_to_one_step_and_far_rows_keep_their_direction():
+    grid = Grid.for_radius(1.0)
+    inside = np.array([[0.3, -0.4], [0.0, 1.0]])
+    assert np.abs(grid.quantise(inside, 1.0) * grid.unit - inside).max() <= grid.unit
+    far = np.array([[3e200, 4e200], [-1e-3, 1e9]])
+    expected = np.array([[0.6, 0.8], [-1e-12, 1.0]])
+    assert np.abs(grid.quantise(far, 1.0) * grid.unit - expected).max() <= 2 * grid.unit
+
+
+@given(
+    npst.arrays(np.int64, (5, 4), elements=st.integers(-(2**26), 2**26)), st.floats(0.25, 2.0**26)
+)
+def test_clip_integer_rows_is_exact_and_only_shrinks(rows, limit):
+    rows = rows.astype(float)
+    clipped = clip_integer_rows(rows, limit)
+    assert (row_norms_squared(clipped) <= limit**2).all()
+    assert (np.abs(clipped) <= np.abs(rows)).all()
+    inside = row_norms_squared(rows) <= limit**2 * (1 - 1e-12)
+    assert np.array_equal(clipped[inside], rows[inside])
+
+
+def test_clip_accepts_a_limit_for_each_row():
+    rows = np.array([[30.0, 40.0], [30.0, 40.0]])
+    assert np.array_equal(
+        clip_integer_rows(rows, np.array([100.0, 10.0])), [[30.0, 40.0], [5.0, 7.0]]
+    )
+
+
+def test_distances_on_the_grid_do_not_depend_on_how_they_are_computed():
+    rng = np.random.default_rng(0)
+    grid = Grid.for_radius(1.0)
+    rows = grid.quantise(rng.normal(size=(500, 37)), 1.0)
+    centers = 2 * grid.quantise(rng.normal(size=(11, 37)), 1.0)
+    exact = rows.astype(np.int64) @ centers.astype(np.int64).T
+    assert np.array_equal(rows @ centers.T, exact)
+    for i in (0, 1, 250, 499):
+        assert np.array_equal(rows[i : i + 1] @ centers.T, exact[i : i + 1])

@@ -1,0 +1,82 @@
+"""What a session can release: each method asks its law, pays, and gives lengths."""
+
+import inspect
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy._releases import Releases
+from sklearn_dp._privacy.laws.histograms import stability_threshold
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+CELLS = np.array([2, 7]), np.array([10**9, 10**9])
+CALLS = {
+    "gaussian": lambda s: s.gaussian("a", [10**9], sensitivity=1.0, rho=0.1),
+    "shared_gaussian": lambda s: s.shared_gaussian(
+        "a", np.array([10**9]), sensitivity=1.0, n_honest=2, rho=0.1
+    ),
+    "sparse_histogram": lambda s: s.sparse_histogram(
+        "a", *CELLS, n_candidates=9, threshold=10**6, sensitivity=1.0, rho=0.1
+    )[1],
+    "laplace": lambda s: s.laplace("a", [10**9], sensitivity=1.0, epsilon=0.1),
+    "exponential": lambda s: s.exponential("a", [0, 10**9], sensitivity=1.0, epsilon=0.1),
+    "above_threshold": lambda s: s.above_threshold(
+        "a", [0, 10**9], 10**6, sensitivity=1.0, epsilon=0.1
+    ),
+    "lead": lambda s: s.lead("a", [0, 10**9], sensitivity=1, epsilon=0.1, delta=1e-3),
+    "stability_histogram": lambda s: s.stability_histogram("a", *CELLS, rho=0.1, delta=1e-3)[1],
+    "proportional": None,  # its matrices are those of a test of their own
+    "unit_filter": lambda s: s.unit_filter(
+        "a", [10**9], sigma=9.0, threshold=10**6, bad=1, sensitivity=1.0, rho=0.1, delta=1e-3
+    ),
+    "unit_bernoulli": lambda s: s.unit_bernoulli("a", [9], 9, sensitivity=1.0, rho=0.1, delta=1e-3),
+}
+ABOUT = {"gaussian", "shared_gaussian", "laplace", "sparse_histogram", "stability_histogram"}
+
+
+def test_every_release_is_here():
+    public = {name for name, _ in inspect.getmembers(Releases, inspect.isfunction)}
+    assert {name for name in public if name[0] != "_"} == CALLS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if call is not None])
+def test_a_release_is_paid_for_and_noted_and_an_exhausted_plan_refuses_it(name):
+    """Values are so far from any threshold that noise of a few thousand steps changes nothing."""
+    entry = PlanEntry("a", "friendly core", 0.5, delta=0.01)
+    session = open_session(entry, delta=0.1)
+    output = CALLS[name](session)
+    if name in ABOUT:
+        assert np.allclose(output, 10**9, rtol=1e-4)
+    else:
+        assert np.asarray(output).item() == 1  # the index of the far one, or True
+    assert 0 < session.spent <= 0.5 and len(session.report().releases) == 1
+    with pytest.raises(PlanError, match="more often"):
+        CALLS[name](session)
+    assert len(session.report().releases) == 1
+
+
+def test_lengths_are_steps_times_the_unit():
+    plan = PlanEntry("a", "gaussian", 0.5, uses=None)
+    steps = open_session(plan).gaussian("a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1)
+    unit = np.array([0.25, 4.0])
+    lengths = open_session(plan).gaussian(
+        "a", [[1, 2], [3, 4]], sensitivity=2.0, rho=0.1, unit=unit
+    )
+    assert np.array_equal(lengths, steps * unit) and lengths.dtype == np.float64
+
+
+def test_a_search_that_finds_nothing_says_none():
+    plan = PlanEntry("a", "friendly core", 0.5, delta=0.01, uses=None)
+    session = open_session(plan, delta=0.1)
+    assert session.above_threshold("a", [0], 10**9, sensitivity=1.0, epsilon=0.1) is None
+    assert session.lead("a", [5, 5], sensitivity=1, epsilon=0.1, delta=1e-6) is None
+
+
+def test_the_threshold_of_a_stability_histogram_is_where_values_begin():
+    session = open_session(PlanEntry("a", "stability histogram", 0.5, 1e-9))
+    codes, counts = np.arange(2000), np.full(2000, 7)
+    _, values = session.stability_histogram("a", codes, counts, rho=0.5, delta=1e-9)
+    assert len(values) and values.min() >= stability_threshold(1.0, 1e-9)

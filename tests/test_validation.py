@@ -1,0 +1,59 @@
+"""What users may give: limits of parameters, and errors that quote no data.
+
+`test_bad_input.py` tries these on every estimator.
+"""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from sklearn_dp._validation import (
+    budget_of,
+    check_integer,
+    check_real,
+    check_table,
+    validate_quietly,
+)
+
+SECRET = 7319.4825
+
+
+def test_integers_have_inclusive_limits_and_become_pythons():
+    assert [check_integer(value, "n", low=1, high=3) for value in (1, np.uint8(3))] == [1, 3]
+    assert type(check_integer(np.int8(2), "n")) is int
+    for value in (0, 4, 10**400, -(10**400)):
+        with pytest.raises(ValueError, match="^n must be at least 1 and at most 3.$"):
+            check_integer(value, "n", low=1, high=3)
+    for value in (1.0, True, "1", None):
+        with pytest.raises(TypeError, match="^n must be an integer.$"):
+            check_integer(value, "n")
+
+
+def test_numbers_lie_in_an_open_interval():
+    assert check_real(np.float32(0.5), "x", high=1) == 0.5
+    for value in (0, 1, np.nan, np.inf, 10**400, -(10**400)):
+        with pytest.raises(ValueError, match="^x must be greater than 0 and less than 1.$"):
+            check_real(value, "x", high=1.0)
+
+
+def test_a_budget_is_epsilon_or_rho():
+    assert budget_of(None, 1e-6, None).epsilon == 1.0
+    assert budget_of(None, 1e-6, 0.5).rho == 0.5
+    for options in ((1.0, 1e-6, 0.5), (1.0, 0.0, None), (1e-30, 1e-6, None), (None, 1e-6, 1e-9)):
+        with pytest.raises(ValueError, match="epsilon|delta|rho"):
+            budget_of(*options)
+
+
+@pytest.mark.parametrize("entry", [f"{SECRET}m", 1j, 10**400, object(), [SECRET], np.nan])
+def test_errors_name_the_table_and_quote_no_entry(entry):
+    table = np.full((4, 2), SECRET, dtype=object)
+    table[1, 1] = entry
+    calls = {
+        "X": lambda: validate_quietly(BaseEstimator(), table, dtype=np.float64),
+        "centers": lambda: check_table(table, "centers", dtype=np.float64),
+    }
+    for name, call in calls.items():
+        with pytest.raises((TypeError, ValueError), match=name) as caught:
+            call()
+        error = caught.value
+        assert "7319" not in str(error) and error.__context__ is None and error.__cause__ is None
