@@ -1,4 +1,29 @@
-"""Differentially private clustering and aggregation for scikit-learn."""
+"""Differentially private clustering and aggregation for scikit-learn.
+
+Estimators with the interface of scikit-learn whose fitted attributes may be published: no single
+row (or no single person, with ``groups=``) changes the probability of any result by more than a
+factor of exp(epsilon), but for a probability of delta.
+
+>>> from sklearn_dp import DPKMeans
+>>> model = DPKMeans(n_clusters=4, epsilon=1.0)
+>>> plan = model.privacy_plan(n_features=2)  # what a fit will release, and what it costs
+>>> round(plan.epsilon, 6), plan.unit
+(1.0, 'row')
+
+After ``model.fit(X)``, ``model.cluster_centers_`` is private and ``model.privacy_report_`` is the
+table of what was released.
+
+Which one to take:
+
+* clusters: :class:`DPKMeans`; :class:`DPKTupleKMeans` for another clusterer on random blocks;
+  :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small balls in much noise;
+  :class:`FederatedDPKMeans` where clients keep their rows;
+* a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
+  :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
+* any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
+  :class:`DPOutlierScreen`;
+* one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
+"""
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger

@@ -94,6 +94,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     # -- parameters -----------------------------------------------------------------------------
 
     def _target(self):
+        """The budget of a fit; a subclass may set some of it aside."""
         return budget_of(self.epsilon, self.delta, self.rho)
 
     def _check_shared(self):
@@ -105,7 +106,13 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         return self._target()
 
     def _check_parameters(self, n_features):
-        """Raise for bad values of the parameters of a subclass."""
+        """Raise for bad values of the parameters of a subclass.
+
+        Parameters
+        ----------
+        n_features : int
+            Public; some parameters have one value for each feature.
+        """
 
     def _domain(self, n_features):
         """The public bounds, or None."""
@@ -130,11 +137,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         raise TypeError("a subclass must give its plan entries")
 
     def _plan_notes(self):
-        """Sentences for the report."""
+        """Sentences for the report: what the guarantee of this estimator assumes."""
         return ()
 
     def _relation(self, unit):
-        """What the neighbours of a fit do with a unit."""
+        """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""
         return "add or remove"
 
     def _make_plan(self, n_features, unit):
@@ -173,7 +180,26 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     @row_guard
     def _fit_validated(self, X: ArrayLike, groups: ArrayLike | None) -> Self:
-        """Charge, validate, fit. The body of every public `fit`."""
+        """Charge, validate, fit. The body of every public `fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            As the user gave it.
+        groups : array-like of shape (n_samples,) or None
+            Rows with the same value belong to one unit.
+
+        Returns
+        -------
+        self : BaseDPEstimator
+
+        Raises
+        ------
+        BudgetExceededError
+            Before the data are looked at.
+        ValueError, TypeError
+            For parameters, before the charge; for data, after it.
+        """
         session = self._open_session(X, unit_of(groups))
         X = validate_quietly(self, X, dtype=[np.float64, np.float32])
         return self._fit_session(X, self._units(X, groups), session)
@@ -228,6 +254,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     @staticmethod
     def _units(X, groups):
+        """The units of the rows; an error of `groups` names no value."""
         return Units(len(X), groups)
 
     def _fit(self, X, units, session, progress):
@@ -259,6 +286,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     # -- leaving memory ---------------------------------------------------------------------------
 
     def __getstate__(self):
+        """What a pickle, a copy and a worker process get: released values only."""
         state = dict(super().__getstate__())
         for name in self._not_released:
             state.pop(name, None)

@@ -43,6 +43,9 @@ class Interval(NamedTuple):
 class Summary:
     """Released values with their standard errors and confidence intervals.
 
+    Printed are the first 40 lines, in a notebook as an HTML table whose texts are escaped: names of
+    features are the user's, and may hold markup.
+
     Attributes
     ----------
     title : str
@@ -170,6 +173,7 @@ class StandardErrors:
         Parameters
         ----------
         level : float, default=0.95
+            In (0, 1).
 
         Returns
         -------

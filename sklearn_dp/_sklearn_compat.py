@@ -60,7 +60,10 @@ class Progress:
             getattr(context, hook)(estimator=self._estimator)
 
     def __call__(self, name):
-        """A step of that name is done."""
+        """A step of that name is done.
+
+        Told at the end of a step and not at its beginning: a step that fails is never announced.
+        """
         if self._context is not None:
             context = self._context.subcontext(task_name=name)
             self._tell(context, "call_on_fit_task_begin")

@@ -29,6 +29,7 @@ MOST_CLUSTERS = 2**14
 MOST_FEATURES = 2**24
 """The same of columns."""
 
+# A smaller budget is a slip too: the answer would be nothing but noise.
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
 
 
@@ -149,7 +150,20 @@ def validate_quietly(estimator, X, **options):
 
 @row_guard
 def check_table(X, name, **options):
-    """Scikit-learn's `check_array` of an argument, with the same care."""
+    """Scikit-learn's `check_array` of an argument, with the same care.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        Of the argument, for errors.
+    **options
+        Of :func:`sklearn.utils.check_array`.
+
+    Returns
+    -------
+    X : ndarray
+    """
     return _quiet(name, check_array, X, input_name=name, **options)
 
 

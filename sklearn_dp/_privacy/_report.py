@@ -100,18 +100,25 @@ class PrivacyReport:
 
     @property
     def warnings(self):
-        """Limits of the guarantee in words."""
+        """Limits of the guarantee in words; nobody has to look for them in the documentation."""
         if self.noise != "seeded":
             return self.notes
         return ("seeded noise: no guarantee against those who know random_state", *self.notes)
 
     def to_frame(self):
-        """The releases as a pandas DataFrame (needs pandas)."""
+        """The releases as a pandas DataFrame (needs pandas).
+
+        Returns
+        -------
+        frame : DataFrame
+            A row for each release, or for each plan entry before a fit.
+        """
         import pandas as pd
 
         return pd.DataFrame(list(self.releases))
 
     def _headline(self):
+        """The guarantee in one line, with neighbours, accounting and the source of the noise."""
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
             f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
@@ -152,4 +159,11 @@ class PrivacyReport:
 
 
 def _cell(value):
+    """A value with four digits, which is enough to read; the frame holds all of them.
+
+    Examples
+    --------
+    >>> _cell(0.123456), _cell("sum")
+    ('0.1235', 'sum')
+    """
     return f"{value:.4g}" if isinstance(value, float) else str(value)

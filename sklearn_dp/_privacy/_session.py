@@ -63,6 +63,7 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
     def __init__(self, plan, *, random_state=None, ledger=None, label=""):
         self.plan = plan
         seed = seed_of(random_state)
+        # Before anything else: a fit that fails later has been paid for all the same.
         self._charge_ledger(ledger, label)
         if seed is not None:
             warnings.warn(
@@ -85,8 +86,11 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
 
     @property
     def _noise(self):  # type: ignore[override]
-        """The source of noise. A forked child gets none: what it drew would be paid for once only,
-        by the ledger and in the accounts that its parent goes on with."""
+        """The source of noise.
+
+        A forked child gets none: what it drew would be paid for once only, by the ledger and in the
+        accounts that its parent goes on with.
+        """
         if self._process != process_mark():
             raise RuntimeError(
                 "a fit that has begun in one process cannot go on in a child that "
@@ -100,7 +104,11 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
         )
 
     def _branch(self):
-        """A session on the same noise, the same records and the same plan."""
+        """A session on the same noise, the same records and the same plan.
+
+        Both add to one report and one trace. What each may spend is up to the caller, who gives the
+        branch accounts of its own.
+        """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         return other
@@ -141,7 +149,11 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
         return self._accounts.remaining(entry)
 
     def _charge(self, entry, release):
-        """Pay for one release; the caps are checked before anything is drawn."""
+        """Pay for one release; the caps are checked before anything is drawn.
+
+        While parts are out, what they have spent is not in these accounts: a release of the whole
+        could then overspend, so it has to wait until they have been joined.
+        """
         if self._parts:
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
@@ -151,7 +163,18 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
         return self.remaining(name) if rho is None else float(rho)
 
     def _release(self, entry, release):
-        """Pay, then draw: the output of a release, in grid steps."""
+        """Pay, then draw: the output of a release, in grid steps.
+
+        Parameters
+        ----------
+        entry : str
+        release : Release
+
+        Returns
+        -------
+        output : object
+            What the law says; in an audit, what the trace puts in its place.
+        """
         self._charge(entry, release)
         output = self._record_release(entry, release, release.draw(self._noise))
         self._note(entry, release)

@@ -82,6 +82,6 @@ class Step:
         event = Event("sample", self._entry, public={"n": n}, output=order[:size].copy())
         return session._record(event)
 
-    def given(self, holds):
+    def assume(self, holds):
         """What follows is private where this holds; it fails within the delta of the step."""
         self._session._record(Event("condition", self._entry, bool(holds)))

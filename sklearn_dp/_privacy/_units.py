@@ -3,6 +3,12 @@
 Groups are told apart by the values as they are given. Nothing is converted first: an array of
 floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of values; either would
 merge two persons or split one, and the guarantee would be false.
+
+How a group becomes a unit: each of its m rows gets the weight 1/m, rounded down to whole steps of
+2^-20, so that all of its rows together count for at most one. A statistic that adds up weighted
+rows then has the sensitivity of one row, whatever the sizes of the groups are; nobody has to know,
+or to bound, how many rows a person has. The weights need no release: a row's weight depends on its
+own group alone, so a neighbour without that group has the same weights for all other rows.
 """
 
 from datetime import date, time, timedelta
@@ -72,11 +78,31 @@ class Units:
         return 1.0 / self.scale
 
     def spread(self, per_unit):
-        """A value of each unit, for each of its rows."""
+        """A value of each unit, for each of its rows.
+
+        Parameters
+        ----------
+        per_unit : ndarray of shape (size, ...)
+
+        Returns
+        -------
+        per_row : ndarray of shape (n_rows, ...)
+        """
         return per_unit if self.index is None else per_unit[self.index]
 
     def weigh(self, rows):
-        """Rows times their weights, rounded toward zero: |row| never grows."""
+        """Rows times their weights, rounded toward zero: |row| never grows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, d)
+            Integer-valued, of norm at most 2**26.
+
+        Returns
+        -------
+        weighted : ndarray of shape (n_rows, d), integer-valued
+            The rows of one unit together have a norm of at most the longest of them.
+        """
         if self.weights is None:
             return rows
         # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
@@ -93,7 +119,15 @@ class Units:
 
 
 def unit_of(groups):
-    """What a fit with these groups protects: "row" or "group"; wrong types are refused."""
+    """What a fit with these groups protects; wrong types are refused, and no value is looked at.
+
+    Asked before the ledger is charged, which has to know the unit.
+
+    Examples
+    --------
+    >>> unit_of(None), unit_of(["ann", "bob", "ann"])
+    ('row', 'group')
+    """
     if groups is None:
         return "row"
     _check_container(groups)
@@ -139,6 +173,13 @@ def code_groups(groups):
     -----
     The numbers of the units depend on the order of the rows, as those of rows do. They serve to
     address units and are never released.
+
+    Examples
+    --------
+    >>> code_groups(["bob", "ann", "bob"])
+    array([0, 1, 0])
+    >>> code_groups([2**53, 2**53 + 1])  # as floats they would be one
+    array([0, 1])
     """
     _check_container(groups)
     if isinstance(groups, np.ma.MaskedArray) and np.ma.getmaskarray(groups).any():
@@ -193,7 +234,7 @@ def _read(reader):
 
 
 def _code_array(values):
-    """Codes of numbers or dates, by sorting."""
+    """Codes of numbers or dates of one exact type, by sorting: faster than hashing each of them."""
     if values.dtype.kind in "mM":
         if np.isnat(values).any():
             raise ValueError(_MISSING)
@@ -206,7 +247,11 @@ def _code_array(values):
 
 
 def _code_list(values):
-    """Codes of Python objects, by hash and equality."""
+    """Codes of Python objects, by hash and equality.
+
+    A dict keeps the order of the first rows, and it compares hashes first: it is as fast as the
+    hash of the ids is good.
+    """
     kinds = set(map(type, values))
     if kinds in ({_DATES[0]}, {_DATES[1]}) and len({value.dtype for value in values}) == 1:
         return _code_array(np.array(values))

@@ -21,7 +21,7 @@ def test_draws_cost_nothing_beyond_their_step():
         step.laplace([5], sensitivity=1.0, epsilon=0.25)
         step.gaussian([5], sensitivity=1.0, epsilon=0.25, delta=1e-4)
         step.choice([0, 9], sensitivity=1, epsilon=0.25)
-        step.given(True)
+        step.assume(True)
         subset = step.sample(10, 4)
     assert before == session.spent == pure_zcdp_rho(0.5)
     assert len(set(subset.tolist())) == 4 and set(subset.tolist()) <= set(range(10))

@@ -266,7 +266,7 @@ def close_tuples(step, proposals, tuples, separation, constants, own=False):
     success = total >= constants.quorum * _FINE and len(passed)
     # The premise of the answer. It holds but for the probability that theorem W charges; audits
     # leave out outcomes where it does not.
-    step.given(not success or bad[passed[0]] <= constants.most)
+    step.assume(not success or bad[passed[0]] <= constants.most)
     return int(passed[0]) if success else None
 
 

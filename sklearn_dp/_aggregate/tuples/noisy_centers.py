@@ -109,7 +109,7 @@ def _noisy_scale(step, reach, separation, epsilon, delta):
     offset = k * within / epsilon * math.log(k / (2 * delta)) + 1
     factor = (2 + 4 / (separation - 2)) / separation
     found = factor * np.exp((noisy + offset + 1) / _FINE) * (1 + 1e-9)
-    step.given(bool(np.all(found >= factor * reach)))
+    step.assume(bool(np.all(found >= factor * reach)))
     return found
 
 
