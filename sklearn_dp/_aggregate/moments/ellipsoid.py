@@ -113,7 +113,7 @@ def component_weights(rows, ellipsoids, *, soft=True):
 
     Notes
     -----
-    The squared whitened lengths are exact integers (entries of at most 2**20, d of at most 2**13),
+    The squared whitened lengths are exact integers (entries of at most 2**20, sums below 2**53),
     and everything after them is elementwise in a fixed order, so that a row's weights depend on
     nothing but that row. (scipy's exp2 is a scalar function; numpy's own may differ by lane.)
     """
@@ -143,7 +143,9 @@ def component_weights(rows, ellipsoids, *, soft=True):
 
 def _energy(ellipsoid, x):
     """Half of the squared whitened length."""
-    white = np.clip(ellipsoid.whiten(x, _FINE), -_FARTHEST, _FARTHEST)
+    # A row has at most 2**14 features (see `Grid.quantise`): its sum of squares is below 2**53.
+    farthest = _FARTHEST if x.shape[1] < 2**13 else _FARTHEST / 2
+    white = np.clip(ellipsoid.whiten(x, _FINE), -farthest, farthest)
     return np.einsum("ij,ij->i", white, white) * (0.5 / _FINE**2)
 
 
