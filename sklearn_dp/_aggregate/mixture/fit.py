@@ -84,6 +84,8 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
     """
     place = locate(session, X, units, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
+    if domain is not None:  # as `locate` does with the rows of its own
+        X = domain.clip_points(X)
     context = MixtureContext(session, X, units, place, place.rows, settings, PREFIX, progress)
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place.size)

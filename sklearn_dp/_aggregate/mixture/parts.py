@@ -107,6 +107,7 @@ class MixtureContext:
     ----------
     session : PrivacySession
     X : ndarray of shape (n, d), finite
+        In the public bounds, if there are any.
     units : Units
     place : Located
         Where all the rows of the fit are: released, and shared by both halves.

@@ -9,9 +9,7 @@ from sklearn_dp._aggregate.mixture import (
 from sklearn_dp._aggregate.mixture import (
     parts as _parts,
 )
-from sklearn_dp.mixture import (
-    DPGaussianMixture,
-)
+from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -51,3 +49,23 @@ def test_two_clusters_under_one_center_are_told_apart():
         patch.setattr(_mixture, "split_widest", lambda found, *_: found)
         model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
         assert np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1).max() > 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "coreset"},
+        {"method": "k_tuples", "options": KTupleOptions(20)},
+        {"method": "partition"},
+        {"method": "partition", "covariance_type": "spherical"},
+    ],
+)
+def test_rows_outside_bounds_are_clipped_on_every_way(options):
+    """Halves make rows anew: a cluster outside must not be found where it is."""
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.normal(size=(4000, 2)) + np.repeat([[-0.5, -0.5], [3.0, 3.0]], 2000, axis=0)
+    fixed = {"bounds": (-1.0, 1.0), "rho": 50.0, "delta": 1e-3, "random_state": 0}
+    model = DPGaussianMixture(2, **fixed, **options).fit(X)
+    assert model.path_ == options["method"]
+    means = model.means_[np.argsort(model.means_[:, 0])]
+    assert np.allclose(means, [[-0.5, -0.5], [1.0, 1.0]], atol=0.05)
