@@ -50,9 +50,9 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
     fits each block; a private aggregator finds centers that most of the k-tuples agree with; noisy
-    Lloyd steps on all rows refine the result. Where public rules say that the budget or the number
-    of rows is too small for this, and where the tuples do not agree, a private coreset takes its
-    place, as in :class:`DPKMeans`.
+    Lloyd iterations on all rows refine the result. Where public rules say that the budget or the
+    number of rows is too small for this, and where the tuples do not agree, a private coreset
+    takes its place, as in :class:`DPKMeans`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         ``random_state`` alone.
     fallback : {"coreset", "public"}, default="coreset"
         What answers without a core: the private coreset on what is left of the budget, or public
-        centers refined by Lloyd steps.
+        centers refined by Lloyd iterations.
     options : FriendlyCoreOptions or FarBallsOptions, optional
         What only the chosen aggregator reads: :class:`FriendlyCoreOptions` for "friendly_core",
         :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
@@ -204,7 +204,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         Notes
         -----
         Each piece is read once. The rows are kept, as doubles: beyond 256 MB in a temporary file,
-        from which blocks and Lloyd steps read them chunk by chunk. The result is that of
+        from which blocks and Lloyd iterations read them chunk by chunk. The result is that of
         :meth:`fit` on all rows.
         """
         try:

@@ -16,7 +16,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
-    centers; locally clipped noisy Lloyd steps with a Kalman update, and moves that merge and
+    centers; locally clipped noisy Lloyd iterations with a Kalman update, and moves that merge and
     split clusters, refine them. All releases have Gaussian noise on an integer grid, so the
     accounting is exact.
 
@@ -90,7 +90,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
     round. ICML. (coreset idea)
     Blum, A., Dwork, C., McSherry, F. and Nissim, K. (2005). Practical privacy: the SuLQ
-    framework. PODS. (noisy Lloyd steps)
+    framework. PODS. (noisy Lloyd iterations)
 
     Examples
     --------

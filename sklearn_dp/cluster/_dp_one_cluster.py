@@ -244,7 +244,7 @@ default="auto"
     n_points_in_ : float
         Released noisy number of points in the ball.
     n_points_target_ : int
-        t, as given or as a fraction of the released number of points.
+        `n_points`, where it is a number, or that fraction of the released number of points.
     found_ : bool
         Whether `status_` is "ok".
     status_ : str

@@ -67,7 +67,7 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     radius_ : float
         Released radius about the location to which points were clipped; inf if there is none.
     diameter_ : float
-        The given or the found diameter; nan if none could be found.
+        `diameter`, or the one that was found; nan if none could be found.
     size_ : float
         Released noisy number of units; nan if it was not released.
     status_ : str

@@ -25,7 +25,7 @@ PREFIX = "partition/"
 RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
 _TREE_SHARE = 0.35  # of a partition by terrific balls
-_SPHERICAL_SHARE = 0.5  # balls are dear, and spherical covariances cheap
+_SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
 _ALL, _FIRST, _SECOND = (), ("first half",), ("second half",)
 
@@ -112,8 +112,8 @@ def _split_entries(rho, rest, delta, n_features, settings):
     entries : tuple of PlanEntry
     """
     if settings.spherical:
-        dear = _SPHERICAL_SHARE * rho
-        return True, spherical_entries(dear, delta, rest, settings, n_features, PREFIX)
+        second = _SPHERICAL_SHARE * rho
+        return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)
     if settings.method == "partition":
         return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, PREFIX)
     engine = engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True, prefix=PREFIX)
