@@ -17,6 +17,9 @@ from sklearn_dp._aggregate.one_cluster import (
     pair_counts as _pair_counts,
 )
 from sklearn_dp._aggregate.one_cluster import (
+    published_center as _published,
+)
+from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
 from sklearn_dp._aggregate.one_cluster import (
@@ -512,14 +515,10 @@ def of_all_rows(original):
     return principal
 
 
-def the_best_start(session, entry, rows, found, active):
+def the_best_start(task, found):
     return max(
         (
-            (
-                np.count_nonzero(active & (_balls.squared_distances(rows, center) <= 25e12)),
-                center,
-                status,
-            )
+            (np.count_nonzero(task.squared(center) <= 25e12), center, status)
             for center, _, status in found
         ),
         key=lambda x: x[0],
@@ -577,7 +576,7 @@ MUTANTS = [
     (
         "grid drawn after looking",
         _good_center,
-        "_boxes",
+        "boxes",
         aligned_with_the_points,
         SPREAD,
         np.random.default_rng(3).normal(size=(30, 2)),
@@ -601,7 +600,7 @@ MUTANTS = [
     (
         "fullest cell taken for free",
         _good_center,
-        "_heaviest",
+        "heaviest",
         of_all_points,
         SPREAD,
         np.random.default_rng(4).normal(size=(6, 2)),
@@ -657,7 +656,7 @@ MUTANTS = [
     (
         "sample by fresh coins",
         _one_cluster,
-        "_sample",
+        "sample",
         lambda o: fresh_coins,
         {**SPREAD, "sample_size": 20, "n_points": 29},
         1e-3 * np.random.default_rng(7).normal(size=(30, 2)),
@@ -755,12 +754,10 @@ ZEROS = {
 
 def test_the_ball_decides_whatever_the_projection_says(monkeypatch):
     """one_cluster:11: an adversarial projection, and a mutant that trusts it."""
-    monkeypatch.setattr(_good_center, "_signs", lambda session, d, k: np.zeros((k, d)))
+    monkeypatch.setattr(_published, "signs", lambda session, d, k: np.zeros((k, d)))
     X = far_in_the_box()
     pair = [Neighbour("far", X[:-1], None, np.arange(len(X) - 1))]
     audit = replay_audit(DPOneCluster(**ZEROS), X, pair)
     assert audit.violations == [] and "average" in audit.ratios
-    monkeypatch.setattr(
-        _good_center, "squared_distances", lambda rows, center: np.zeros(rows.n_rows)
-    )
+    monkeypatch.setattr(_published, "squared_distances", lambda rows, center: np.zeros(rows.n_rows))
     assert replay_audit(DPOneCluster(**ZEROS), X, pair).violations != []

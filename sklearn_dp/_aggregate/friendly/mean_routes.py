@@ -346,7 +346,7 @@ def _cells(points, shift, width):
         they are put back where a code is read.)
     counts : ndarray of int64
     """
-    counts = Counter()
+    counts: Counter[bytes] = Counter()
     for part in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
         cell = np.floor((points[part] - shift) / width)

@@ -1,4 +1,12 @@
 """The search for a small ball with many points (the 1-cluster paper).
 
-Imports `shared` and `friendly`. Start reading at :func:`.search.fit_one_cluster`.
+* :mod:`.search`: the whole search; start reading at :func:`.search.fit_one_cluster`. Its settings
+  and its plan are in :mod:`.search_plan`.
+* :mod:`.radius`: how small a ball with t points can be, from the counts of :mod:`.pair_counts`;
+  :mod:`.radius_sample` for many points. :mod:`.rec_concave` is the published choice.
+* :mod:`.center`: the first ball, a box of a random grid; :mod:`.published_center` is the published
+  way to one. :mod:`.balls`: means and radii of the balls that follow.
+* :mod:`.int_point`: a number between the smallest and the largest of some, by the same search.
+
+Imports `shared` and `friendly`.
 """

@@ -1,4 +1,8 @@
-"""Releases about a released center: the mean of the points in a ball, and a radius.
+"""Releases about a released center: the mean of the points in a ball, a radius, a count.
+
+A search calls :func:`ball_radius` and :func:`ball_mean` in turn: how large a ball about the last
+mean holds enough points, then the mean of the points in that ball. At the end :func:`count_inside`
+says how many there are.
 
 Points are integer rows; a squared distance to an integer center is exact, so whether a point is
 in a ball is a fact about that point alone. `replace` says that neighbours replace one point of a
@@ -27,7 +31,18 @@ _LARGEST_SQUARE = 2.0**52
 
 
 def squared_distances(rows, center):
-    """Exact squared distances of Rows to an integer center of norm at most 2**25."""
+    """Exact squared distances of rows to an integer center.
+
+    Parameters
+    ----------
+    rows : Rows
+    center : ndarray of shape (d,), integers of norm at most 2**25
+
+    Returns
+    -------
+    squared : ndarray of shape (n,)
+        Integers below 2**52: a row has norm at most 2**24 about the middle of the domain.
+    """
     squared = np.empty(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - center
@@ -36,7 +51,13 @@ def squared_distances(rows, center):
 
 
 def clip_to_ball(point, radius):
-    """An integer point in the ball: post-processing of a release."""
+    """An integer point in the ball about the origin: post-processing of a release.
+
+    Examples
+    --------
+    >>> clip_to_ball(np.array([30.0, 40.0]), 10.0), clip_to_ball(np.array([1.5, -2.0]), 10.0)
+    (array([5., 7.]), array([ 1., -2.]))
+    """
     length = math.sqrt(float(np.dot(point, point)))
     return np.trunc(point * min(1.0, radius / max(length, 1.0) * (1 - 1e-12)))
 
@@ -55,6 +76,9 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
     center : ndarray of shape (d,), integers; released
     radius : float
         Released.
+    rho : float
+    replace : bool, default=False
+        Neighbours replace a point.
 
     Returns
     -------
@@ -80,7 +104,23 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
 
 
 def _mean_sensitivity(radius, d, replace):
-    """s for the sum and for the count, with the sum of (change / s)^2 at most one."""
+    """s for the sum and for the count, with the sum of (change / s)^2 at most one.
+
+    So the two are one Gaussian release of sensitivity one. The weight w = 1 / (1 + sqrt(d)) of the
+    count minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
+    count for a mean at the border of the ball.
+
+    Parameters
+    ----------
+    radius : float
+        Of the ball, in steps.
+    d : int
+    replace : bool
+
+    Returns
+    -------
+    of_sum, of_count : float
+    """
     up = 1 + 1e-12
     if replace:
         # Both points inside: the sum moves by at most 2 radius, the count stays: 4/4 = 1. One of
@@ -92,7 +132,13 @@ def _mean_sensitivity(radius, d, replace):
 
 
 def radius_squares(least, most, ratio):
-    """Public squared radii: 0, then a geometric grid from about `least` to at least `most`."""
+    """Public squared radii: 0, then a geometric grid from about `least` to at least `most`.
+
+    Examples
+    --------
+    >>> radius_squares(2.0, 7.0, 2.0)
+    array([  0.,   4.,  16.,  64., 256.])
+    """
     steps = math.ceil(math.log(max(most / max(least, 1.0), 1.0)) / math.log(ratio)) + 1
     grid = np.floor(np.square(max(least, 1.0) * ratio ** np.arange(steps + 1)))
     return np.unique(np.append(0.0, grid))
@@ -103,12 +149,16 @@ def ball_radius(session, entry, squared, target, squares, rho):
 
     Parameters
     ----------
+    session : PrivacySession
+    entry : str
+        Pays `rho`.
     squared : ndarray of shape (n,)
         Exact squared distances; inf for points that do not count.
     target : float
         Released or public.
     squares : ndarray of shape (m,)
         The public grid.
+    rho : float
 
     Returns
     -------
@@ -132,6 +182,21 @@ def ball_radius(session, entry, squared, target, squares, rho):
 
 
 def count_inside(session, entry, squared, square):
-    """Released number of points in a ball."""
+    """Released number of points in a ball.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Spends all that it has.
+    squared : ndarray of shape (n,)
+    square : float
+        Of the radius; released.
+
+    Returns
+    -------
+    number : float
+        May be negative.
+    """
     # One point more or less, or another one, moves it by at most one.
     return float(session.gaussian(entry, int(np.count_nonzero(squared <= square)), sensitivity=1.0))

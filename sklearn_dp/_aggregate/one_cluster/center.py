@@ -1,47 +1,55 @@
-"""GoodCenter: a point near a cluster of t points, given a radius at which one exists.
+"""The first ball of a search: the box of a random grid that holds most points.
 
-Four routes. "grid": the heaviest box of a randomly shifted grid, after a random projection in
-many dimensions. "pca": the same after a projection to released principal axes. "paper":
-algorithm 2 as published [1]_, with the corrections noted where they are made. "clip": no box at
-all; the whole domain is the first ball. Means of points in ever smaller balls follow
-(`search`).
+Given a released radius r at which some ball holds t points:
+
+1. Map the rows to few dimensions: not at all up to 8 features ("grid"), by random signs to 4
+   dimensions beyond ("grid"), or to 4 released principal axes ("pca").
+2. Draw 16 shifts of a grid of boxes whose side is a few r. Choose the shift whose fullest box holds
+   most points, by the exponential mechanism: a shift that cuts the cluster in two would lose it.
+3. Release the box with most points, by a stability histogram over the occupied boxes.
+4. The rows in that box go on; where the boxes are those of the features, its middle is the first
+   center.
+
+A neighbour adds a point to one box of every grid: the fullest box of each, and the count of one
+box, move by one. What else is in the data does not change the box of a point, which is a function
+of its exact integer coordinates.
+
+"clip" takes no box at all, and "paper" is in :mod:`.published_center`. Means of points in ever
+smaller balls follow (:mod:`.search`). How the methods compare: ``doc/benchmarks/one_cluster.md``.
 
 References
 ----------
-.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
+.. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016. Its
+   algorithm 2 has boxes of 300 r sqrt(k) after a projection to k = 46 log2(2 n / beta) dimensions,
+   for the worst case; here they are as small as they may be for most points to stay together.
 """
 
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..friendly.average import friendly_average
 from ..shared.axes import second_moment
-from .balls import clip_to_ball, squared_distances
-from .radius import BETA, exponential_epsilon
+from .radius import exponential_epsilon
 
 __all__ = [
-    "CENTER_METHODS",
-    "grid_entries",
-    "heavy_box",
-    "heavy_point",
-    "paper_center",
-    "paper_entries",
-]
+    "BASIS_STEPS", "CENTER_METHODS", "box_spend", "boxes", "fullest", "grid_entries", "heaviest",
+    "heavy_box", "heavy_point", "mapped", "signs",
+]  # fmt: skip
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
-_SHIFTS = 16
+_SHIFTS = 16  # random grids to choose from
 _MOST_BOXED = 8  # features that are cut into boxes as they are
 _PROJECTED = 4  # dimensions that more features are projected to
 _PROJECTED_SIDE = 8.0  # side of a box there, in radii
 _PRINCIPAL_SIDE = 2.0  # the same on axes of unit length
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_MOST_CELL = 2.0**40
-_ROUNDS = 64  # of the published search for a partition
-_BASIS_STEPS = 2.0**20
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
+_MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
+BASIS_STEPS = 2.0**20
+"""Steps of the entries of a basis: a map by them takes integers to integers."""
+
 _SAFE = 1 - 1e-9
 
 
@@ -49,7 +57,19 @@ _SAFE = 1 - 1e-9
 
 
 def grid_entries(rho, delta, *, principal=False):
-    """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place."""
+    """Plan entries of :func:`heavy_box`, or :func:`heavy_point` in its place.
+
+    Parameters
+    ----------
+    rho, delta : float
+        Of all entries together.
+    principal : bool, default=False
+        Whether principal axes are released first, for 40 % of rho.
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
     if principal:
         axes = PlanEntry(
             "axes",
@@ -72,8 +92,11 @@ def grid_entries(rho, delta, *, principal=False):
     )
 
 
-def _signs(session, d, k):
-    """A random k x d matrix of signs: projections of integers stay integers."""
+def signs(session, d, k):
+    """A random k x d matrix of signs: projections of integers stay integers.
+
+    Not divided by sqrt(k), so distances grow by about that factor.
+    """
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
@@ -81,18 +104,41 @@ def _principal(session, entry, rows, chosen):
     """The released axes along which the chosen rows reach farthest from the public center.
 
     Where the data say nothing against the noise, these are random axes, as good as any others.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Spends all that it has.
+    rows : Rows
+    chosen : ndarray of bool of shape (n,)
+
+    Returns
+    -------
+    axes : ndarray of shape (4, d), integers
+        Unit vectors in steps of 2**-20.
     """
     units = Units(rows.n_rows)
     units.weights = chosen.astype(np.int64)  # 0 for rows that do not count
     moment = second_moment(session, entry, rows, rows.limit, units, session.remaining(entry))
     _, axes = np.linalg.eigh(moment)
-    return np.rint(axes[:, -_PROJECTED:].T * _BASIS_STEPS)
+    return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
 
-def _mapped(rows, matrix):
+def mapped(rows, matrix):
     """A map of every row, exact: |A x| is an integer below 2**53, and so is each partial sum.
 
-    A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|.
+    A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add up
+    in any order, and the image of a row has the same bits whatever other rows there are.
+
+    Parameters
+    ----------
+    rows : Rows
+    matrix : ndarray of shape (k, d), integer-valued
+
+    Returns
+    -------
+    images : ndarray of shape (n, k)
     """
     out = np.empty((rows.n_rows, len(matrix)))
     for part, x in rows.chunks(len(matrix)):
@@ -100,17 +146,40 @@ def _mapped(rows, matrix):
     return out
 
 
-def _boxes(points, shift, side):
-    """Integer coordinates of each point's box: elementwise."""
+def boxes(points, shift, side):
+    """Integer coordinates of each point's box: elementwise.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, k)
+    shift : float or ndarray of shape (k,)
+    side : float
+
+    Returns
+    -------
+    cells : ndarray of int64 of shape (n, k)
+
+    Examples
+    --------
+    >>> boxes(np.array([[0.5, -0.5], [2.5, 7.0]]), 1.0, 2.0)
+    array([[0, 0],
+           [1, 4]])
+    """
     cells = np.floor((points + shift) / side)
     return np.clip(cells, -_MOST_CELL, _MOST_CELL).astype(np.int64)
 
 
-def _fullest(cells):
+def fullest(cells):
     """Number of points in the fullest box, boxes told apart by a hash.
 
     Boxes with the same hash count as one: that is a partition as well, and its fullest cell gains
-    or loses at most one point between neighbours.
+    or loses at most one point between neighbours. Sorting 64-bit keys is several times as fast as
+    sorting rows, and this is done for each of the shifts.
+
+    Examples
+    --------
+    >>> fullest(np.array([[0, 0], [1, 4], [0, 0]]))
+    2
     """
     if not len(cells):
         return 0
@@ -121,8 +190,24 @@ def _fullest(cells):
     return int(np.diff(ends, prepend=-1).max())
 
 
-def _heaviest(session, entry, cells, rho, delta, replace):
-    """Coordinates of a box with many points, by a stability histogram; None if none stands out."""
+def heaviest(session, entry, cells, rho, delta, replace):
+    """Coordinates of a box with many points, by a stability histogram; None if none stands out.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays `rho` and `delta`.
+    cells : ndarray of int64 of shape (m, k)
+        One row for each point.
+    rho, delta : float
+    replace : bool
+        Neighbours replace a point.
+
+    Returns
+    -------
+    box : ndarray of int64 of shape (k,), or None
+    """
     k = cells.shape[1]
     # Codes are the coordinates themselves: whatever else is in the data, a box has one name.
     names = np.ascontiguousarray(cells.astype(">i8")).view(f"S{8 * k}").ravel()
@@ -136,7 +221,8 @@ def _heaviest(session, entry, cells, rho, delta, replace):
     return np.frombuffer(codes[values.argmax()].ljust(8 * k, b"\0"), dtype=">i8").astype(np.int64)
 
 
-def _box_spend(session, entry="box"):
+def box_spend(session: PrivacySession, entry: str) -> tuple[float, float]:
+    """rho and delta of a box: what is left of the one, all of the other."""
     return session.remaining(entry), session.plan[entry].delta
 
 
@@ -152,8 +238,11 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
     radius : float
         Released, in steps.
     chosen : ndarray of bool of shape (n,)
+        Rows to look at; a function of each row and of releases.
     principal : bool, default=False
         Cut along released principal axes; only for neighbours that add or remove a row.
+    replace : bool, default=False
+        Neighbours replace a row.
 
     Returns
     -------
@@ -167,24 +256,25 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
     boxed = d <= _MOST_BOXED and not principal
     if principal:
         matrix = _principal(session, prefix + "axes", rows, chosen)
-        side = _PRINCIPAL_SIDE * radius * _BASIS_STEPS
+        side = _PRINCIPAL_SIDE * radius * BASIS_STEPS
     elif boxed:
+        # Large enough that one of the shifts leaves most of a ball of that radius in one box.
         matrix, side = np.eye(d), radius * (1 + max(4, d))
     else:
-        matrix, side = _signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius
-    points = _mapped(rows, matrix)
+        matrix, side = signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius
+    points = mapped(rows, matrix)
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, len(matrix))) * side
-    fullest = [_fullest(_boxes(points[chosen], shift, side)) for shift in shifts]
+    scores = [fullest(boxes(points[chosen], shift, side)) for shift in shifts]
     # The number of points in the fullest box moves by at most one.
     best = session.exponential(
         prefix + "shift",
-        fullest,
+        scores,
         sensitivity=1,
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
     )
-    cells = _boxes(points, shifts[best], side)
-    box = _heaviest(
-        session, prefix + "box", cells[chosen], *_box_spend(session, prefix + "box"), replace
+    cells = boxes(points, shifts[best], side)
+    box = heaviest(
+        session, prefix + "box", cells[chosen], *box_spend(session, prefix + "box"), replace
     )
     if box is None:
         return None
@@ -197,126 +287,30 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
 
 
 def heavy_point(session, prefix, rows, chosen, *, replace=False):
-    """A point of the grid that many rows are equal to, or None; pays as a box does."""
-    cells = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
-    found = _heaviest(
-        session,
-        prefix + "box",
-        cells[chosen].astype(np.int64),
-        *_box_spend(session, prefix + "box"),
-        replace,
-    )
-    return None if found is None else found.astype(np.float64)
+    """A point of the grid that many rows are equal to, or None; pays as a box does.
 
-
-# -- the published algorithm ------------------------------------------------------------------
-
-
-def paper_entries(rho, delta):
-    """Plan entries of :func:`paper_center`: four equal shares, as published."""
-    part, failure = rho / 4 * _SAFE, delta / 3 * _SAFE
-    return (
-        PlanEntry("partition", Mechanism.ABOVE_THRESHOLD, part, sensitivity="1 unit in a box"),
-        PlanEntry(
-            "box", Mechanism.STABILITY_HISTOGRAM, part, failure, sensitivity="1 unit in a box"
-        ),
-        PlanEntry(
-            "axes",
-            Mechanism.STABILITY_HISTOGRAM,
-            part,
-            failure,
-            uses=None,
-            sensitivity="1 unit on each axis",
-        ),
-        PlanEntry("members", Mechanism.FRIENDLY_AVERAGE, part / 10, failure, sensitivity="1 unit"),
-        PlanEntry("average", Mechanism.FRIENDLY_AVERAGE, part * 0.9, sensitivity="2 R / size"),
-    )
-
-
-def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=False):
-    """Algorithm 2: projection, random boxes, a rotated box, noisy average.
+    For a released radius of zero, where boxes have no side. The cells are the integer rows
+    themselves, so the point that is released is exact.
 
     Parameters
     ----------
-    t : float
-        Points that a ball of the radius holds.
-    size : float
-        Released number of points.
+    session : PrivacySession
+    prefix : str
+        Of the plan entries.
+    rows : Rows
+    chosen : ndarray of bool of shape (n,)
+    replace : bool, default=False
 
     Returns
     -------
-    center : ndarray of shape (d,), integers, or None
-        None when a step fails.
+    point : ndarray of shape (d,), integers, or None
     """
-    bound = max(size, 2.0)
-    k = math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous
-    side = 300 * radius * math.sqrt(k)  # of A x, which is not divided by the root of k
-    points = _mapped(rows, _signs(session, rows.n_features, k))
-    shifts = session.rng(prefix + "partitions").random((_ROUNDS, k)) * side
-    entry = prefix + "partition"
-    epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
-    level = t - 25 / epsilon * math.log(2 * bound / BETA)
-    fullest = [_fullest(_boxes(points[chosen], shift, side)) for shift in shifts]
-    found = session.above_threshold(
-        entry, fullest, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
-    )
-    if found is None:
-        return None
-    cells = _boxes(points, shifts[found], side)
-    box = _heaviest(
-        session, prefix + "box", cells[chosen], *_box_spend(session, prefix + "box"), replace
-    )
-    if box is None:
-        return None
-    members = chosen & (cells == box).all(axis=1)
-    ball = _rotated_ball(session, prefix, rows, members, radius, k, bound, replace)
-    return None if ball is None else _average(session, prefix, rows, members, *ball)
-
-
-def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
-    """Center and radius of a ball about most members: heavy intervals on random axes."""
-    d = rows.n_features
-    axes = _random_basis(session, d)
-    width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)
-    places = _mapped(rows, np.rint(axes * _BASIS_STEPS))
-    cells = _boxes(places, 0.0, width * _BASIS_STEPS)
-    rho, delta = (share / d * _SAFE for share in _box_spend(session, prefix + "axes"))
-    center = np.zeros(d)
-    for i in range(d):
-        interval = _heaviest(
-            session, prefix + "axes", cells[members, i : i + 1], rho, delta, replace
-        )
-        if interval is None:
-            return None
-        center += axes[i] * ((interval[0] + 0.5) * width)
-    # Intervals widened to three times their width: a box of diagonal 3 width sqrt(d).
-    return clip_to_ball(np.rint(center), rows.limit), 1.5 * width * math.sqrt(d)
-
-
-def _random_basis(session, d):
-    """A uniformly random orthonormal basis, as rows."""
-    q, r = np.linalg.qr(ndtri(session.rng("basis").random((d, d))))
-    return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
-
-
-def _average(session, prefix, rows, members, center, radius):
-    """The noisy average of the members in the ball.
-
-    That members are close to each other is only likely, so the ball decides: any two points that
-    are averaged are within 2 `radius`, and, in the domain, within its diameter.
-    """
-    near = members & (squared_distances(rows, center) <= math.floor(radius**2))
-    survivors = np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[near[part]] for part, x in rows.chunks())]
-    )
-    found = friendly_average(
+    cells = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
+    found = heaviest(
         session,
-        prefix + "members",
-        prefix + "average",
-        survivors,
-        min(radius, rows.limit),
-        rho_size=session.remaining(prefix + "members"),
-        rho_mean=session.remaining(prefix + "average"),
-        delta=session.plan[prefix + "members"].delta,
+        prefix + "box",
+        cells[chosen].astype(np.int64),
+        *box_spend(session, prefix + "box"),
+        replace,
     )
-    return None if found is None else clip_to_ball(np.rint(found.mean), rows.limit)
+    return None if found is None else found.astype(np.float64)

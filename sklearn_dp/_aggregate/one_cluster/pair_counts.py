@@ -104,7 +104,19 @@ def neighbour_counts(rows, radii, *, tile=(_TILE_ROWS, _TILE_COLUMNS)):
 
 
 def _squared(rows, lengths, mine, others):
-    """Squared distances of some rows to others, exact either way."""
+    """Squared distances of some rows to others, exact either way.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d), integer-valued
+    lengths : ndarray of shape (n,)
+        Squared norms of the rows.
+    mine, others : slice
+
+    Returns
+    -------
+    squared : ndarray of shape (a, b)
+    """
     if rows.shape[1] <= _FEW_FEATURES:
         squared = np.square(np.subtract.outer(rows[mine, 0], rows[others, 0]))
         for x, y in zip(rows[mine, 1:].T, rows[others, 1:].T, strict=True):
@@ -147,6 +159,12 @@ def radius_scores(counts, t):
 
 
 def counts_within(squared, squares):
-    """Exact number of squared distances that are at most each of some increasing squares."""
+    """Exact number of squared distances that are at most each of some increasing squares.
+
+    Examples
+    --------
+    >>> counts_within(np.array([4.0, 0.0, 9.0, 100.0]), np.array([0.0, 4.0, 16.0]))
+    array([1, 2, 3])
+    """
     bins = np.searchsorted(squares, squared)
     return np.cumsum(np.bincount(bins, minlength=len(squares) + 1)[:-1]).astype(np.int64)

@@ -1,17 +1,26 @@
 """A small ball that holds at least about t of the points, found privately [1]_.
 
 1. Release the number of points; a fraction t and the size of samples are taken of it.
-2. Radius: how small a ball with t points can be (`radius`).
-3. Center: a box of that size with many points, or the whole domain (`center`); then means
-   of the points in ever smaller balls about the last mean (`balls`). This may be done several
-   times, and the center with most points about it be chosen.
+2. Radius: how small a ball with t points can be (:mod:`.radius`), chosen on a sample where there
+   are many points (:mod:`.radius_sample`).
+3. Center: a box of that size with many points (:mod:`.center`), or the whole domain. Then means of
+   the points in balls about the last mean, each just large enough to hold 0.8 t points
+   (:mod:`.balls`). This may be done several times, and the center with most points about it be
+   chosen.
 4. Release the radius of the ball that holds t points about the final center, and their number.
+
+Released: all that the steps name; the plan lists it. A step that finds nothing is no error: the
+search goes on from the whole domain, and the status says what was missed. Which releases are made
+after it depends on that released outcome alone.
+
+A neighbour adds or removes one point (or replaces one, with ``replace``). Rows are integers, so
+whether a point is in a ball is a fact about this point; every count moves by at most one.
+
+Callers: `DPOneCluster` and its kin, `SampleAndAggregate`, mixtures.
 
 References
 ----------
 .. [1] K. Nissim, U. Stemmer and S. Vadhan, "Locating a small cluster privately", PODS 2016.
-.. [2] B. Balle, G. Barthe and M. Gaboardi, "Privacy amplification by subsampling: tight analyses
-   via couplings and divergences", NeurIPS 2018.
 """
 
 import dataclasses
@@ -20,10 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pure_zcdp_rho
-from ..._privacy._budget import PrivacyBudget
-from ..._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..shared.rows import Rows
 from .balls import (
     ball_mean,
     ball_radius,
@@ -32,8 +39,11 @@ from .balls import (
     radius_squares,
     squared_distances,
 )
-from .center import grid_entries, heavy_box, heavy_point, paper_center, paper_entries
-from .radius import exponential_epsilon, good_radius, good_radius_entries, radii_of
+from .center import heavy_box, heavy_point
+from .published_center import paper_center
+from .radius import exponential_epsilon, good_radius, radii_of
+from .radius_sample import amplified, sample
+from .search_plan import Search, one_cluster_entries
 
 __all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries"]
 
@@ -43,44 +53,6 @@ _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
 _LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
 _FEW = 0.5  # of t: a ball with fewer points is no success
 _PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
-_MOST_EPSILON = 100.0  # more would only overflow
-_CHOICE_SHARE = 0.1  # of the budget of several starts, for the choice of one
-
-
-@dataclass(frozen=True)
-class Search:
-    """How to look for a cluster; all of it public.
-
-    Attributes
-    ----------
-    radius_method : str
-    center_method : str
-    grid : {"log", "linear"}
-    min_radius : float or None
-        In lengths.
-    sample_size : int
-        Most points whose pairwise distances are compared, about.
-    n_init : int
-        How often to look for a center.
-    replace : bool
-        Neighbours replace one of a public number of points.
-    """
-
-    radius_method: str = "exponential"
-    center_method: str = "grid"
-    grid: str = "log"
-    min_radius: float | None = None
-    sample_size: int = 2**15
-    n_init: int = 1
-    replace: bool = False
-
-    def __post_init__(self):
-        if self.replace and self.center_method == "pca":
-            raise ValueError("principal axes are for neighbours that add or remove a point.")
-
-    def start(self, prefix, number):
-        """Prefix of the plan entries of one search for a center."""
-        return prefix if self.n_init == 1 else f"{prefix}start {number}/"
 
 
 @dataclass(frozen=True)
@@ -106,67 +78,43 @@ class Ball:
     status: str
 
 
-# -- plan -------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Task:
+    """What all steps of one search share.
 
+    Attributes
+    ----------
+    session : PrivacySession
+    rows : Rows
+    search : Search
+    active : ndarray of bool of shape (n,)
+        Rows to look at; a function of each row and of releases.
+    size : float
+        Released number of active rows.
+    target : int
+        t; public or released.
+    least : float
+        Smallest radius to tell from zero, in steps.
+    prefix : str
+        Of the plan entries.
+    """
 
-def one_cluster_entries(rho, delta, search, prefix=""):
-    """Plan entries of :func:`fit_one_cluster`: at most `rho` and `delta` in all."""
-    count, inside, final = 0.01 * rho, 0.02 * rho, 0.2 * rho
-    entries = [PlanEntry("count", Mechanism.GAUSSIAN, count, sensitivity="1 unit")]
-    left, leaves = sum_down([rho, -count, -inside, -final]), 0.0
-    if search.center_method != "clip":
-        leaves = 0.25 if search.radius_method == "rec_concave" else 0.0
-        entries += good_radius_entries(search.radius_method, 0.3 * left, leaves * delta)
-        left = sum_down([left, -entries[-1].rho])
-    if search.n_init > 1:
-        entries.append(
-            PlanEntry(
-                "choice",
-                Mechanism.EXPONENTIAL,
-                _CHOICE_SHARE * left,
-                sensitivity="1 unit in a ball",
-            )
-        )
-        left = sum_down([left, -entries[-1].rho])
-    part = 1 / search.n_init * (1 - 1e-12)
-    for number in range(search.n_init):
-        entries += [
-            dataclasses.replace(entry, name=search.start("", number) + entry.name)
-            for entry in _start_entries(part * left, part * (1 - leaves) * delta, search)
-        ]
-    entries += [
-        PlanEntry(
-            "radius of the ball", Mechanism.EXPONENTIAL, final, sensitivity="1 unit in a ball"
-        ),
-        PlanEntry("points in the ball", Mechanism.GAUSSIAN, inside, sensitivity="1 unit"),
-    ]
-    return tuple(dataclasses.replace(entry, name=prefix + entry.name) for entry in entries)
+    session: PrivacySession
+    rows: Rows
+    search: Search
+    active: np.ndarray
+    size: float
+    target: int
+    least: float
+    prefix: str
 
+    def start(self, number: int) -> str:
+        """Prefix of the plan entries of one search for a center."""
+        return self.search.start(self.prefix, number)
 
-def _start_entries(rho, delta, search):
-    """Of one search for a center."""
-    entries, method = [], search.center_method
-    if method == "paper":
-        entries += paper_entries(4 / 7 * rho, delta)
-    elif method != "clip":
-        entries += grid_entries(5 / 14 * rho, delta, principal=method == "pca")
-    left = sum_down([rho, *(-entry.rho for entry in entries)])
-    return [
-        *entries,
-        PlanEntry(
-            "center", Mechanism.GAUSSIAN, 0.7 * left, uses=None, sensitivity="radius of a ball"
-        ),
-        PlanEntry(
-            "approach",
-            Mechanism.EXPONENTIAL,
-            0.3 * left * (1 - 1e-9),
-            uses=None,
-            sensitivity="1 unit in a ball",
-        ),
-    ]
-
-
-# -- fit --------------------------------------------------------------------------------------
+    def squared(self, center: np.ndarray) -> np.ndarray:
+        """Squared distances to an integer center; inf for rows that are not looked at."""
+        return np.where(self.active, squared_distances(self.rows, center), math.inf)
 
 
 def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
@@ -181,6 +129,7 @@ def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
         t, or a fraction of the released number of points.
     search : Search
     prefix : str, default=""
+        Of the plan entries.
     active : ndarray of bool of shape (n,), optional
         Rows to look at; a function of each row and of releases.
 
@@ -191,17 +140,23 @@ def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
     active = np.ones(rows.n_rows, dtype=bool) if active is None else active
     # One point changes the number by at most one (not at all, where one is replaced).
     size = float(session.gaussian(prefix + "count", int(np.count_nonzero(active)), sensitivity=1.0))
-    target = _target(n_points, size)
     least = search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
-    center, status = _locate(session, rows, target, size, search, prefix, active, least)
+    task = _Task(session, rows, search, active, size, _target(n_points, size), least, prefix)
+    center, status = _locate(task)
+    squared, square = task.squared(center), 0.0
     if status == "duplicates":
-        return _ball(session, rows, center, 0.0, target, prefix, active, "ok")
-    squared = np.where(active, squared_distances(rows, center), math.inf)
-    squares = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO)
-    entry = prefix + "radius of the ball"
-    square = ball_radius(session, entry, squared, target, squares, session.remaining(entry))
-    return _ball(session, rows, center, square, target, prefix, active, status)
+        status = "ok"
+    else:
+        squares = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO)
+        entry = prefix + "radius of the ball"
+        square = ball_radius(
+            session, entry, squared, task.target, squares, session.remaining(entry)
+        )
+    inside = count_inside(session, prefix + "points in the ball", squared, square)
+    if status == "ok" and inside < _FEW * task.target:
+        status = "few points in the ball"
+    return Ball(center, square, inside, task.target, status)
 
 
 def _target(n_points, size):
@@ -211,174 +166,162 @@ def _target(n_points, size):
     return max(1, int(n_points))
 
 
-def _ball(session, rows, center, square, target, prefix, active, status):
-    """With the released number of points in it."""
-    squared = np.where(active, squared_distances(rows, center), math.inf)
-    inside = count_inside(session, prefix + "points in the ball", squared, square)
-    if status == "ok" and inside < _FEW * target:
-        status = "few points in the ball"
-    return Ball(center, square, inside, target, status)
-
-
-def _locate(session, rows, target, size, search, prefix, active, least):
+def _locate(task):
     """The final center and a status; "duplicates" for a single point that many rows are at."""
     radius, status = None, "ok"
-    if search.center_method != "clip":
-        radius = _radius(session, rows, target, size, search, prefix, active, least)
+    if task.search.center_method != "clip":
+        radius = _radius(task)
         status = "no radius found" if radius is None else "ok"
     if radius is not None and radius.square == 0:
-        point = heavy_point(session, search.start(prefix, 0), rows, active, replace=search.replace)
+        point = heavy_point(
+            task.session, task.start(0), task.rows, task.active, replace=task.search.replace
+        )
         if point is not None:
             return point, "duplicates"
         radius, status = None, "no heavy point found"
-    found = [
-        _center(
-            session,
-            rows,
-            radius,
-            target,
-            size,
-            search,
-            search.start(prefix, number),
-            active,
-            least,
-            status,
-        )
-        for number in range(search.n_init)
-    ]
-    return _best(session, prefix + "choice", rows, found, active)
+    return _best(task, [_center(task, radius, status, n) for n in range(task.search.n_init)])
 
 
-def _center(session, rows, radius, target, size, search, prefix, active, least, status):
-    """One search for a center: the center, the last reach, a status."""
-    start = active, np.zeros(rows.n_features), rows.limit
-    if radius is not None:
-        found = _first_ball(session, rows, radius, target, size, search, prefix, active)
-        start, status = (start, "no heavy box found") if found is None else (found, status)
-    return *_approach(session, rows, target, start, search, prefix, active, least), status
+def _radius(task):
+    """GoodRadius on all points, or on a sample of a rate that is a function of releases.
 
+    The sample has 8192 points at least, and about 1000 of the cluster: the choice of a radius is
+    relative to t, so a thousand of t is accurate enough. A loss of points within the sample stands
+    for 1 / rate times as many.
 
-def _best(session, entry, rows, found, active):
-    """The center with most points about it: within the smallest radius that any of them needed."""
-    if len(found) == 1:
-        return found[0][0], found[0][2]
-    square = math.floor(min(reach for _, reach, _ in found) ** 2)
-    # Released centers and a released radius: a point more or less moves each number by at most 1.
-    scores = [
-        np.count_nonzero(active & (squared_distances(rows, center) <= square))
-        for center, _, _ in found
-    ]
-    epsilon = exponential_epsilon(session.remaining(entry))
-    center, _, status = found[session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)]
-    return center, status
-
-
-def _radius(session, rows, target, size, search, prefix, active, least):
-    """GoodRadius on all points, or on a sample of a rate that is a function of releases."""
-    sample, rate, entry = active, 1.0, prefix + "radius"
-    enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * size / target))
-    if size > enough and not search.replace:
-        rate, target = enough / size, max(1, round(enough / size * target))
-        sample = active & _sample(session, entry, rows.n_rows, rate)
-        session = _amplified(session, entry, rate, search.radius_method)
+    Returns
+    -------
+    radius : Radius or None
+    """
+    session, rows, search = task.session, task.rows, task.search
+    chosen, target, rate, entry = task.active, task.target, 1.0, task.prefix + "radius"
+    enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * task.size / target))
+    if task.size > enough and not search.replace:
+        rate, target = enough / task.size, max(1, round(enough / task.size * target))
+        chosen = chosen & sample(session, entry, rows.n_rows, rate)
+        session = amplified(session, entry, rate, search.radius_method)
     points = np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[sample[part]] for part, x in rows.chunks())]
+        [np.empty((0, rows.n_features)), *(x[chosen[part]] for part, x in rows.chunks())]
     )
-    radii = radii_of(search.grid, rows.limit, None if search.min_radius is None else least)
+    radii = radii_of(search.grid, rows.limit, None if search.min_radius is None else task.least)
     found = good_radius(session, entry, points, target, radii, search.radius_method)
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
 
-def _sample(session, tag, n, rate):
-    """Which points are in a random sample: each by its own coin, for this tag alone."""
-    return session.unit_draws(n, tag) < np.uint64(min(int(rate * 2.0**64), 2**64 - 1))
+def _center(task, radius, status, number):
+    """One search for a center.
 
+    Parameters
+    ----------
+    task : _Task
+    radius : Radius or None
+        None: start from the whole domain.
+    status : str
+        So far.
+    number : int
+        Which of the searches.
 
-def on_a_sample(epsilon, rate):
-    """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
-
-    The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
-    sample that holds each unit with this probability [2]_: let P be its law with the unit that
-    differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
-    P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
-    at most 1 / (1 - rate (1 - exp(-e))), which is less.
+    Returns
+    -------
+    center : ndarray of shape (d,), integers
+    reach : float
+        Radius of the last ball.
+    status : str
     """
-    return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
+    start = task.active, np.zeros(task.rows.n_features), task.rows.limit
+    if radius is not None:
+        found = _first_ball(task, radius, task.start(number))
+        start, status = (start, "no heavy box found") if found is None else (found, status)
+    return *_approach(task, *start, task.start(number)), status
 
 
-def _amplified(session, entry, rate, method):
-    """The session that a selector on a sample spends from.
+def _first_ball(task, radius, prefix):
+    """Chosen rows, center and radius to start from, or None.
 
-    Neighbours share the coins of the points they have in common, so their samples are neighbours,
-    or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
-    used nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows
-    more for the same price, the selector is one step of it. (Bounded range is not inherited, so
-    the step costs what a pure one does.)
+    The radius is None where the center comes without one ("paper"): the first step then finds it.
     """
-    cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
-    outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)
-    inner = on_a_sample(outer, rate)
-    if cost is None or cost(inner) <= session.remaining(entry):
-        return session
-    rho = cost(inner) * (1 + 1e-9)
-    plan = PrivacyPlan(
-        PrivacyBudget(rho=rho, delta=session.plan.target.delta),
-        good_radius_entries(method, rho, 0.0, entry),
-    )
-    return session.nested(entry, plan, epsilon=outer, delta=0.0)
-
-
-def _first_ball(session, rows, radius, target, size, search, prefix, active):
-    """Chosen rows, center and radius to start from, or None."""
-    length = math.sqrt(radius.square)
+    length, search = math.sqrt(radius.square), task.search
+    shared = (task.session, prefix, task.rows, length)
     if search.center_method != "paper":
-        return heavy_box(
-            session,
-            prefix,
-            rows,
-            length,
-            active,
-            replace=search.replace,
-            principal=search.center_method == "pca",
-        )
+        principal = search.center_method == "pca"
+        return heavy_box(*shared, task.active, replace=search.replace, principal=principal)
     # Only so many points are promised in a ball of that radius.
-    promised = max(target - radius.loss, 1.0)
-    center = paper_center(
-        session, prefix, rows, length, promised, size, active, replace=search.replace
-    )
-    return None if center is None else (active, center, None)
+    promised = max(task.target - radius.loss, 1.0)
+    center = paper_center(*shared, promised, task.size, task.active, replace=search.replace)
+    return None if center is None else (task.active, center, None)
 
 
-def _approach(session, rows, target, start, search, prefix, active, least):
-    """Means of the points in balls, each about the last mean and just large enough."""
-    chosen, center, reach = start
-    passes = _PASSES[search.center_method]
-    squares = radius_squares(least, 2 * rows.limit, _APPROACH_RATIO)
+def _approach(task, chosen, center, reach, prefix):
+    """Means of the points in balls, each about the last mean and just large enough.
+
+    Parameters
+    ----------
+    task : _Task
+    chosen : ndarray of bool of shape (n,)
+        Rows that the first mean is of.
+    center : ndarray of shape (d,), integers
+    reach : float or None
+        Radius of the first ball; None: it is chosen, too.
+    prefix : str
+        Of the plan entries.
+
+    Returns
+    -------
+    center : ndarray of shape (d,), integers
+    reach : float
+
+    Notes
+    -----
+    A mean has noise in proportion to the radius of its ball, and the next ball needs to be larger
+    than the cluster by that noise only. So radii shrink fast to the size of the cluster, and a few
+    passes do. Later balls look at all active rows again: a box may have cut some of them off.
+    """
+    session, rows = task.session, task.rows
+    passes = _PASSES[task.search.center_method]
+    squares = radius_squares(task.least, 2 * rows.limit, _APPROACH_RATIO)
+    wanted = max(_APPROACH_TARGET * task.target, 1.0)
+    of_means, of_radii = prefix + "center", prefix + "approach"
     mean_rho, radius_rho = (
-        session.remaining(prefix + name) / passes * (1 - 1e-12) for name in ("center", "approach")
+        session.remaining(entry) / passes * (1 - 1e-12) for entry in (of_means, of_radii)
     )
     for step in range(passes):
         if step or reach is None:
-            squared = np.where(active, squared_distances(rows, center), math.inf)
-            reach = math.sqrt(
-                ball_radius(
-                    session,
-                    prefix + "approach",
-                    squared,
-                    max(_APPROACH_TARGET * target, 1.0),
-                    squares,
-                    radius_rho,
-                )
-            )
+            squared = task.squared(center)
+            square = ball_radius(session, of_radii, squared, wanted, squares, radius_rho)
+            reach = math.sqrt(square)
         center = ball_mean(
             session,
-            prefix + "center",
+            of_means,
             rows,
-            chosen if step == 0 else active,
+            chosen if step == 0 else task.active,
             center,
             reach,
             mean_rho,
-            replace=search.replace,
+            replace=task.search.replace,
         )
         center = clip_to_ball(center, rows.limit)
     return center, reach
+
+
+def _best(task, found):
+    """The center with most points about it: within the smallest radius that any of them needed.
+
+    Parameters
+    ----------
+    task : _Task
+    found : list of (center, reach, status)
+
+    Returns
+    -------
+    center : ndarray of shape (d,), integers
+    status : str
+    """
+    if len(found) == 1:
+        return found[0][0], found[0][2]
+    square = math.floor(min(reach for _, reach, _ in found) ** 2)
+    # Released centers and a released radius: a point more or less moves each number by at most 1.
+    scores = [np.count_nonzero(task.squared(center) <= square) for center, _, _ in found]
+    entry = task.prefix + "choice"
+    epsilon = exponential_epsilon(task.session.remaining(entry))
+    best = task.session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)
+    return found[best][0], found[best][2]

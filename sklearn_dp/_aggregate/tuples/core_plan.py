@@ -96,7 +96,7 @@ def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
     core = shares.core * rho
-    number = ()
+    number: tuple[PlanEntry, ...] = ()
     if neighbours == "add_remove":
         number = (
             PlanEntry(

@@ -77,7 +77,7 @@ def unpartitioned(tuples, proposal, separation):
         part = tuples[start : start + step]
         square = cdist(part.reshape(-1, d), proposal, "sqeuclidean").reshape(len(part), k, k)
         # Far balls are disjoint, so one point in each of the k balls uses each point once.
-        good += np.count_nonzero(((square <= radii).sum(axis=1) == 1).all(axis=1))
+        good += int(np.count_nonzero(((square <= radii).sum(axis=1) == 1).all(axis=1)))
     return t - good
 
 
@@ -297,7 +297,8 @@ def test_partition(step, tuples, separation, constants):
     return centers if gaps(centers).min() > 0 else None
 
 
-test_partition.__test__ = False  # its name is the paper's, but it is no test of ours
+# Its name is the paper's, but it is no test of ours.
+test_partition.__test__ = False  # type: ignore[attr-defined]
 
 
 def release_if_private(step, tuples, *, separation, epsilon, delta, beta, answer):

@@ -123,7 +123,7 @@ class TupleStage:
     n_clusters: int
     n_features: int
     aggregator: str = "auto"
-    n_tuples: object = "auto"
+    n_tuples: int | str = "auto"
     sampling: str = "disjoint"
     separation: float | None = None
     gamma: float = 0.2
@@ -133,12 +133,12 @@ class TupleStage:
     # -- budget ---------------------------------------------------------------------------------
 
     @property
-    def whole(self):
+    def whole(self) -> bool:
         """Whether the plan shows one (epsilon, delta)-DP step, and not each release."""
         return self.kind != "friendly_core" or self.sampling != "disjoint"
 
     @cached_property
-    def cost(self):
+    def cost(self) -> tuple[float, float]:
         """epsilon and delta of the whole step.
 
         The largest epsilon whose cost in zCDP is at most rho.
@@ -148,14 +148,14 @@ class TupleStage:
         return min(accounting.pure_dp_epsilon(self.rho), _MOST_EPSILON), self.delta
 
     @cached_property
-    def inner(self):
+    def inner(self) -> tuple[float, float]:
         """epsilon and delta that the aggregator has for replacing one tuple."""
         if self.sampling == "disjoint":
             return self.cost
         return before_sampling(*self.cost, COPY_RATE)
 
     @cached_property
-    def core_budget(self):
+    def core_budget(self) -> tuple[float, float]:
         """rho and delta of a friendly core: of (rho, delta)-zCDP for replacing one tuple.
 
         Copies of rows are accounted in (epsilon, delta)-DP, so there the core is, too: half of
@@ -170,7 +170,7 @@ class TupleStage:
     # -- public rules ---------------------------------------------------------------------------
 
     @cached_property
-    def kind(self):
+    def kind(self) -> str:
         """The aggregator; "auto" is decided here.
 
         A friendly core needs the fewest tuples and the smallest separation by far. Beyond a few
@@ -180,20 +180,20 @@ class TupleStage:
         if self.aggregator != "auto":
             return self.aggregator
         t = self.n_tuples
-        if t == "auto" or t <= TUPLE_LIMIT or self.n_clusters < 2:
+        if isinstance(t, str) or t <= TUPLE_LIMIT or self.n_clusters < 2:
             return "friendly_core"
         if self._enough_for_averages(t):
             return "k_averages"
         return "noisy_centers" if self._constants(t) is not None else "friendly_core"
 
     @cached_property
-    def size(self):
+    def size(self) -> int:
         """The number of tuples; 0 where this budget buys no answer.
 
         "auto" is the least number that the aggregator can do with: more tuples of fewer rows each
         agree less. For k averages it is the first of the doubles of what the test needs.
         """
-        if self.n_tuples != "auto":
+        if not isinstance(self.n_tuples, str):
             return int(self.n_tuples)
         if self.kind == "friendly_core":
             return tuples_needed(*self.core_budget, most=_MOST_CORE) or 0
@@ -234,7 +234,7 @@ class TupleStage:
         )
 
     @property
-    def far(self):
+    def far(self) -> float:
         """The separation of the balls, in radii.
 
         k averages only need to know which point of a tuple is which, so little does; the noise of
@@ -246,7 +246,7 @@ class TupleStage:
             return _AVERAGES_SEPARATION
         return noisy_centers.default_separation(self.n_clusters, *self.inner)
 
-    def check(self):
+    def check(self) -> None:
         """Refuse what can never work, from public values alone.
 
         Raises
@@ -268,7 +268,7 @@ class TupleStage:
 
     # -- plan and run ---------------------------------------------------------------------------
 
-    def entries(self):
+    def entries(self) -> tuple[PlanEntry, ...]:
         """Plan entries; names start with "tuples".
 
         Returns

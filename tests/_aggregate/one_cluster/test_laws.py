@@ -15,13 +15,13 @@ from scipy.special import ndtr
 from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.friendly.average import friendly_average
 from sklearn_dp._aggregate.one_cluster import (
-    center as _good_center,
+    published_center as _published,
 )
 from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
 from sklearn_dp._aggregate.one_cluster import (
-    search as _one_cluster,
+    radius_sample as _radius_sample,
 )
 from sklearn_dp._aggregate.one_cluster.pair_counts import LogRadii, neighbour_counts, radius_scores
 from sklearn_dp._aggregate.one_cluster.rec_concave import rec_concave
@@ -170,8 +170,8 @@ def test_axes_cost_no_more_than_their_share(d, delta):
         each = epsilon / (10 * math.sqrt(d * math.log(8 / delta)))
         total = 2 * d * each**2 + each * math.sqrt(2 * d * math.log(8 / delta))
         assert total <= epsilon / 4
-        entry = {entry.name: entry for entry in _good_center.paper_entries(1.0, delta)}["axes"]
-        parts = [share / d * _good_center._SAFE for share in (entry.rho, entry.delta)]
+        entry = {entry.name: entry for entry in _published.paper_entries(1.0, delta)}["axes"]
+        parts = [share / d * _published._SAFE for share in (entry.rho, entry.delta)]
         assert d * parts[0] <= entry.rho <= 0.25 and d * parts[1] <= entry.delta <= delta / 3
         # Gaussian noise of the same guarantee is below the published noise, Lap(2 / each).
         rho = accounting.zcdp_rho(epsilon / 4, delta / 4)
@@ -291,7 +291,7 @@ def test_noise_of_an_average_is_what_it_says():
 def test_a_sample_gets_the_budget_that_is_amplified_away(method, rho, rate):
     entries = _good_radius.good_radius_entries(method, rho, 0.0, "r")
     session = open_session(*entries, PlanEntry("other", "gaussian", rho))
-    inner = _one_cluster._amplified(session, "r", rate, method)
+    inner = _radius_sample.amplified(session, "r", rate, method)
     if inner is session:
         assert session.remaining("r") == rho
         return
@@ -314,7 +314,7 @@ def amplified(epsilon, rate):
 def test_what_a_sample_allows_is_exact_for_the_worst_pair(epsilon, rate):
     """Randomised response on a sample that holds the one unit, or is the neighbour's."""
     with mp.workdps(120):
-        odds = mp.exp(mp.mpf(_one_cluster.on_a_sample(epsilon, rate)))
+        odds = mp.exp(mp.mpf(_radius_sample.on_a_sample(epsilon, rate)))
         with_unit = odds / (1 + odds), 1 / (1 + odds)
         rate = mp.mpf(rate)
         mixed = [rate * p + (1 - rate) * q for p, q in zip(with_unit, with_unit[::-1], strict=True)]
@@ -335,7 +335,7 @@ def test_samples_of_different_searches_are_independent():
     """Amplified costs add up over the rounds only if each has its own coins."""
     session = open_session(PlanEntry("r", "gaussian", 1.0))
     first, again, other = (
-        _one_cluster._sample(session, tag, 40_000, 0.3)
+        _radius_sample.sample(session, tag, 40_000, 0.3)
         for tag in ("0/radius", "0/radius", "1/radius")
     )
     assert np.array_equal(first, again)

@@ -17,6 +17,9 @@ from sklearn_dp._aggregate.one_cluster import (
     center as _good_center,
 )
 from sklearn_dp._aggregate.one_cluster import (
+    published_center as _published,
+)
+from sklearn_dp._aggregate.one_cluster import (
     radius as _good_radius,
 )
 from sklearn_dp._aggregate.one_cluster.pair_counts import (
@@ -381,7 +384,7 @@ def test_probability_that_a_grid_does_not_cut_a_segment():
     rng = np.random.default_rng(6)
     ends = np.stack([np.zeros(10), np.full(10, 0.1)])
     whole = sum(
-        (_good_center._boxes(ends, shift, 1.0)[0] == _good_center._boxes(ends, shift, 1.0)[1]).all()
+        (_good_center.boxes(ends, shift, 1.0)[0] == _good_center.boxes(ends, shift, 1.0)[1]).all()
         for shift in rng.random((5000, 10))
     )
     assert stats.binomtest(whole, 5000, 0.9**10).pvalue > 1e-6
@@ -392,18 +395,18 @@ def test_fullest_box_moves_by_at_most_one():
     for _ in range(300):
         cells = rng.integers(-2, 3, (rng.integers(1, 40), 2))
         exact = np.unique(cells, axis=0, return_counts=True)[1].max()
-        assert _good_center._fullest(cells) == exact
-        assert exact - _good_center._fullest(cells[1:]) in (0, 1)
-    assert _good_center._fullest(np.empty((0, 3), dtype=int)) == 0
+        assert _good_center.fullest(cells) == exact
+        assert exact - _good_center.fullest(cells[1:]) in (0, 1)
+    assert _good_center.fullest(np.empty((0, 3), dtype=int)) == 0
 
 
 def test_heavy_cells_keep_their_names():
     cells = np.repeat(np.array([[-3, 2**40, 0], [5, -1, -(2**40)]]), [400, 300], axis=0)
     session = open_session(PlanEntry("box", "stability histogram", 1.0, 1e-6))
-    found = _good_center._heaviest(session, "box", cells, 1.0, 1e-6, False)
+    found = _good_center.heaviest(session, "box", cells, 1.0, 1e-6, False)
     assert found.tolist() == [-3, 2**40, 0]
     session = open_session(PlanEntry("box", "stability histogram", 1.0, 1e-6))
-    assert _good_center._heaviest(session, "box", cells[:0], 1.0, 1e-6, False) is None
+    assert _good_center.heaviest(session, "box", cells[:0], 1.0, 1e-6, False) is None
 
 
 def test_random_bases():
@@ -411,7 +414,7 @@ def test_random_bases():
     rng = np.random.default_rng(8)
     violated = 0
     for seed in range(20):
-        basis = _good_center._random_basis(
+        basis = _published._random_basis(
             open_session(PlanEntry("a", "gaussian", 1.0), seed=seed), 24
         )
         assert np.abs(basis @ basis.T - np.eye(24)).max() < 1e-10
@@ -427,9 +430,7 @@ def test_projections_keep_distances_with_the_logarithm_to_base_two():
     k = math.ceil(46 * math.log2(2 * n / 0.1))
     points = np.random.default_rng(9).normal(size=(n, 100))
     for seed in range(10):
-        signs = _good_center._signs(
-            open_session(PlanEntry("a", "gaussian", 1.0), seed=seed), 100, k
-        )
+        signs = _good_center.signs(open_session(PlanEntry("a", "gaussian", 1.0), seed=seed), 100, k)
         ratio = (
             cdist(points @ signs.T / math.sqrt(k), points @ signs.T / math.sqrt(k))
             / np.maximum(cdist(points, points), 1e-9)

@@ -1,0 +1,98 @@
+"""A radius chosen on a random sample of the points: what that saves, in time and in privacy.
+
+Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
+a sample. A unit that is in the sample with probability `rate` only is protected better [1]_; what
+is not needed is spent on less noise. The sample is not released, and its coins are used for
+nothing else.
+
+References
+----------
+.. [1] B. Balle, G. Barthe and M. Gaboardi, "Privacy amplification by subsampling: tight analyses
+   via couplings and divergences", NeurIPS 2018.
+"""
+
+import math
+
+import numpy as np
+
+from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pure_zcdp_rho
+from ..._privacy._budget import PrivacyBudget
+from ..._privacy._plan import PrivacyPlan
+from .radius import good_radius_entries
+
+__all__ = ["amplified", "on_a_sample", "sample"]
+
+_MOST_EPSILON = 100.0  # more would only overflow
+
+
+def sample(session, tag, n, rate):
+    """Which points are in a random sample: each by its own coin, for this tag alone.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    tag : str
+        Other tags have other coins.
+    n : int
+    rate : float
+        Public or released; in (0, 1].
+
+    Returns
+    -------
+    sample : ndarray of bool of shape (n,)
+    """
+    return session.unit_draws(n, tag) < np.uint64(min(int(rate * 2.0**64), 2**64 - 1))
+
+
+def on_a_sample(epsilon, rate):
+    """What a pure mechanism may spend on a sample, if the whole is to be epsilon-DP; rounded down.
+
+    The inverse of log(1 + rate (exp(e) - 1)), which is the epsilon of an e-DP mechanism on a
+    sample that holds each unit with this probability [1]_: let P be its law with the unit that
+    differs, and Q without. On the sample it is rate P + (1 - rate) Q against Q, and
+    P <= exp(e) Q, so that the ratio is at most 1 + rate (exp(e) - 1); the other way round it is
+    at most 1 / (1 - rate (1 - exp(-e))), which is less.
+
+    Examples
+    --------
+    >>> [round(on_a_sample(1.0, rate), 2) for rate in (1.0, 0.5, 0.01)]
+    [1.0, 1.49, 5.15]
+    """
+    return math.log1p(math.expm1(epsilon) / rate) * (1 - 1e-9)
+
+
+def amplified(session, entry, rate, method):
+    """The session that a selector on a sample spends from.
+
+    Neighbours share the coins of the points they have in common, so their samples are neighbours,
+    or equal; whatever holds for each outcome of the coins holds for the mixture. The coins are
+    used nowhere else, so a pure selector also has the epsilon of `on_a_sample`: where that allows
+    more for the same price, the selector is one step of it. (Bounded range is not inherited, so
+    the step costs what a pure one does.)
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Of the selector.
+    rate : float
+        Of the sample.
+    method : str
+        Of :data:`.radius.RADIUS_METHODS`. Only pure selectors gain.
+
+    Returns
+    -------
+    session : PrivacySession
+        A nested one with more for the same entry, or `session` itself where nothing is gained.
+    """
+    cost = {"exponential": bounded_range_zcdp_rho, "above_threshold": pure_zcdp_rho}.get(method)
+    outer = min(pure_dp_epsilon(session.remaining(entry)), _MOST_EPSILON)
+    inner = on_a_sample(outer, rate)
+    if cost is None or cost(inner) <= session.remaining(entry):
+        return session
+    rho = cost(inner) * (1 + 1e-9)
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=rho, delta=session.plan.target.delta),
+        good_radius_entries(method, rho, 0.0, entry),
+    )
+    return session.nested(entry, plan, epsilon=outer, delta=0.0)
