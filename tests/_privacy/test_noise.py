@@ -10,9 +10,10 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from exact_laws import LAWS, magnitude, mp, normal_tail, tail
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 from sklearn_dp._privacy import _noise, _rounded_laws
 from sklearn_dp._privacy._noise import (
@@ -23,7 +24,6 @@ from sklearn_dp._privacy._noise import (
 from sklearn_dp._privacy._random_words import BLOCK, Block
 
 FALSE_ALARM = 1e-6
-LAWS = {"gaussian": _rounded_laws.GAUSSIAN, "laplace": _rounded_laws.LAPLACE}
 MASK = 2**63 - 1
 
 # What seed 2024 gives, on every platform.
@@ -39,33 +39,6 @@ def _precision():
 
 
 # -- the reference ----------------------------------------------------------------------------
-
-
-def mp(value):
-    value = Fraction(value)
-    return mpmath.mpf(value.numerator) / value.denominator
-
-
-def normal_tail(x):
-    return mpmath.erfc(x / mpmath.sqrt(2)) / 2
-
-
-def normal_quantile(p):
-    """z with Q(z) = p, by Newton's method on log Q (concave, so that it converges)."""
-    z = mpmath.mpf(-float(special.ndtri(float(p))) if p > 1e-300 else 38)
-    for _ in range(4):
-        tail = normal_tail(z)
-        z += mpmath.log(tail / p) * tail / mpmath.npdf(z)
-    return z
-
-
-def magnitude(law, p):
-    """The ideal magnitude with tail probability p (of both signs together for Laplace)."""
-    return normal_quantile(p) if law is _rounded_laws.GAUSSIAN else -mpmath.log(p)
-
-
-def tail(law, x):
-    return normal_tail(x) if law is _rounded_laws.GAUSSIAN else mpmath.exp(-x)
 
 
 def boundary_numerator(law, scale, k):
@@ -111,56 +84,7 @@ def counts_of(values, support):
     return np.bincount(values - support[0], minlength=len(support))
 
 
-# -- double precision and its error bound ------------------------------------------------------
-
-
-def tail_probabilities():
-    rng = np.random.default_rng(20)
-    return np.concatenate(
-        [
-            rng.random(800) / 2,
-            10.0 ** -rng.uniform(0.31, 300, 400),
-            # the borders of the approximation's pieces, and both ends
-            np.exp(-2) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
-            np.exp(-32) * (1 + rng.uniform(-1, 1, 200) * 1e-3),
-            0.5 - 2.0 ** -rng.integers(2, 54, 200),
-            [1e-307, 1e-290, 0.5 - 2.0**-54],
-        ]
-    )
-
-
-def test_ndtri_keeps_its_error_bound():
-    """On every platform: the relative error stays below half of what the guard band allows."""
-    for p in tail_probabilities():
-        approximate = -special.ndtri(p)
-        exact = normal_quantile(mp(p))
-        assert abs(approximate - exact) <= _rounded_laws._REL / 2 * exact, p
-
-
-def test_log_keeps_its_error_bound():
-    probabilities = 2 * tail_probabilities()
-    for p, approximate in zip(probabilities, -np.log(probabilities), strict=True):
-        exact = -mpmath.log(mp(p))
-        assert abs(approximate - exact) <= _rounded_laws._REL / 2 * exact, p
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_the_radius_covers_the_whole_interval_of_a_word(name):
-    law = LAWS[name]
-    rng = np.random.default_rng(3)
-    words = rng.integers(0, 2**64, 200, dtype=np.uint64)
-    words[:150] >>= rng.integers(0, 31, 150).astype(np.uint64)  # tails down to 2^-32
-    words[-4:] = [2**32, 2**63 - 1, 2**63 - 2, 2**33 + 1]
-    block = Block(words)
-    ideal, radius = block.transform(law)
-    for word, z, r in zip(words, ideal, radius, strict=True):
-        numerator = int(word) & MASK
-        if numerator < 2**32:
-            assert r == np.inf
-            continue
-        for end in (numerator, numerator + 1):
-            exact = magnitude(law, mp(Fraction(end, 2**law.tail_bits)))
-            assert abs(z - exact) <= r
+# -- two paths to one number -------------------------------------------------------------------
 
 
 def compare_paths(law, words, scale):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sklearn_dp._privacy import _rounding
 from sklearn_dp._privacy._rounding import (
     exact_integers,
     float_down,
@@ -77,3 +78,22 @@ def test_no_other_float_is_an_integer(value):
     for form in (value, [1.0, value], np.array([value, 1], dtype=object), np.longdouble(value)):
         with pytest.raises(TypeError, match="^a statistic must consist of integers.$"):
             exact_integers(form)
+
+
+@given(st.floats(1e-300, 1e300))
+def test_a_formula_is_moved_by_more_than_a_dozen_roundings(value):
+    """Twelve operations, each off by a relative 2^-53 and all the same way."""
+    worst = Fraction(value) * (1 + Fraction(1, 2**53)) ** 12
+    assert _rounding.formula_up(value) >= worst
+    assert _rounding.formula_down(float(worst)) <= value
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("start", [1.0, 3e-9, 1e12])
+@pytest.mark.parametrize("shift", [0.0, 1e-13, 1e-3, 0.5])
+def test_a_root_is_moved_to_the_safe_side_and_hardly_beyond(direction, start, shift):
+    """The last step is as long as all those before it: at most twice the way is gone."""
+    border = start * (1 + direction * shift)
+    moved = _rounding.move_until(start, direction, lambda x: direction * (x - border) >= 0)
+    assert direction * (moved - border) >= 0
+    assert abs(moved - start) <= 2 * abs(border - start) + 1.1e-14 * max(start, 1.0)
