@@ -61,7 +61,9 @@ __all__ = [
     "validate_quietly",
 ]
 
-# Types of the parameters that all estimators share.
+# Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
+# and upper corner of a box. A ledger by its path goes through pickles and into workers; a ledger in
+# memory is shared by identity and does not. A random state voids the guarantee; see `seed_of`.
 Bounds = float | tuple[ArrayLike, ArrayLike]
 LedgerLike = str | os.PathLike[str] | PrivacyLedger
 RandomStateLike = int | np.random.RandomState | np.random.Generator
@@ -279,6 +281,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return saturated(validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False))
 
+    # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
+    # set `n_features_in_` by the time a fit can fail.
     def __sklearn_is_fitted__(self):
         """Whether a fit has come to its end: names and numbers of features are set before."""
         return hasattr(self, "privacy_report_")

@@ -157,11 +157,13 @@ class StandardErrors:
         `status_` is "ok", and tell nothing of a cluster that was not found.
         """
         check_is_fitted(self)
+        # A level of 1 would be the whole line, and of 0 a point that is never right.
         if not is_real(level) or not 0 < float(level) < 1:
             raise ValueError("level must be greater than 0 and less than 1.")
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
         value, error = self._value_and_error(attribute)
+        # Both tails: at 95 %, the quantile is that of 97.5 %. Infinite errors give the whole range.
         half = norm.ppf((1 + float(level)) / 2) * error
         return Interval(
             *(np.clip(end, *self._with_errors[attribute]) for end in (value - half, value + half))

@@ -174,6 +174,7 @@ def _quiet(name, check, *arguments, **options):
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         message = _without_data(str(error), name)
+    # What the check has raised may hold values of the data, and so may the frames of its traceback.
     # Outside the handler: an error raised inside it would carry the original one along.
     raise kind(message)
 
@@ -212,6 +213,7 @@ def budget_of(epsilon, delta, rho):
         budget = PrivacyBudget(epsilon=1.0 if epsilon is None else epsilon, delta=delta)
     else:
         budget = PrivacyBudget(rho=rho, delta=delta)
+    # Gaussian noise has no guarantee at delta = 0, whatever its scale; zCDP alone would have one.
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")
     if budget.to_rho() < _LEAST_RHO:

@@ -17,23 +17,40 @@ class BudgetExceededError(RuntimeError):
     """A charge would take a session or a ledger past what it is allowed to spend.
 
     It is raised before anything is spent and before any data are read.
+
+    What is left is in ``ledger.remaining``: a fit of a smaller epsilon, or of a smaller delta, may
+    still be admitted. Nothing that was charged is ever given back.
     """
 
 
 class LedgerError(ValueError):
     """The `ledger` given cannot be used.
 
-    No such file, not a ledger, another version, or another unit or neighbouring relation.
+    No such file, not a ledger, another version, or another unit or neighbouring relation. Nothing
+    was spent. Ledgers are made on purpose only (``python -m sklearn_dp.ledger create``): if a path
+    that does not exist were a fresh ledger, a slip of the pen would be a fresh budget.
     """
 
 
 class PrivacyWarning(UserWarning):
-    """The stated guarantee holds only under a condition that the caller should know about."""
+    """The stated guarantee holds only under a condition that the caller should know about.
+
+    The condition is about how a program calls the package and never about its data, so whether this
+    warning is given tells nothing about them.
+    """
 
 
 class SeededNoiseWarning(PrivacyWarning):
-    """The noise comes from a seed: whoever knows or guesses the seed can remove the noise."""
+    """The noise comes from a seed: whoever knows or guesses the seed can remove the noise.
+
+    Given by each fit with a ``random_state``, also for one of NumPy's generators, whose state
+    another program may know. For tests and demonstrations; leave it out for real data.
+    """
 
 
 class UtilityWarning(UserWarning):
-    """The answer is private but of little use, judged from released values only."""
+    """The answer is private but of little use, judged from released values only.
+
+    The same words are in the `status_` of the estimator. A larger epsilon, more rows or public
+    bounds help; to fit once more costs its budget once more.
+    """

@@ -27,6 +27,7 @@ from ._privacy._neighbours import RELATIONS, UNITS, in_words
 
 __all__ = ["LedgerCharge", "PrivacyBudget", "PrivacyLedger", "main"]
 
+# What a charge costs in each of the currencies; a ledger counts two of them, and shows all.
 _NUMBERS = ("epsilon", "delta", "rho", "delta_failure")
 _HEADINGS = ("time", "label", *_NUMBERS, "gaussian", "relation")
 
@@ -43,6 +44,11 @@ def main(argv: list[str] | None = None) -> int:
     -------
     status : int
         Exit status: 0, or 1 after an error, which is printed.
+
+    Notes
+    -----
+    Wrong options end the program with status 2, as argparse does it. An error prints one line and
+    no traceback: it is about a path, a budget or a file, and tells what to do.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -64,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    # Of epsilon and rho exactly one; delta has no default, because no value of it suits all data.
     create = commands.add_parser("create", help="make a ledger file")
     create.set_defaults(run=_create)
     create.add_argument("file")
@@ -85,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("file")
     show.add_argument("--json", action="store_true", help="for programs")
 
+    # The relation has no default here: that format 1 did not know it is the reason for asking.
     convert = commands.add_parser(
         "convert", help="write down the relation of a ledger file of format 1, which knew none"
     )
@@ -174,6 +182,7 @@ def _as_text(ledger: PrivacyLedger) -> str:
         f"  remaining  {_amounts(state.remaining)}",
         "",
     ]
+    # All charges in all currencies, not only in the two that count: the record of the fits.
     rows = [[_cell(getattr(charge, name)) for name in _HEADINGS] for charge in state.charges]
     return "\n".join(lines + (_table([_HEADINGS, *rows]) if rows else ["No charges."]))
 
