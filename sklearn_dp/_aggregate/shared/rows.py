@@ -58,7 +58,7 @@ class Rows:
         def read(part):
             return grid.quantise(domain.center_rows(X[part]), domain.radius)
 
-        rows = cls(read, *X.shape, grid.steps(domain.radius), grid.unit)
+        rows = cls(read, X.shape[0], X.shape[1], grid.steps(domain.radius), grid.unit)
         if X.size <= _STORED_ENTRIES:
             rows.store()
         return rows
@@ -66,7 +66,7 @@ class Rows:
     @classmethod
     def of(cls, array, ball, unit=1.0):
         """Rows that are integers already, of norm at most `ball`; not copied."""
-        rows = cls(None, *array.shape, ball, unit)
+        rows = cls(None, array.shape[0], array.shape[1], ball, unit)
         rows._stored = array
         return rows
 
