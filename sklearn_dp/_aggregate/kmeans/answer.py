@@ -13,6 +13,7 @@ Elsewhere the centers are taken as they are, and the status says what the iterat
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,7 +99,8 @@ def finished(
     noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
     one_center = len(final.centers) < n_clusters
     signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
-    points, found = _points(final.centers, context.rows, domain), {}
+    points = _points(final.centers, context.rows, domain)
+    found: dict[str, Any] = {}
     if quality:
         points, measured, loss = _measured(context, final, domain, n_leaves)
         signs = replace(
