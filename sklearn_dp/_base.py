@@ -226,10 +226,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """
         try:
             n_features = num_features(X)
-        except (TypeError, ValueError, AttributeError, LookupError):  # LookupError: a mapping
+        except Exception:  # whatever `X` does when it is asked
             n_features = 0
-        if n_features < 1:
+        if not 1 <= n_features <= MOST_FEATURES:
             validate_quietly(self, X, dtype=[np.float64, np.float32])
+            raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
         return self._start_session(self._make_plan(n_features, unit, **public))
 
     def _start_session(self, plan):

@@ -145,7 +145,11 @@ def validate_quietly(estimator, X, **options):
     **options
         Of :func:`sklearn.utils.validation.validate_data`.
     """
-    return _quiet("X", validate_data, estimator, X, **options)
+    valid = _quiet("X", validate_data, estimator, X, **options)
+    # What is no array by itself may state another shape than its values have. Plans believe it.
+    if valid.shape[1] != estimator.n_features_in_:
+        raise ValueError("X must have as many columns as its shape says.")
+    return valid
 
 
 @row_guard
@@ -174,6 +178,10 @@ def _quiet(name, check, *arguments, **options):
     except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         message = _without_data(str(error), name)
+    except MemoryError:
+        raise
+    except Exception as error:  # of the code that `X` brings along, such as that of a database
+        kind, message = ValueError, f"{name} could not be read ({type(error).__name__})."
     # What the check has raised may hold values of the data, and so may the frames of its traceback.
     # Outside the handler: an error raised inside it would carry the original one along.
     raise kind(message)

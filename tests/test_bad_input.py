@@ -35,6 +35,41 @@ def frame(**columns):
     return pd.DataFrame(X, columns=["a", "b", "c"]).assign(**columns)
 
 
+class Stated:
+    """An array by protocol, with a shape of its own."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def __len__(self):
+        return len(X)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(X, dtype=dtype)
+
+
+class Unreadable(Stated):
+    """One that fails, with data in its words."""
+
+    def __init__(self, error, *shape):
+        super().__init__(*shape)
+        self.error = error
+
+    def __array__(self, dtype=None, copy=None):
+        raise self.error
+
+
+class Shapeless(Stated):
+    """One that fails when it is asked for its shape."""
+
+    def __init__(self):
+        pass
+
+    @property
+    def shape(self):
+        raise KeyError(SECRET)
+
+
 ANY = (TypeError, ValueError)
 """Where what scikit-learn looks at first decides."""
 
@@ -71,6 +106,13 @@ BAD_DATA = {
     "bytes": (X.tobytes(), ANY, "X"),
     "a class": (np.ndarray, ANY, "X"),
     "a function": (frame, ANY, "X"),
+    "columns that are not there": (Stated(12, 4), ValueError, "X"),
+    "less than no columns": (Stated(12, -3), ValueError, "X"),
+    "too many columns": (Stated(12, 10**30), ValueError, "X"),
+    "an error of its own": (Unreadable(RuntimeError(SECRET), 12, 3), ValueError, "X could not be"),
+    "an error when it is read": (Unreadable(OSError(SECRET), 12, 3), ValueError, "X could not be"),
+    "an error for its shape": (Shapeless(), ValueError, "X could not be read"),
+    "polars expression": (pl.col("a"), ANY, "X"),
     "iterator": (iter(X.tolist()), ANY, "X"),
     "frozenset": (frozenset(X[:, 0]), ANY, "X|2D"),
     "range": (range(3), ValueError, "2D"),

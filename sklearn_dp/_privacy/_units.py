@@ -198,7 +198,9 @@ def _reader(groups):
         return lambda: np.asarray(groups)
     if any(cut in _type_name(groups) for cut in _CUT):
         raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
-    if hasattr(groups, "to_physical"):  # polars, where times would be cut to microseconds
+    if hasattr(groups, "to_physical") and hasattr(
+        groups, "to_list"
+    ):  # polars, where times would be cut to microseconds
         return lambda: groups.to_physical().to_list()
     found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
     return found[0] if found else None

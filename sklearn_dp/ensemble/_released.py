@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
 
-__all__ = ["ReleasedMethods"]
+__all__ = ["BaseReleasedMethods"]
 
 _FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
 
@@ -24,7 +24,7 @@ def _delegates(method):
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), method))
 
 
-class ReleasedMethods(BaseDPEstimator):
+class BaseReleasedMethods(BaseDPEstimator):
     """Methods of ``estimator_``; an inner estimator without one leaves it out."""
 
     estimator_: Any

@@ -28,7 +28,7 @@ from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, probe, target_column
-from ._released import ReleasedMethods
+from ._released import BaseReleasedMethods
 
 __all__ = ["SampleAndAggregate"]
 
@@ -39,7 +39,7 @@ COPY_RATE = 1 / 9
 _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for many copies
 
 
-class SampleAndAggregate(MetaEstimatorMixin, ReleasedMethods):
+class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     """Make an estimator private: fit it to random blocks of the rows, aggregate privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator, which

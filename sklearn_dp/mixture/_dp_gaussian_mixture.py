@@ -14,12 +14,12 @@ from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 from ._options import KTupleOptions, PartitionOptions, options_of
-from ._released import ReleasedMixture
+from ._released import BaseReleasedMixture
 
 __all__ = ["DPGaussianMixture"]
 
 
-class DPGaussianMixture(ReleasedMixture):
+class DPGaussianMixture(BaseReleasedMixture):
     """Weights, means and covariances of a Gaussian mixture, with differential privacy.
 
     A private partition isolates the components; rounds of private expectation maximisation then

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import BaseDPEstimator, RandomStateLike, check_integer, check_sklearn_seed
 
-__all__ = ["ReleasedMixture"]
+__all__ = ["BaseReleasedMixture"]
 
 _FARTHEST = 1e140  # whitened entries: sums of their squares stay finite
 
 
-class ReleasedMixture(DensityMixin, BaseDPEstimator):
+class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     """Base class of what releases a Gaussian mixture: everything after `fit`."""
 
     weights_: np.ndarray

@@ -329,6 +329,7 @@ def test_a_mask_without_effect_is_no_reason_to_refuse():
         map(int, "1"),
         int,
         object(),
+        pl.col("a"),
     ],
     ids=lambda bad: type(bad).__name__,
 )
