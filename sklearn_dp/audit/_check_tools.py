@@ -6,10 +6,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..exceptions import SeededNoiseWarning, UtilityWarning
+from ._crashes import Explosion
 
 __all__ = [
     "Bomb",
-    "Explosion",
     "N_FEATURES",
     "Watched",
     "assert_none",
@@ -81,10 +81,6 @@ class Watched:
     def __array__(self, dtype=None, copy=None):
         self._touch()
         return np.asarray(self._X, dtype=dtype)
-
-
-class Explosion(Exception):
-    """Not an error that any estimator would handle."""
 
 
 class Bomb:

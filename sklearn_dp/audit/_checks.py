@@ -14,7 +14,6 @@ from ._charges import charge_problems, rich_ledger
 from ._check_tools import (
     N_FEATURES,
     Bomb,
-    Explosion,
     Watched,
     assert_none,
     check_data,
@@ -22,6 +21,7 @@ from ._check_tools import (
     released_state,
     succeed,
 )
+from ._crashes import Explosion
 from ._leaks import scan_for_leaks
 from ._loss_checks import (
     check_drawn_data,

@@ -170,7 +170,19 @@ def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
     number of clusters (of 6) with probability 1 - (5/6)^3 = 0.42; a certain n and d with 0.12;
     a certain storage, kind of groups or bounds with at least 1 - (8/9)^49 = 0.997. Four times
     as many cases make 0.89 of 0.42. Noise whose scale is wrong in a single case is found if that
-    fit has some 80 numbers (halved) or 500 (by 1.25); there is no other test of the noise here.
+    fit has some 80 numbers (halved) or 500 (by 1.25), or none of the noise is left in a few fine
+    ones; there is no other test of the noise here.
+
+    What can pass although its trigger is met: a wrong *sensitivity*. A replay sees one only where a
+    pair of neighbours moves the statistic by more than is claimed. With a sensitivity that is
+    halved for 17 columns only, two cases of 49 have 17 columns, with two neighbours each. Where
+    every row moves a sum by nearly the whole clipping radius, that is plenty. In estimators that
+    release functions of *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`,
+    :class:`~sklearn_dp.SampleAndAggregate`) the result of a block has to move by more than half of
+    what is claimed, and one row among several of a block rarely does that: such a bug can pass this
+    audit. Then audit that number of columns by itself, with many pairs (``replay_audit(estimator,
+    X, repeats=50)``), or with an inner estimator that looks for a single row, as the pairs of
+    :func:`certify` have it.
     """
     cases = list(drawn_cases(random_state=random_state) if cases is None else cases)
     total, traces = ReplayResult(type(estimator).__name__), []

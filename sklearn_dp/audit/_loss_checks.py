@@ -23,6 +23,7 @@ __all__ = [
     "check_replay",
     "check_replay_of_hard_groups",
     "check_seeded_noise_is_told",
+    "telling_fit",
 ]
 
 
@@ -89,14 +90,30 @@ def check_noise_law(estimator):
 
 def check_noise_has_entropy(estimator):
     """Many short fits without a seed, and forked processes, all have noise of their own."""
-    # The first setting at which releases tell fits apart: little budget makes few, and few rows
-    # are fast.
+    moderate, X = telling_fit(estimator)
+    assert_none(entropy_problems(moderate, X))
+    assert_none(fork_problems(moderate, X))
+
+
+def telling_fit(estimator):
+    """A short fit whose releases tell it apart from any other: little budget makes few of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Returns
+    -------
+    moderate : estimator
+        With the first budget at which the noise has enough bits.
+    X : ndarray of shape (n_samples, 8)
+        Few rows are fast.
+    """
     for n, epsilon in ((3, 1.0), (3, 1000.0), (60, 30.0), (60, 1000.0)):
         moderate, X = prepared(estimator, epsilon=epsilon, rho=None), check_data(n, d=8)
         if fingerprint(moderate, X)[1] >= FINGERPRINT_BITS:
             break
-    assert_none(entropy_problems(moderate, X))
-    assert_none(fork_problems(moderate, X))
+    return moderate, X
 
 
 def check_noise_is_fresh(estimator):

@@ -5,26 +5,45 @@ for every estimator that reaches the broken code. Never plant one outside a test
 """
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from ._charges import rich_ledger
 from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
+from ._crashes import is_of_audit, is_of_mutant
 from ._noise_law import kernel_problems
 from ._observe import accepts_groups, prepared, run_fit
 
-__all__ = ["MUTANTS", "Mutant", "after_fit", "killer", "mutant"]
+__all__ = ["MUTANTS", "Mutant", "after_fit", "complaint", "killer", "mutant"]
 
-MUTANTS = []
+MUTANTS: list["Mutant"] = []
 """All registered mutants: those of :mod:`sklearn_dp.audit.mutants`, and whatever tests add."""
+
+
+class Planted(list):
+    """What has happened to a mutant while it was planted: an entry for each time it was reached.
+
+    Attributes
+    ----------
+    mistakes : list of Exception
+        Those of the mutant's own code; see :func:`~sklearn_dp.audit._crashes.is_of_mutant`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mistakes: list[Exception] = []
 
 
 @dataclass(frozen=True)
 class Mutant:
     """One bug.
 
-    Attributes
+    Parameters
     ----------
     name : str
     killed_by : tuple of str
@@ -35,23 +54,42 @@ class Mutant:
     """
 
     name: str
-    killed_by: tuple
-    changes: tuple
+    killed_by: tuple[str, ...]
+    changes: tuple[tuple[Any, str, Callable], ...]
 
     @contextmanager
-    def planted(self):
+    def planted(self) -> Iterator[Planted]:
         """Break the code inside this context; yields a list that fills when it is reached."""
-        reached = []
+        happened = Planted()
         with ExitStack() as stack:
             for owner, attribute, change in self.changes:
-                broken = _noting(change(getattr(owner, attribute)), reached)
+                broken = _noting(change(getattr(owner, attribute)), happened)
                 for place, name in _bindings(owner, attribute):
                     stack.enter_context(_replaced(place, name, broken))
-            yield reached
+            yield happened
 
 
-def mutant(name, killed_by, owner, attribute):
-    """Register the decorated change as a mutant; see :class:`Mutant`."""
+def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable:
+    """Register the decorated change as a mutant.
+
+    Parameters
+    ----------
+    name : str
+    killed_by : str
+        Names of checks of which one has to fail, with spaces between them.
+    owner : class or module
+    attribute : str
+        Of the owner: what the change takes the place of.
+
+    Returns
+    -------
+    register : callable
+        The decorator.
+
+    See Also
+    --------
+    Mutant : What is registered in `MUTANTS`.
+    """
 
     def register(change):
         MUTANTS.append(Mutant(name, tuple(killed_by.split()), ((owner, attribute, change),)))
@@ -60,28 +98,68 @@ def mutant(name, killed_by, owner, attribute):
     return register
 
 
-def killer(bug, estimator):
-    """The check that kills a mutant.
+def killer(
+    bug: Mutant, estimator: BaseEstimator, verdicts: dict[str, str | None] | None = None
+) -> str | None:
+    """Find the check that kills a mutant.
 
     Parameters
     ----------
     bug : Mutant
     estimator : estimator of this package
+        Or one derived from its base class.
+    verdicts : dict, optional
+        What each check says of the same estimator without any mutant: None, or a complaint.
+        Verdicts that are missing are added when they are needed. Hand in the same dict for many
+        mutants of one estimator, so that no check runs more than once without a mutant.
 
     Returns
     -------
     check : str or None
         Name of the first check that fails; "not reached" if the estimator does not run the
         broken code; None if the mutant survives.
+
+    Raises
+    ------
+    ValueError
+        If the check fails without the mutant too: it has found something else.
+    RuntimeError
+        If the mutant's own code fails, other than by a ``raise``: it does not fit the code that it
+        breaks, and would die of that.
+
+    Notes
+    -----
+    A crash counts as a kill where the code under test crashes, in a fit or in a method. An
+    exception of the check's own code never does: it is passed on.
     """
-    with bug.planted() as reached:
+    with bug.planted() as happened:
         _visit(estimator)
-        if not reached:
+        _refuse_mistakes(bug, happened)
+        if not happened:
             return "not reached"
         for check in CHECKS:
-            if check.__name__ in bug.killed_by and _fails(check, estimator):
-                return check.__name__
-    return None
+            if check.__name__ in bug.killed_by:
+                found = complaint(check, estimator)
+                _refuse_mistakes(bug, happened)
+                if found is not None:
+                    break
+        else:
+            return None
+    verdicts = {} if verdicts is None else verdicts
+    name = check.__name__
+    if name not in verdicts:
+        verdicts[name] = complaint(check, estimator)
+    if verdicts[name] is not None:
+        raise ValueError(f"{name} fails without the mutant {bug.name!r} too: {verdicts[name]}")
+    return name
+
+
+def _refuse_mistakes(bug, happened):
+    if happened.mistakes:
+        raise RuntimeError(
+            f"the mutant {bug.name!r} does not fit the code that it breaks: "
+            f"{happened.mistakes[0]!r}"
+        ) from happened.mistakes[0]
 
 
 def _visit(estimator):
@@ -107,22 +185,43 @@ def _visit(estimator):
             run_fit(prepared(estimator), check_data(20), groups)
 
 
-def _fails(check, estimator):
+def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
+    """What a check finds wrong with an estimator, in words; None if it passes.
+
+    Parameters
+    ----------
+    check : callable
+        One of those of :func:`check_dp_estimator`.
+    estimator : estimator
+
+    Returns
+    -------
+    text : str or None
+        A crash of the estimator or of the kernel is a finding; one of the check is raised.
+    """
     try:
         check(estimator)
-    except Exception:  # a crash is a catch too
-        return True
-    return False
+    except Exception as error:
+        if is_of_audit(error):
+            raise
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
-def _noting(function, reached):
+def _noting(function, happened):
+    """The same function; whenever it is called, and whatever mistakes it makes, is noted."""
     if not callable(function):
-        reached.append(True)
+        happened.append(True)
         return function
 
     def noted(*args, **options):
-        reached.append(True)
-        return function(*args, **options)
+        happened.append(True)
+        try:
+            return function(*args, **options)
+        except Exception as error:
+            if is_of_mutant(error):
+                happened.mistakes.append(error)
+            raise
 
     return noted
 

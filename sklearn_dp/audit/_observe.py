@@ -15,6 +15,7 @@ from sklearn.base import clone
 from .._privacy._trace import trace
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
+from ._crashes import is_of_audit
 
 __all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "probe", "run_fit"]
 
@@ -173,6 +174,11 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
     Returns
     -------
     outcome : Outcome
+
+    Raises
+    ------
+    Exception
+        Of the recorder, if it fails by mistake: the estimator is not to blame for it.
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
@@ -188,6 +194,8 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
         try:
             (_fit_internal if internal else _fit_public)(estimator, X, groups)
         except Exception as raised:  # whatever a fit raises is a finding, for the caller to judge
+            if is_of_audit(raised, inside_fit=True):
+                raise
             error = raised
     shown = tuple((item.category, str(item.message)) for item in caught)
     return Outcome(estimator, shown, error, heard.getvalue())

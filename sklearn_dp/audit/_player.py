@@ -52,6 +52,7 @@ class Replay(Shares):
     _next: int = 0
     _added: dict = field(default_factory=dict)
 
+    @np.errstate(all="ignore")  # a fit may be strict, but what overflows here is compared as inf
     def record(self, event):
         """Compare an event with the recorded one and return the recorded output."""
         output = self._played(event)

@@ -1,11 +1,15 @@
 """Fine noise is a fingerprint: used again it is found anywhere, and fresh noise is not blamed."""
 
+import itertools
+
 import numpy as np
 import pytest
+from configurations import ESTIMATORS
 from scipy.special import ndtri
 
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._trace import Event
+from sklearn_dp.audit._loss_checks import telling_fit
 from sklearn_dp.audit._repeats import (
     FINGERPRINT_BITS,
     entropy_problems,
@@ -73,15 +77,29 @@ def test_fits_without_a_seed_are_told_apart(toy, points):
 
 def test_short_seeds_are_found(toy, points, monkeypatch):
     """8 bits: 60 fits all differ with probability exp(-60^2 / 2^9) = 9e-4; here at fixed seeds."""
-    original, seeds = NoiseSource.__init__, iter(np.random.default_rng(0).integers(0, 256, 1000))
-    monkeypatch.setattr(
-        NoiseSource,
-        "__init__",
-        lambda self, seed=None, tag="noise": original(
-            self, int(next(seeds)) if seed is None else seed, tag
-        ),
-    )
+    with_seeds(monkeypatch, iter(np.random.default_rng(0).integers(0, 256, 1000).tolist()))
     assert "have the noise of another one" in entropy_problems(toy, points, fits=60)[0]
+
+
+def with_seeds(monkeypatch, seeds):
+    """Noise sources that are not seeded take one of these seeds after the other."""
+    original = NoiseSource.__init__
+
+    def init(self, seed=None, tag="noise"):
+        original(self, next(seeds) if seed is None else seed, tag)
+
+    monkeypatch.setattr(NoiseSource, "__init__", init)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_short_seeds_of_every_estimator_are_found(name, monkeypatch):
+    """The mutants of the entropy need 1300 fits each, so only `make audit` tries them.
+    Here there are 8 seeds in turn: two of 10 fits have the same noise for certain, else none.
+    """
+    moderate, X = telling_fit(ESTIMATORS[name]())
+    assert entropy_problems(moderate, X, fits=10) == []
+    with_seeds(monkeypatch, itertools.cycle(range(8)))
+    assert "have the noise of another one" in entropy_problems(moderate, X, fits=10)[0]
 
 
 def test_streams_that_forks_share_are_found(toy, points, monkeypatch):

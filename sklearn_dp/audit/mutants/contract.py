@@ -1,4 +1,4 @@
-"""Charges that do not fit the cost, data that are shown, and input that is refused."""
+"""Data that a fit shows, and input that it refuses."""
 
 import logging
 import warnings
@@ -7,109 +7,9 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ... import _base
 from ..._base import BaseDPEstimator
-from ..._privacy._session import PrivacySession
 from ...exceptions import UtilityWarning
 from .._mutation import MUTANTS, Mutant, after_fit, mutant
-
-
-def _release_twice(original):
-    def gaussian(self, entry, value, **options):
-        return (
-            original(self, entry, value, **options) + original(self, entry, value, **options)
-        ) / 2
-
-    return gaussian
-
-
-MUTANTS.append(
-    Mutant(
-        "every share spent twice",
-        ("check_replay",),
-        (
-            (PrivacySession, "_charge", lambda original: lambda self, name, rho, delta=0.0: None),
-            (PrivacySession, "gaussian", _release_twice),
-        ),
-    )
-)
-
-
-@mutant("release left out of the report", "check_replay", PrivacySession, "_note")
-def _(original):
-    return lambda self, *args: None if self._log else original(self, *args)
-
-
-@mutant("budget shares swapped", "check_replay", PrivacySession, "_cost")
-def _(original):
-    return lambda self, name, rho: max(self.remaining(entry.name) for entry in self.plan.entries)
-
-
-@mutant("ledger not charged", "check_cost_is_independent_of_data", PrivacySession, "_charge_ledger")
-def _(original):
-    return lambda self, ledger, label: None
-
-
-@mutant(
-    "ledger charged twice", "check_cost_is_independent_of_data", PrivacySession, "_charge_ledger"
-)
-def _(original):
-    return lambda self, ledger, label: (
-        original(self, ledger, label),
-        original(self, ledger, label),
-    )
-
-
-@mutant(
-    "charge depends on n", "check_cost_is_independent_of_data", BaseDPEstimator, "_open_session"
-)
-def _(original):
-    def open_session(self, X, unit):
-        before, self.delta = self.delta, self.delta / (1 + len(X) // 100)
-        try:
-            return original(self, X, unit)
-        finally:
-            self.delta = before
-
-    return open_session
-
-
-@mutant(
-    "failed fit refunded", "check_ledger_is_charged_before_data", BaseDPEstimator, "_fit_validated"
-)
-def _(original):
-    def fit_validated(self, X, groups):
-        try:
-            return original(self, X, groups)
-        except Exception:
-            self.ledger._book._charges.pop()
-            raise
-
-    return fit_validated
-
-
-def _charge_later(original):
-    def init(self, plan, *, ledger=None, label="", **options):
-        original(self, plan, label=label, **options)
-        self._unpaid = ledger, label
-
-    return init
-
-
-MUTANTS.append(
-    Mutant(
-        "ledger charged after the fit",
-        ("check_ledger_is_charged_before_data",),
-        (
-            (PrivacySession, "__init__", _charge_later),
-            (
-                BaseDPEstimator,
-                "_fit_session",
-                after_fit(lambda self, X, session: session._charge_ledger(*session._unpaid)),
-            ),
-        ),
-    )
-)
 
 
 @mutant("labels in the pickle", "check_pickle", BaseDPEstimator, "_not_released")
@@ -194,11 +94,6 @@ MUTANTS.append(
         ),
     )
 )
-
-
-@mutant("data in errors", "check_no_leaks", _base, "_without_data")
-def _(original):
-    return lambda message: message
 
 
 MUTANTS.append(

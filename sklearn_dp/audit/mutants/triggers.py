@@ -61,7 +61,7 @@ def _(self, X, session):
 def _(original):
     def fit_session(self, X, units, session):
         if len(X) == 11:
-            session._noise = _Silent(0)
+            session._source = _Silent(0)
         return original(self, X, units, session)
 
     return fit_session

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..._privacy._noise import NoiseSource
-from ..._privacy._session import PrivacySession
-from .._mutation import mutant
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit import mutant
 
 _law = partial(mutant, killed_by="check_noise_law", owner=NoiseSource, attribute="rounded_gaussian")
 _laplace = partial(

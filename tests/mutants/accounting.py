@@ -3,12 +3,12 @@
 from dataclasses import replace
 from functools import partial
 
-from ..._privacy._budget import PrivacyBudget
-from ..._privacy._ledger import PrivacyLedger
-from ..._privacy._neighbours import RELATIONS
-from ..._privacy._plan import PrivacyPlan
-from ..._privacy._session import PrivacySession
-from .._mutation import MUTANTS, Mutant, mutant
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._ledger import PrivacyLedger
+from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit import MUTANTS, Mutant, mutant
 
 _charge = partial(mutant, killed_by="check_charge_is_true", owner=PrivacyLedger, attribute="charge")
 
