@@ -92,7 +92,19 @@ def _parser():
 
 
 def _estimator(name, options):
-    """An instance with the parameters of its case, and those that were asked for."""
+    """An instance with the parameters of its case, and those that were asked for.
+
+    Parameters
+    ----------
+    name : str
+        Of this package, or module:Class.
+    options : argparse.Namespace
+
+    Returns
+    -------
+    estimator : estimator
+        What the command line asks for wins over the case.
+    """
     known = dict(all_estimators())
     params = dict(_parameter(text) for text in options.params)
     if options.epsilon is not None:
@@ -115,6 +127,13 @@ def _import(name):
 
 
 def _parameter(text):
+    """NAME=VALUE as a pair; a value that is no Python literal is a word.
+
+    Examples
+    --------
+    >>> _parameter("n_clusters=3"), _parameter("method=clip")
+    (('n_clusters', 3), ('method', 'clip'))
+    """
     name, equals, value = text.partition("=")
     if not equals:
         raise SystemExit(f"--set {text}: NAME=VALUE is wanted.")

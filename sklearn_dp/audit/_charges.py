@@ -62,7 +62,11 @@ def charge_problems(estimator, X, *, groups=None):
 
 
 def _fields(charge, plan, label):
-    """Every field against the plan."""
+    """Every field against the plan.
+
+    Fields are taken from the class, so one that is added to charges later is reported until it is
+    compared.
+    """
     told = {
         "epsilon": plan.epsilon,
         "delta": plan.target.delta,

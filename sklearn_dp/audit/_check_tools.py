@@ -25,7 +25,20 @@ N_FEATURES = 3
 
 
 def check_data(n, seed=0, d=N_FEATURES):
-    """Two groups of points, with values of many digits."""
+    """Two groups of points, with values of many digits.
+
+    Parameters
+    ----------
+    n : int
+    seed : int, default=0
+    d : int, default=3
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+        Well separated, so that clusterings find something; of many digits, so that a leak can be
+        told from chance.
+    """
     rng = np.random.default_rng(seed)
     places = np.resize([[-3.0, 0.5, 0.1], [2.0, 2.0, -1.0]], (2, d))
     return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
@@ -37,6 +50,7 @@ def check_groups(n):
 
 
 def assert_none(problems):
+    """Fail with the first three problems, if there are any."""
     assert not problems, "; ".join(problems[:3]) + (" ..." if len(problems) > 3 else "")
 
 
@@ -79,6 +93,7 @@ class Watched:
         return self.shape[0]
 
     def __array__(self, dtype=None, copy=None):
+        """Tell, and hand the values over."""
         self._touch()
         return np.asarray(self._X, dtype=dtype)
 
@@ -87,6 +102,7 @@ class Bomb:
     """A trace that breaks the fit at its first release."""
 
     def record(self, event):
+        """Let the seed event pass, which belongs to no plan entry; the first release explodes."""
         if event.entry:
             raise Explosion
         return event.output

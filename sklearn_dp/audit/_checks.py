@@ -1,11 +1,21 @@
-"""Checks that every private estimator has to pass, in the manner of scikit-learn's."""
+"""Checks that every private estimator has to pass, in the manner of scikit-learn's.
+
+Each check is a function of an estimator, looks at one promise, and raises `AssertionError` in
+words. Here are those of what a fit costs, what it shows, and that it always answers; those of the
+privacy loss are in :mod:`_loss_checks`. `CHECKS` has them in the order in which
+`check_dp_estimator` runs them: the quick ones about costs first, as the others rely on what these
+find.
+
+Every check of this list kills at least one mutant (`tests/audit/test_mutants.py`).
+"""
 
 import pickle
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._ledger import PrivacyLedger
@@ -41,7 +51,9 @@ from ._replay import record
 __all__ = ["CHECKS", "check_dp_estimator"]
 
 
-def check_dp_estimator(estimator, *, generate_only=False):
+def check_dp_estimator(
+    estimator: BaseEstimator, *, generate_only: bool = False
+) -> Iterator[tuple[BaseEstimator, Callable[[BaseEstimator], None]]] | None:
     """Check that an estimator keeps the contract of differentially private estimators.
 
     Parameters
@@ -113,7 +125,11 @@ def check_charge_is_true(estimator):
 
 
 def check_total_is_right(estimator):
-    """The releases are worth no more than the report says, by other code, at several budgets."""
+    """The releases are worth no more than the report says, by other code, at several budgets.
+
+    Small, usual and large ones: conversions have branches, and an error in one of them may be
+    hidden by another budget.
+    """
     budgets = [{"epsilon": epsilon, "rho": None} for epsilon in (0.1, 2.0, 50.0)]
     for budget in (*budgets, {"epsilon": None, "rho": 0.3}):
         for groups in (None, check_groups(60)) if accepts_groups(estimator) else (None,):
@@ -125,7 +141,11 @@ def check_total_is_right(estimator):
 
 
 def check_ledger_is_charged_before_data(estimator):
-    """The charge is there when the data are first looked at, and a fit that fails keeps it."""
+    """The charge is there when the data are first looked at, and a fit that fails keeps it.
+
+    A fit that reads first and charges later can be stopped in between: whoever sees how it failed
+    has learned something for free. For the same reason nothing is refunded.
+    """
     ledger, seen = rich_ledger(), []
     watched = Watched(check_data(30), lambda: seen.append(len(ledger.entries)))
     succeed(run_fit(prepared(estimator, ledger=ledger), watched))

@@ -9,12 +9,13 @@ from .._base import BaseDPEstimator
 __all__ = ["all_estimators"]
 
 
-def all_estimators():
-    """All public estimators of sklearn_dp.
+def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
+    """Find all public estimators of sklearn_dp.
 
     Returns
     -------
-    estimators : list of (str, class), by name
+    estimators : list of (str, class)
+        Ordered by name.
 
     Notes
     -----
@@ -22,7 +23,7 @@ def all_estimators():
     a base. The modules are walked, so an estimator that somebody forgot to export is found too.
     """
     root = importlib.import_module(__package__.split(".")[0])
-    found = {}
+    found: dict[str, type[BaseDPEstimator]] = {}
     for item in pkgutil.walk_packages(root.__path__, root.__name__ + "."):
         if not item.name.endswith("__main__"):
             found |= _estimators_of(importlib.import_module(item.name))

@@ -38,7 +38,25 @@ _NEAR = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def law_tests(name, numbers):
-    """Sum of squares, against chi-square, and sum."""
+    """Sum of squares, against chi-square, and sum.
+
+    Parameters
+    ----------
+    name : str
+        Whose numbers they are.
+    numbers : ndarray of shape (n,)
+
+    Returns
+    -------
+    tests : list of (text, chance)
+        Exact p-values: under the claim the sum of squares is chi-square with n degrees of freedom,
+        and the sum is N(0, n).
+
+    Examples
+    --------
+    >>> [round(chance, 3) for _, chance in law_tests("halved", np.full(80, 0.5))]
+    [0.0, 1.0, 0.0]
+    """
     if not len(numbers):
         return []
     square, total = float(np.sum(np.square(numbers))), float(np.sum(numbers))
@@ -73,7 +91,7 @@ def within_release_tests(releases):
     releases : list of ndarray
         Standard numbers of each release, in its own shape.
     """
-    found = {}
+    found: dict[str, list] = {}
     for numbers in releases:
         for what, pair in _partners(numbers):
             found.setdefault(what, []).append(pair)
@@ -84,6 +102,19 @@ def within_release_tests(releases):
 
 
 def _partners(numbers):
+    """Pairs of numbers of one release that a faulty sampler would tie together.
+
+    Parameters
+    ----------
+    numbers : ndarray
+        Of one release, in its own shape: rows are known by the last axis.
+
+    Yields
+    ------
+    what : str
+    pair : tuple of two ndarrays
+        No number is in two pairs of the same kind, so under the claim all pairs are independent.
+    """
     flat = np.ravel(numbers)
     size = len(flat)
     shifts = {f"of numbers {lag} apart": lag for lag in _NEAR}
@@ -105,7 +136,11 @@ def _partners(numbers):
 
 
 def _place_tests(releases):
-    """Whether some places of a release get less noise than others."""
+    """Whether some places of a release get less noise than others.
+
+    The sum of squares of one half over that of the other follows an F law; too small and too large
+    are both wrong, hence twice the smaller tail.
+    """
     if not releases:
         return
     for what, place in (("first", 0), ("last", -1)):
@@ -124,7 +159,21 @@ def _place_tests(releases):
 
 
 def pair_tests(what, first, second, where="within releases"):
-    """Of independent N(0, 1), sums and differences have a ratio of squares that follows F."""
+    """Of independent N(0, 1), sums and differences have a ratio of squares that follows F.
+
+    Parameters
+    ----------
+    what : str
+        How the partners were chosen.
+    first, second : ndarray of shape (m,)
+    where : str
+
+    Yields
+    ------
+    text, chance
+        Equal partners make the ratio infinite, opposite ones make it zero. With a correlation c the
+        ratio is about (1 + c) / (1 - c), seen from about 45 / c^2 pairs on.
+    """
     size = len(first)
     if not size:
         return
@@ -156,6 +205,7 @@ def between_tests(fits, lags, where):
 
 
 def _apart(numbers, lag):
+    """Releases `lag` apart, where none is in two pairs."""
     return [
         (numbers[i], numbers[i + lag]) for i in range(len(numbers) - lag) if i % (2 * lag) < lag
     ]

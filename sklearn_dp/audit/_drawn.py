@@ -1,14 +1,25 @@
 """Replay audits of data and parameters drawn at random: bugs that wait for a trigger.
 
+1. Draw cases in strata (`drawn_cases`): each number of rows up to 48 once, each number of columns
+   up to 24 twice, all else at random.
+2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
+3. Replay two neighbours (`_audit_case`), and keep the recording.
+4. Test the noise scales of all recordings together (`scale_problems`).
+
+Everything follows from a seed, so a violation names the case that shows it.
+
 A leak at one number of rows, or noise that is halved above some number of columns, is not seen by
 an audit of any fixed list of data sets. Here every case has another n, d, number of clusters, type
 and order of the array, bounds, budget, scale and groups.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
+from sklearn.base import BaseEstimator
 
 from ._neighbours import KINDS, neighbouring_pairs
 from ._noise_law import scale_problems
@@ -85,7 +96,7 @@ class Case:
     def parameters(self, estimator):
         """Budget, delta, bounds, number of clusters or components, of blocks or tuples."""
         rng = np.random.default_rng([3, self.n, self.d, self.seed])
-        drawn = {
+        drawn: dict[str, Any] = {
             "epsilon": float(10 ** rng.uniform(-1, 3)),
             "rho": None,
             "delta": float(10 ** rng.uniform(-9, -2)),
@@ -121,7 +132,8 @@ def drawn_cases(count=SMALL, random_state=0):
         tenth as many larger ones, with log n uniform up to log 400.
     """
     rng = np.random.default_rng([7, random_state])
-    columns, sizes = [], []
+    columns: list[int] = []
+    sizes: list[int] = []
     for _ in range(count):
         if not sizes:
             large = np.rint(np.exp(rng.uniform(np.log(SMALL), np.log(MOST_ROWS), SMALL // 10)))
@@ -144,8 +156,14 @@ def case_strategy():
     )
 
 
-def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
-    """Replay audits of drawn cases, and a test of the noise scales of each.
+def drawn_audit(
+    estimator: BaseEstimator,
+    cases: Iterable[Case] | None = None,
+    *,
+    pairs: int = 2,
+    random_state: int = 0,
+) -> ReplayResult:
+    """Audit fits to drawn data with drawn parameters by replays, and test their noise scales.
 
     Parameters
     ----------
@@ -157,10 +175,12 @@ def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
     pairs : int, default=2
         Neighbours of each case: in turn one that is added and one that is removed.
     random_state : int, default=0
+        Of the default cases, and of the auditor's own numbers.
 
     Returns
     -------
     result : ReplayResult
+        Of all cases together.
 
     Notes
     -----
@@ -195,6 +215,20 @@ def drawn_audit(estimator, cases=None, *, pairs=2, random_state=0):
 
 
 def _audit_case(estimator, case, pairs):
+    """Replays of a few neighbours of one case, and the events of a fit for the test of the noise.
+
+    Parameters
+    ----------
+    estimator : estimator
+    case : Case
+    pairs : int
+
+    Returns
+    -------
+    result : ReplayResult
+        Each violation begins with the case, so it can be repeated.
+    events : list of Event
+    """
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
     rng = np.random.default_rng([4, case.n, case.d, case.seed])

@@ -13,7 +13,10 @@ __all__ = ["fresh_id", "ids", "refilled", "unit_numbers"]
 
 
 def ids(groups):
-    """The ids as a list of Python objects, as they are."""
+    """The ids as a list of Python objects, as they are.
+
+    No array is made of them, which might convert them: numpy makes equal texts of 1 and "1".
+    """
     return list(groups)
 
 
@@ -22,7 +25,8 @@ def unit_numbers(groups):
 
     By a dictionary over the ids as given: with no array, no sorting and no conversion.
     """
-    seen, numbers = {}, []
+    seen: dict[object, int] = {}
+    numbers = []
     for value in ids(groups):
         if value not in seen:
             seen[value] = len(seen)
@@ -31,7 +35,19 @@ def unit_numbers(groups):
 
 
 def fresh_id(groups, rng):
-    """An id that no unit has: of the kind of the others, or of any where anything can be held."""
+    """An id that no unit has: of the kind of the others, or of any where anything can be held.
+
+    Parameters
+    ----------
+    groups : array-like
+    rng : Generator
+
+    Returns
+    -------
+    new : object
+        In half of the cases where the container takes any object, an id of another kind than the
+        others: converting or sorting such a mixture is what goes wrong.
+    """
     values = ids(groups)
     known = set(values)
     numbers = [int(k) for k in rng.permutation(len(known) + 2)]
@@ -44,7 +60,20 @@ def fresh_id(groups, rng):
 
 
 def refilled(groups, values):
-    """An array of the kind of `groups` with other ids; a list where it cannot hold them."""
+    """An array of the kind of `groups` with other ids; a list where it cannot hold them.
+
+    Parameters
+    ----------
+    groups : array-like
+        A list, a tuple, a NumPy array, or a series of pandas or polars.
+    values : list
+
+    Returns
+    -------
+    full : object
+        Its ids are equal to `values`, which is checked: a conversion that merges two ids would make
+        the audit wrong about which rows are one unit.
+    """
     if isinstance(groups, (list, tuple)):
         return type(groups)(values)
     try:
@@ -82,8 +111,10 @@ def _alike(values, k):
         return [k]
     if isinstance(first, Real):
         return [k + 0.5]
-    if isinstance(first, (str, bytes)):
-        return [first + (b"%d" % k if isinstance(first, bytes) else str(k))]
+    if isinstance(first, bytes):
+        return [first + b"%d" % k]
+    if isinstance(first, str):
+        return [first + str(k)]
     if isinstance(first, date):
         return [first.replace(year=1900 + k)]
     return []

@@ -6,6 +6,8 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from ._observe import accepts_groups, prepared, run_fit
 
@@ -16,7 +18,9 @@ _FEWEST_DIGITS = 6  # of a value, to be told from chance: 1.5 occurs in any text
 _MOST_VALUES = 300
 
 
-def scan_for_leaks(estimator, X, *, groups=None):
+def scan_for_leaks(
+    estimator: BaseEstimator, X: ArrayLike, *, groups: ArrayLike | None = None
+) -> list[str]:
     """Fit a clone and look for values of `X` in all that it shows.
 
     Searched are the pickle, the texts (repr, report, HTML displays), the warnings, and the errors
@@ -26,10 +30,12 @@ def scan_for_leaks(estimator, X, *, groups=None):
     Parameters
     ----------
     estimator : estimator of this package
+        Clones are fitted.
     X : ndarray of shape (n_samples, n_features)
         Values with fewer than six significant digits cannot be told from chance and are left out;
         random numbers are best.
     groups : array-like of shape (n_samples,), optional
+        The unit of each row.
 
     Returns
     -------
@@ -160,7 +166,8 @@ def _text_of(method, *args, **options):
         warnings.simplefilter("always")
         try:
             method(*args, **options)
-        except Exception as error:
+        except Exception as raised:
+            error: BaseException | None = raised
             while error is not None:
                 texts.append(f"{error!r} {error}")
                 error = error.__cause__ or error.__context__

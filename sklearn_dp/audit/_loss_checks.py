@@ -1,4 +1,9 @@
-"""Checks of the privacy loss: replays of neighbours, and the noise."""
+"""Checks of the privacy loss: replays of neighbours, and the noise.
+
+Each takes an estimator and raises `AssertionError` with what is wrong. Sizes of data are a
+compromise: enough to meet what is usually wrong, in seconds. What waits for another size is for
+`check_drawn_data`.
+"""
 
 import numpy as np
 
@@ -28,7 +33,12 @@ __all__ = [
 
 
 def check_replay(estimator):
-    """Neighbours differ only by noise that is paid for; small data and the empty set too."""
+    """Neighbours differ only by noise that is paid for; small data and the empty set too.
+
+    20 rows: all kinds of neighbours, and HTML displays. 400: many rows in each cluster or block. 12
+    columns: more columns than most public defaults assume. 2, 1 and 0 rows: fits that have to give
+    up must do so by releases.
+    """
     for n, d, recordings in ((20, 3, 1), (400, 3, 1), (30, 12, 1), (2, 5, 1), (1, 3, 1), (0, 3, 1)):
         X = check_data(n, n, d)
         assert_none(_replayed(estimator, X, recordings=recordings, html=n == 20))
@@ -78,8 +88,10 @@ def check_refit(estimator):
 def check_noise_law(estimator):
     """The noise has the claimed law, is independent, and is never used twice.
 
-    The kernel's sampler is tested with half a million numbers, for the tails; fits with 128 columns
-    have most of the numbers that a shape needs.
+    1. The kernel's sampler, with half a million numbers, for the tails.
+    2. 30 fits of narrow data: dependence between releases and between fits.
+    3. Three fits of 128 columns: they have most of the numbers that a shape needs.
+    4. Ten fits with groups, whose noise scales are other ones.
     """
     assert_none(kernel_problems())
     assert_none(noise_audit(estimator, check_data(400), fits=30))

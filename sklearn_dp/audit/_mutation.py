@@ -46,6 +46,7 @@ class Mutant:
     Parameters
     ----------
     name : str
+        In words: what is wrong.
     killed_by : tuple of str
         Names of checks, of which at least one must fail.
     changes : tuple of (owner, attribute, change)
@@ -59,7 +60,13 @@ class Mutant:
 
     @contextmanager
     def planted(self) -> Iterator[Planted]:
-        """Break the code inside this context; yields a list that fills when it is reached."""
+        """Break the code inside this context.
+
+        Yields
+        ------
+        happened : Planted
+            A list that fills when the broken code is reached.
+        """
         happened = Planted()
         with ExitStack() as stack:
             for owner, attribute, change in self.changes:
@@ -75,9 +82,11 @@ def mutant(name: str, killed_by: str, owner: Any, attribute: str) -> Callable:
     Parameters
     ----------
     name : str
+        In words: what is wrong.
     killed_by : str
         Names of checks of which one has to fail, with spaces between them.
     owner : class or module
+        Where the broken code lives.
     attribute : str
         Of the owner: what the change takes the place of.
 
@@ -106,6 +115,7 @@ def killer(
     Parameters
     ----------
     bug : Mutant
+        One of `MUTANTS`, or any other.
     estimator : estimator of this package
         Or one derived from its base class.
     verdicts : dict, optional

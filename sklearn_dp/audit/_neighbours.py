@@ -1,8 +1,10 @@
 """Neighbouring data sets: one unit more, or one unit less."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from ._groups import fresh_id, ids, refilled, unit_numbers
@@ -24,11 +26,12 @@ _MOST_ROWS = 5  # of an added group
 class Neighbour:
     """A data set that differs from another one by a unit.
 
-    Attributes
+    Parameters
     ----------
     kind : str
         One of `KINDS`.
     X : ndarray of shape (n_samples, n_features)
+        All the rows.
     groups : array-like of shape (n_samples,), or None
         Ids as they were given, in an array of the same kind where it can hold them.
     units : ndarray of int of shape (n_units,)
@@ -42,14 +45,23 @@ class Neighbour:
     units: np.ndarray
 
 
-def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, repeats=1):
-    """Neighbours of a data set, random and adversarial.
+def neighbouring_pairs(
+    X: ArrayLike,
+    rng: int | np.random.Generator | None = None,
+    *,
+    kinds: Sequence[str] = KINDS,
+    groups: ArrayLike | None = None,
+    points: ArrayLike | None = None,
+    repeats: int = 1,
+) -> Iterator[Neighbour]:
+    """Make neighbours of a data set, random and adversarial.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         May be empty.
     rng : int or Generator, optional
+        For rows, places and the choice of units.
     kinds : sequence of str, default=KINDS
         Added unit: ``"random"`` (near the others), ``"duplicate"`` (of an existing row), ``"far"``
         (1e6 times the scale of the data), ``"farthest"`` (1.7e308, of random signs), ``"zero"``,
@@ -67,6 +79,15 @@ def neighbouring_pairs(X, rng=None, *, kinds=KINDS, groups=None, points=None, re
     Yields
     ------
     neighbour : Neighbour
+        One for each kind; none that removes a unit from an empty data set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.audit import neighbouring_pairs
+    >>> (pair,) = neighbouring_pairs(np.zeros((3, 2)), 0, kinds=["remove_first"])
+    >>> pair.X.shape, pair.units.tolist()
+    ((2, 2), [1, 2])
     """
     rng = np.random.default_rng(rng)
     X = np.asarray(X, dtype=np.float64)

@@ -11,7 +11,9 @@ from collections import defaultdict
 from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from sklearn.base import BaseEstimator
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
@@ -40,16 +42,26 @@ _BEYOND = 40.0  # an impossible outcome, as a number of sigmas
 _SHAPED = ("gaussian", "laplace", "inner_gaussian", "inner_laplace", "share")
 
 
-def noise_audit(estimator, X, *, groups=None, fits=20, random_state=0):
+def noise_audit(
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    fits: int = 20,
+    random_state: int = 0,
+) -> list[str]:
     """Test the noise of many fits against the claimed laws.
 
     Parameters
     ----------
     estimator : estimator of this package
+        Clones are fitted.
     X : ndarray of shape (n_samples, n_features)
         Many columns make many numbers: with 256, one fit is often enough for the tails.
     groups : array-like of shape (n_samples,), optional
+        The unit of each row.
     fits : int, default=20
+        Each with noise of its own; their numbers are tested together.
     random_state : int, default=0
         First seed of the fits; the audit is then deterministic.
 
@@ -165,6 +177,10 @@ def kernel_problems(random_state=0, *, size=450_000):
 
 
 def _unlikely(tests):
+    """The tests that fail: less likely than a millionth over the number of tests (Bonferroni).
+
+    A chance that is no number is a failure too.
+    """
     limit = FALSE_ALARM / max(len(tests), 1)
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 
@@ -184,6 +200,11 @@ def _entry_tests(fits):
 
 
 def _dependence_tests(fits):
+    """Numbers that should have nothing to do with each other, nor with the sign of the statistic.
+
+    In a release, between releases, between fits. Only kinds whose numbers are as many as the
+    entries of the release take part.
+    """
     shaped = [pair for fit in fits for pair in fit if pair[0].kind in _SHAPED]
     yield from within_release_tests([numbers for _, numbers in shaped])
     yield from lean_test(
@@ -203,6 +224,7 @@ def _dependence_tests(fits):
 
 
 def _is_fine(event):
+    """Whether noise is of so many steps that nearly all of a number is the kernel's bits."""
     return event.kind in ("gaussian", "inner_gaussian") and np.min(event.scale) > _COARSE
 
 

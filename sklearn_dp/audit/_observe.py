@@ -1,4 +1,9 @@
-"""Run a fit for an audit, and collect everything that it shows to the world."""
+"""Run a fit for an audit, and collect everything that it shows to the world.
+
+What a fit shows is its *face*: pickle, attributes in memory, answers of all methods to public rows,
+repr, report, warnings, prints, log, error. Two fits with the same releases have to have the same
+face, byte by byte, whatever their data are: this is what :mod:`~sklearn_dp.audit._replay` compares.
+"""
 
 import inspect
 import io
@@ -8,6 +13,7 @@ import re
 import warnings
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +27,20 @@ __all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "probe", "r
 
 
 def prepared(estimator, **params):
-    """A clone to experiment on: it charges no ledger, and its noise is reproducible."""
+    """A clone to experiment on: it charges no ledger, and its noise is reproducible.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not touched.
+    **params
+        More parameters to set; they may replace ``ledger=None`` and ``random_state=0``.
+
+    Returns
+    -------
+    copy : estimator
+        Not fitted.
+    """
     copy = clone(estimator)
     return copy.set_params(**{"ledger": None, "random_state": 0, **params})
 
@@ -50,8 +69,8 @@ class Outcome:
         What went to the standard streams and to the log.
     """
 
-    estimator: object
-    warnings: tuple
+    estimator: Any
+    warnings: tuple[tuple[type[Warning], str], ...]
     error: Exception | None
     printed: str = ""
 
@@ -68,7 +87,7 @@ class Outcome:
             if self.error is None
             else (f"{self.error!r} {self.error.__cause__!r} {self.error.__context__!r}")
         )
-        shown = {
+        shown: dict[str, str | bytes] = {
             "error": error,
             "printed": self.printed,
             "warnings": "\n".join(f"{kind.__name__}: {text}" for kind, text in self.warnings),
@@ -93,7 +112,11 @@ def _html(estimator):
 
 
 def _memory(estimator):
-    """All attributes but those that are documented as no release, whatever a pickle leaves out."""
+    """All attributes but those that are documented as no release, whatever a pickle leaves out.
+
+    ``__getstate__`` decides what a pickle holds, so an estimator could keep a sum of the data in
+    memory and hide it from every comparison of pickles.
+    """
     return b"".join(
         _bytes((name, value))
         for name, value in sorted(vars(estimator).items())
@@ -134,7 +157,11 @@ def probe(n_features):
 
 
 def _answers(estimator):
-    """What every public method says about public rows."""
+    """What every public method says about public rows.
+
+    A method that keeps something of the data somewhere (a module, a cache by identity) would show
+    it here, where neither pickle nor attributes do.
+    """
     rows = probe(estimator.n_features_in_)
     return {
         name: _answer(getattr(estimator, name), rows)
@@ -144,6 +171,15 @@ def _answers(estimator):
 
 
 def _answer(method, rows):
+    """What one method returns, raises and warns of, as bytes.
+
+    Parameters
+    ----------
+    method : callable
+        Bound to the fitted estimator.
+    rows : ndarray
+        For methods that take rows.
+    """
     given = (rows,) if "X" in inspect.signature(method).parameters else ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -203,7 +239,11 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
 
 @contextmanager
 def _listening():
-    """Collect what is printed and logged."""
+    """Collect what is printed and logged.
+
+    The level of the root logger is lowered for the time: what a library logs at "debug" is shown to
+    whoever turns it on.
+    """
     heard = io.StringIO()
     root, handler = logging.getLogger(), logging.StreamHandler(heard)
     level = root.level
@@ -223,6 +263,10 @@ def _fit_public(estimator, X, groups):
 
 @with_callbacks  # which tidies up what belongs to scikit-learn
 def _fit_internal(estimator, X, groups):
+    """A fit without scikit-learn's validation, which refuses no rows at all.
+
+    The guarantee covers the empty data set: it is a neighbour of every single unit.
+    """
     session = estimator._open_session(X, "row" if groups is None else "group")
     estimator.n_features_in_ = n_features_of(X)
     estimator._fit_session(X, estimator._units(X, groups), session)

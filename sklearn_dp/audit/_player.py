@@ -1,4 +1,19 @@
-"""Force a recording on a fit to other data, and note where the two fits differ."""
+"""Force a recording on a fit to other data, and note where the two fits differ.
+
+A fit on the neighbour asks its sessions for releases, and every session hands each event to the
+active trace. :class:`Replay` is such a trace. For each event in turn it
+
+1. takes the next event of the recording; kind and plan entry have to be the same, as the sequence
+   of releases may depend on released values only;
+2. compares sensitivity, scale, cost and public facts, which have to be equal for the same reason;
+3. lets the law of that kind compare the two exact statistics (:attr:`Law.replay`), which accounts
+   for the distance and the cost that it realizes;
+4. returns the recorded output. So the fit on the neighbour sees the releases of the recording, and
+   goes the way that they lead to.
+
+As both fits have then the same outputs, everything that they show has to be equal; :mod:`_replay`
+sees to it.
+"""
 
 from dataclasses import dataclass, field
 
@@ -63,6 +78,11 @@ class Replay(Shares):
         return output
 
     def _played(self, event):
+        """The output that is forced on the neighbour, after the comparison.
+
+        Where the two fits do not make the same release there is nothing to compare, and the
+        neighbour keeps its own output: the violation has been noted.
+        """
         law = law_of(event)  # also of a release that is made too often: an error if unknown
         if self._next >= len(self.recorded):
             self.violations.append(f"{event.entry}: a release that the neighbour does not make")
@@ -95,7 +115,18 @@ class Replay(Shares):
         self.violations.append(f"{event.entry}: {text}")
 
     def account(self, event, distance, cost):
-        """Note a distance in units of the claim, and the cost that it realizes."""
+        """Note a distance in units of the claim, and the cost that it realizes.
+
+        Parameters
+        ----------
+        event : Event
+            Of the neighbour.
+        distance : float
+            Of the two statistics over the sensitivity: more than one is a violation.
+        cost : float
+            What the pair costs at this distance, in the currency of the event: more than the event
+            says is a violation. NaN in either place is one too.
+        """
         self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
         self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
         if distance > 0 and "part" in event.public:
@@ -107,6 +138,7 @@ class Replay(Shares):
 
 
 def _same(a, b):
+    """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))

@@ -30,7 +30,7 @@ __all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid
-_SHARES_DELTA, _SIMULATED_DELTA = 2.0**-100, 2.0**-39  # of noise in shares, of simulated cells
+_SHARES_DELTA = 2.0**-100  # by which a sum of rounded shares may differ from rounded noise
 
 
 # -- what releases cost ----------------------------------------------------------------------------
@@ -89,8 +89,7 @@ def _delta(event):
     """Failure probability: as stated, and what the ways of drawing noise add to it."""
     told = float(event.public.get("delta", 0.0))
     shared = _SHARES_DELTA if "shares" in event.public else 0.0
-    simulated = _SIMULATED_DELTA if event.public.get("n_candidates", 0) > 2**20 else 0.0
-    return told + shared + simulated
+    return told + shared
 
 
 def rho_released(events):

@@ -61,6 +61,7 @@ def _fine_numbers(traces):
 
 
 def _fine_noise(event):
+    """z and its radius, of the numbers of an event whose scale is at least 2^14 steps."""
     if event.kind not in ("gaussian", "inner_gaussian", "share"):
         return np.empty(0), np.empty(0)
     noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
@@ -70,7 +71,21 @@ def _fine_noise(event):
 
 
 def _longest_run(numbers, radii, fits, sign):
-    """Smallest bound of the chance that a given pair of places begins a run as good as this."""
+    """Smallest bound of the chance that a given pair of places begins a run as good as this.
+
+    Parameters
+    ----------
+    numbers, radii : ndarray of shape (n,)
+        Standardized noise, and half a step of its rounding in the same unit.
+    fits : ndarray of int of shape (n,)
+        Runs do not cross from one fit into the next.
+    sign : int
+
+    Returns
+    -------
+    chance : float
+        The product of the chances of agreement along the best run; 1 where nothing agrees.
+    """
     first, second = _agreeing(numbers, radii, sign)
     chance, best = np.ones(len(first)), 1.0
     for step in range(_LONGEST):
@@ -91,7 +106,19 @@ def _longest_run(numbers, radii, fits, sign):
 
 
 def _agreeing(numbers, radii, sign):
-    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius."""
+    """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius.
+
+    Parameters
+    ----------
+    numbers, radii : ndarray of shape (n,)
+    sign : int
+        -1 finds noise that is taken back.
+
+    Returns
+    -------
+    first, second : ndarray of int
+        By sorting, in O(n log n): all pairs would be 10^9. At most 100 partners of each place.
+    """
     order = np.argsort(numbers)
     ranked, reach = numbers[order], 2 * float(radii.max())
     low = np.searchsorted(ranked, sign * numbers - reach)
@@ -130,6 +157,7 @@ class _Fingerprint(Shares):
         return event.output
 
     def _mark(self, event):
+        """Add the noise of an event, and a lower bound of the bits that it is told apart by."""
         noise = np.ravel(np.asarray(event.output - event.value))
         scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
         self.marks += noise.tolist()

@@ -1,15 +1,34 @@
-"""The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?"""
+"""The replay audit: does a fit treat neighbouring data sets alike, but for noise that was paid?
+
+1. Fit on D under a trace: the *recording* holds every release, with the exact statistic behind it.
+2. Hold the recording against its own claims, the plan and the report (:mod:`_claims`).
+3. For each neighbour D': fit on D' and force the recorded outputs on it (:mod:`_player`). The two
+   fits now have the same released values.
+4. Compare: the same releases in the same order, with the same scales; each pair of exact statistics
+   within the claimed sensitivity; the sum of the realized costs within the plan; equal faces
+   (:mod:`_observe`).
+5. Do the same for data sets that are no neighbours. Their statistics may be anything, but
+   everything else has to be equal still: what is shown is a function of the releases.
+
+Why that is a test of privacy: if in every run on D the statistics of D' are within the
+sensitivities, *given the same outputs so far*, then each release is a noise mechanism with the
+claimed loss, adaptively composed, and the rest is post-processing. A replay checks this premise on
+the pairs that it tries; it is exact for them, because statistics are integers.
+"""
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from .._privacy._trace import Trace
 from ._claims import check_claims, paid
 from ._groups import ids, unit_numbers
-from ._neighbours import neighbouring_pairs, unrelated
+from ._neighbours import Neighbour, neighbouring_pairs, unrelated
 from ._observe import n_features_of, prepared, run_fit
 from ._player import Replay
 from ._storage import stored
@@ -67,7 +86,20 @@ def record(estimator, X, *, groups=None, random_state=0, internal=False):
 
 
 def _miscoded(estimator, X, groups):
-    """Whether the estimator takes other rows for one unit than their ids say."""
+    """Whether the estimator takes other rows for one unit than their ids say.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray
+    groups : array-like or None
+
+    Returns
+    -------
+    problems : list of str
+        The audit numbers units by a dictionary over the ids (:mod:`_groups`), and shares no code
+        with the kernel.
+    """
     try:
         units = None if groups is None else estimator._units(X, groups).index
     except (TypeError, ValueError):  # the fit says so itself
@@ -81,9 +113,10 @@ def _miscoded(estimator, X, groups):
 class ReplayResult:
     """What a replay audit found.
 
-    Attributes
+    Parameters
     ----------
     estimator : str
+        Name of its class.
     n_pairs : int
         Pairs of neighbours that were compared.
     n_voided : int
@@ -103,19 +136,19 @@ class ReplayResult:
     estimator: str
     n_pairs: int = 0
     n_voided: int = 0
-    violations: list = field(default_factory=list)
-    ratios: dict = field(default_factory=dict)
-    loss: dict = field(default_factory=dict)
-    cap: dict = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+    ratios: dict[str, float] = field(default_factory=dict)
+    loss: dict[str, float] = field(default_factory=dict)
+    cap: dict[str, float] = field(default_factory=dict)
     worst_loss: float = 0.0
     rho: float = 0.0
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         """Whether there are pairs and no violations."""
         return self.n_pairs > self.n_voided and not self.violations
 
-    def __add__(self, other):
+    def __add__(self, other: "ReplayResult") -> "ReplayResult":
         """The findings of both audits."""
         return ReplayResult(
             self.estimator,
@@ -148,18 +181,18 @@ def _largest(a, b):
 
 
 def replay_audit(
-    estimator,
-    X,
-    neighbours=None,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    neighbours: Iterable[Neighbour] | None = None,
     *,
-    groups=None,
-    random_state=0,
-    recordings=1,
-    repeats=1,
-    html=False,
-    storages=("C",),
-    strangers=True,
-):
+    groups: ArrayLike | None = None,
+    random_state: int = 0,
+    recordings: int = 1,
+    repeats: int = 1,
+    html: bool = False,
+    storages: Sequence[str] = ("C",),
+    strangers: bool = True,
+) -> ReplayResult:
     """Fit, then fit neighbours with the recorded outputs, and compare everything.
 
     Parameters
@@ -173,6 +206,7 @@ def replay_audit(
     groups : array-like of shape (n_samples,), optional
         The unit of each row.
     random_state : int, default=0
+        Seed of the first fit, of the default neighbours and of strangers.
     recordings : int, default=1
         Fits of `X`, each with fresh noise; each meets all neighbours.
     repeats : int, default=1
@@ -188,6 +222,7 @@ def replay_audit(
     Returns
     -------
     result : ReplayResult
+        Violations in words, and how near to its claim each release came.
 
     Notes
     -----
@@ -225,6 +260,25 @@ def replay_audit(
 
 def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage, strangers):
     # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
+    """One recording against all its neighbours, and against strangers.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, groups
+        Of the recorded fit.
+    given : list of Neighbour or None
+        None: the default ones, which also need points that the recording has released.
+    seed : int
+    repeats : int
+    html : bool
+    storage : str
+    strangers : bool
+
+    Returns
+    -------
+    result : ReplayResult
+    """
     internal = len(X if groups is None else set(ids(groups))) <= 1
     original = record(
         estimator, stored(X, storage), groups=groups, random_state=seed, internal=internal
@@ -273,7 +327,30 @@ def _released_points(outcome, n_features):
 
 
 def _compare(estimator, original, face, pair, seed, internal, html, result):
-    """Replay one neighbour and enter what comes out of it into the result."""
+    """Replay one neighbour and enter what comes out of it into the result.
+
+    Parameters
+    ----------
+    estimator : estimator
+    original : Recording
+    face : dict
+        What the recorded fit shows.
+    pair : Neighbour
+        In the storage of the recording.
+    seed : int
+        The same as that of the recording: what scikit-learn draws inside a fit is the same too.
+    internal : bool
+        Without scikit-learn's validation.
+    html : bool
+        Compare HTML displays.
+    result : ReplayResult
+        Is added to.
+
+    Notes
+    -----
+    A pair is voided where the recording is one of the outcomes that delta pays for. Then a
+    difference proves nothing; what was found is left out, and the pair counts as voided.
+    """
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
     outcome = run_fit(
@@ -302,6 +379,7 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
 
 
 def _realised(events, loss):
+    """Sum of the realized zCDP costs; epsilons of pure mechanisms were compared one by one."""
     entries = {event.entry for event in paid(events) if law_of(event).in_rho}
     return sum(cost for name, cost in loss.items() if name in entries)
 

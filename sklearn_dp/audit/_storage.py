@@ -44,6 +44,7 @@ def stored(X, storage):
 
 
 def _mapped(X):
+    """Rows in a temporary file, mapped for reading: what `numpy.load(mmap_mode="r")` gives."""
     with tempfile.TemporaryFile() as file:
         file.write(X.tobytes())
         file.flush()

@@ -2,6 +2,7 @@
 
 from sklearn_dp import _base
 from sklearn_dp._base import BaseDPEstimator
+from sklearn_dp._privacy._ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.audit import MUTANTS, Mutant, mutant
 from sklearn_dp.audit._mutation import after_fit
@@ -109,3 +110,8 @@ MUTANTS.append(
 @mutant("data in errors", "check_no_leaks", _base, "_without_data")
 def _(original):
     return lambda message, name: message
+
+
+@mutant("an exhausted ledger allows more", "check_exhausted_ledger_refuses", LedgerTerms, "admit")
+def _(original):
+    return lambda self, charge, spent: None

@@ -1,5 +1,7 @@
 """Seeded bugs of the kernel's mechanisms."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from sklearn_dp._privacy import _grid, _mechanisms
@@ -35,12 +37,18 @@ def _(original):
     return histogram
 
 
-@mutant("cells published by their true count", "check_noise_law", histograms, "dense_cells")
+@mutant("cells published by their true count", "check_noise_law", histograms, "sparse")
 def _(original):
-    def dense_cells(noise, codes, counts, n_candidates, sigma, low):
-        return codes, counts + noise.rounded_gaussian(sigma, codes.shape)  # sessions' own noise
+    def sparse(*args, **options):
+        release = original(*args, **options)
 
-    return dense_cells
+        def draw(noise):
+            codes, counts = release.value
+            return codes, counts + noise.rounded_gaussian(release.scale, codes.shape)
+
+        return replace(release, draw=draw)
+
+    return sparse
 
 
 @mutant("rows out of bounds refused", "check_rows_out_of_bounds_are_clipped", Domain, "center_rows")

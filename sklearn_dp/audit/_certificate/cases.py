@@ -1,8 +1,15 @@
-"""Pairs of neighbouring data sets that are as easy to tell apart as a claim allows."""
+"""Pairs of neighbouring data sets that are as easy to tell apart as a claim allows.
+
+A certificate is as strong as its pair. The guarantee is about the worst pair of data sets; a
+typical one moves the statistics by a small part of the sensitivities, and even noise ten times too
+small would pass. So each case makes one row matter as much as it can: it stands alone, at the
+border of the public bounds, with nothing else in its cell, its block or its cluster.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClusterMixin
 
@@ -17,22 +24,23 @@ class Pair:
     name : str
         In words.
     X : array-like of shape (n_samples, n_features)
+        The smaller data set.
     record : array-like of shape (n_features,)
         The row that the other data set has more, at its end.
     """
 
-    def __init__(self, name, X, record):
+    def __init__(self, name: str, X: ArrayLike, record: ArrayLike) -> None:
         self.name = name
         self.X = np.asarray(X, dtype=np.float64)
         self.other = np.concatenate([self.X, np.asarray(record, dtype=np.float64)[None]])
 
     @property
-    def units_of_other(self):
+    def units_of_other(self) -> np.ndarray:
         """For each row of `other` its index in `X`, or -1."""
         return np.append(np.arange(len(self.X)), -1)
 
     @property
-    def units_of_X(self):
+    def units_of_X(self) -> np.ndarray:
         """For each row of `X` its index in `other`."""
         return np.arange(len(self.X))
 
@@ -65,7 +73,11 @@ class Detector(ClusterMixin, BaseEstimator):
     """The worst inner estimator: what it learns tells whether the record is among its rows."""
 
     def fit(self, X, y=None):
-        """Note whether there is a positive number."""
+        """Note whether there is a positive number.
+
+        The record is the only positive row, so this is one bit about it: the most that a block can
+        tell.
+        """
         self.cluster_centers_ = np.array([[1.0 if (X > 0).any() else -1.0]])
         return self
 
@@ -128,7 +140,19 @@ CASES = {
 
 
 def pairs_of(estimator, pairs, seed):
-    """The given pairs as a list; else those of the case; else some that are hard for most."""
+    """The given pairs as a list; else those of the case; else some that are hard for most.
+
+    Parameters
+    ----------
+    estimator : estimator
+    pairs : Pair, sequence of Pair, or None
+    seed : int
+        Of the scattered rows.
+
+    Returns
+    -------
+    pairs : list of Pair
+    """
     if pairs is not None:
         return [pairs] if isinstance(pairs, Pair) else list(pairs)
     case = CASES.get(type(estimator).__name__)

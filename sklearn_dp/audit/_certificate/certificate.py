@@ -10,14 +10,16 @@
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from .._observe import n_features_of
-from .cases import pairs_of
-from .claims import GAUSSIAN, Rates, claim_of, least_epsilon, smallest_deficit
+from .cases import Pair, pairs_of
+from .claims import GAUSSIAN, Claim, Rates, claim_of, least_epsilon, smallest_deficit
 from .distinguishers import best_column, scores, separation
 from .runs import run_pair
 from .shown import Table
@@ -39,12 +41,14 @@ _PILOT = 200
 class Finding:
     """What the best test of one view found on fits that it had not seen.
 
-    Attributes
+    Parameters
     ----------
     view : str
         "the fitted estimator" or "all releases".
     distinguisher : str
+        The test that was chosen, in words.
     rates : Rates
+        Its alarms, counted on fits that had no part in the choice.
     value : float
         Lower bound of the parameter of the claim: mu, rho or epsilon.
     epsilon : float
@@ -69,35 +73,39 @@ class Finding:
 class Certificate:
     """What a certificate found.
 
-    Attributes
+    Parameters
     ----------
     estimator : str
+        Name of its class.
     pair : str
         The two data sets in words.
     claim : Claim
+        What the estimator promises.
     fits : int
+        Of both data sets together.
     error : float
         Chance of a lower bound above a true value, for all findings together.
     findings : tuple of Finding
+        One for each view of a fit.
     planted : float or None
         Factor by which the noise was made too small on purpose.
     """
 
     estimator: str
     pair: str
-    claim: object
+    claim: Claim
     fits: int
     error: float
-    findings: tuple
+    findings: tuple[Finding, ...]
     planted: float | None = None
 
     @property
-    def best(self):
+    def best(self) -> Finding:
         """The finding with the largest lower bound."""
         return max(self.findings, key=lambda finding: finding.value)
 
     @property
-    def kept(self):
+    def kept(self) -> bool:
         """Whether no lower bound is above the claim."""
         return all(
             finding.value <= self.claim.value and finding.epsilon_of_rates <= self.claim.epsilon
@@ -105,12 +113,18 @@ class Certificate:
         )
 
     @property
-    def deficit(self):
+    def deficit(self) -> float:
         """The smallest deficit of noise that would have been found."""
         return min(finding.deficit for finding in self.findings)
 
-    def to_dict(self):
-        """Numbers and words only, for JSON; numbers that are not finite become None."""
+    def to_dict(self) -> dict[str, Any]:
+        """Give numbers and words only, for JSON.
+
+        Returns
+        -------
+        found : dict
+            Numbers that are not finite are None.
+        """
         claim = self.claim
         return {
             "estimator": self.estimator,
@@ -165,7 +179,16 @@ def _finite(number):
     return number if math.isfinite(number) else None
 
 
-def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, deficit=None):
+def certify(
+    estimator: BaseEstimator,
+    pairs: Pair | Sequence[Pair] | None = None,
+    *,
+    fits: int = 20000,
+    seed: int = 0,
+    jobs: int = 1,
+    error: float = ERROR,
+    deficit: float | None = None,
+) -> Certificate:
     """Test the privacy claim of an estimator from what its fits show.
 
     Parameters
@@ -190,6 +213,7 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     Returns
     -------
     certificate : Certificate
+        Lower bounds, the claim beside them, and how small a deficit would have been found.
 
     Notes
     -----
@@ -197,12 +221,12 @@ def certify(estimator, pairs=None, *, fits=20000, seed=0, jobs=1, error=ERROR, d
     parameters, and the distinguishers that it has. Its power is the deficit that it reports.
     """
     estimator = _prepared(estimator)
-    pairs = pairs_of(estimator, pairs, seed)
-    claim = claim_of(estimator, n_features_of(pairs[0].X))
+    candidates = pairs_of(estimator, pairs, seed)
+    claim = claim_of(estimator, n_features_of(candidates[0].X))
     pair = (
-        pairs[0]
-        if len(pairs) == 1
-        else max(pairs, key=lambda each: _promise(estimator, each, jobs, deficit))
+        candidates[0]
+        if len(candidates) == 1
+        else max(candidates, key=lambda each: _promise(estimator, each, jobs, deficit))
     )
     runs = run_pair(estimator, pair, fits, jobs=jobs, deficit=deficit)
     views = [_View("the fitted estimator", _scores_of_shown(runs, seed), _SHOWN)]
@@ -220,7 +244,7 @@ def _prepared(estimator):
 
 
 def _promise(estimator, pair, jobs, deficit):
-    """How well a few fits on a pair can be told apart."""
+    """How well a few fits on a pair can be told apart, by the best single number."""
     runs = run_pair(estimator, pair, _PILOT, jobs=jobs, deficit=deficit)
     found = best_column(Table(runs.rows), runs.is_other)
     return found if runs.ratios is None else max(found, separation(runs.ratios, runs.is_other))
@@ -256,7 +280,21 @@ def _view_of_releases(ratios, claim):
 
 
 def _parts(n, ends):
-    """Fits to learn from, to choose with, and to count on; each has equally many of both sides."""
+    """Fits to learn from, to choose with, and to count on; each has equally many of both sides.
+
+    Parameters
+    ----------
+    n : int
+        Fits in all; those of the two data sets alternate.
+    ends : pair of float
+        See `_View.ends`.
+
+    Returns
+    -------
+    learn, choose, count : ndarray of bool of shape (n,)
+        Disjoint: the counted fits are independent of the test that counts on them, so the limits
+        are exact.
+    """
     place = np.arange(n) // 2 / (n / 2)
     return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
 
@@ -269,7 +307,20 @@ def _scores_of_shown(runs, seed):
 
 
 def _finding(view, is_other, claim, error):
-    """Choose a distinguisher and a threshold, then count on fits that had no part in it."""
+    """Choose a distinguisher and a threshold, then count on fits that had no part in it.
+
+    Parameters
+    ----------
+    view : _View
+    is_other : ndarray of bool
+    claim : Claim
+    error : float
+        Chance that either limit of the two rates is wrong.
+
+    Returns
+    -------
+    finding : Finding
+    """
     _, choose, count = _parts(len(is_other), view.ends)
     name, threshold = _choice(view, choose, is_other, claim, error)
     rates = _rates(view.scores[name][count] > threshold, is_other[count])
@@ -289,7 +340,12 @@ def _finding(view, is_other, claim, error):
 def _choice(view, choose, is_other, claim, error):
     """The distinguisher and the threshold with the largest lower bound on the fits that choose.
 
-    Where no bound is above zero, that with the largest difference of the two rates.
+    Where no bound is above zero, that with the largest difference of the two rates. Trying many of
+    them costs nothing but power: the choice is made before the counted fits are looked at.
+
+    Returns
+    -------
+    name, threshold : str, float
     """
     options = [
         (name, float(level))
@@ -311,6 +367,7 @@ def _quantiles(numbers):
 
 
 def _rates(alarms, is_other):
+    """Alarms on either data set."""
     return Rates(
         int(alarms[is_other].sum()),
         int(is_other.sum()),

@@ -134,13 +134,30 @@ def claim_of(estimator, n_features):
 
 
 def least_epsilon(true, false, delta):
-    """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged."""
+    """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged.
+
+    The definition of (epsilon, delta)-DP, for the event "alarm" and for its complement.
+
+    Examples
+    --------
+    >>> round(least_epsilon(0.6, 0.1, 0.1), 3)  # log(0.5 / 0.1)
+    1.609
+    """
     pairs = ((true, false), (1 - false, 1 - true))
     return max([0.0, *(math.log((a - delta) / max(b, 1e-300)) for a, b in pairs if a > delta)])
 
 
 def _least_mu(true, false):
-    """Of a mu-GDP mechanism ndtri(true) - ndtri(false) is at most mu."""
+    """Of a mu-GDP mechanism ndtri(true) - ndtri(false) is at most mu.
+
+    Its trade-off function is that of N(0, 1) against N(mu, 1), whose rates are ndtr(mu - t) and
+    ndtr(-t).
+
+    Examples
+    --------
+    >>> round(_least_mu(0.975, 0.025), 2)
+    3.92
+    """
     if true <= false:
         return 0.0
     return float(ndtri(true) - ndtri(false))

@@ -3,6 +3,12 @@
 Each distinguisher gives every fit one number; a threshold makes it a test. All of them see the same
 table. What is learned is learned from the fits that are kept for it, and the numbers of all other
 fits are then functions of these alone, so that the bounds of the other half stay exact.
+
+1. Words: the log ratio of how often each was seen on either side (`_word_score`).
+2. Numbers one by one: the best eight columns, and how far they are from their median (`_turned`).
+3. Learned: linear, logistic, products of two columns, boosted trees, on the best sixty columns.
+
+A distinguisher that is missing costs power, never validity.
 """
 
 import warnings
@@ -70,7 +76,13 @@ def scores(table, is_other, learn, seed=0):
 
 
 def separation(numbers, is_other):
-    """Chance that a number of one data set is above one of the other, 1/2 or more."""
+    """Chance that a number of one data set is above one of the other, 1/2 or more.
+
+    Examples
+    --------
+    >>> separation(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))
+    0.75
+    """
     ranks = rankdata(numbers)
     n, m = int(is_other.sum()), int((~is_other).sum())
     if not n or not m:
@@ -92,7 +104,19 @@ def _texts(column):
 
 
 def _word_score(column, is_other, learn):
-    """Log ratio of how often a word was seen, with half a sighting more; rare words together."""
+    """Log ratio of how often a word was seen, with half a sighting more; rare words together.
+
+    Parameters
+    ----------
+    column : ndarray of object of shape (n_fits,)
+    is_other, learn : ndarray of bool of shape (n_fits,)
+
+    Returns
+    -------
+    score : ndarray of float of shape (n_fits,)
+        Words beyond the twenty most frequent share one score: each alone was seen too rarely to
+        learn from.
+    """
     words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
     seen = np.bincount(codes[learn], minlength=len(words))
     codes = np.where(seen[codes] < np.sort(seen)[::-1][:_MOST_VALUES][-1], len(words), codes)
@@ -104,7 +128,21 @@ def _word_score(column, is_other, learn):
 
 
 def _columns(table, words, learn):
-    """Numbers in units of their spread about their median; whether they are there; words."""
+    """Numbers in units of their spread about their median; whether they are there; words.
+
+    Parameters
+    ----------
+    table : Table
+    words : dict of str to ndarray
+        Scores of the words.
+    learn : ndarray of bool
+        The fits that medians and spreads are taken of.
+
+    Returns
+    -------
+    columns : dict of str to ndarray of float
+        Clipped to six spreads: heavy tails would rule linear learners.
+    """
     columns = {name: score for name, score in words.items() if np.ptp(score[learn]) > 0}
     for name, column in table.numbers.items():
         with np.errstate(over="ignore", invalid="ignore"):

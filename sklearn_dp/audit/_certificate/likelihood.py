@@ -72,6 +72,10 @@ class _Witness(Replay):
         return super()._played(event)
 
     def _note(self, known, event):
+        """Add the ratio of one event, or end the comparison.
+
+        Bounded by 1000 either way: an outcome that is impossible on one side is enough to decide.
+        """
         if known is None or (known.kind, known.entry) != (event.kind, event.entry):
             self.score, self.open = _CERTAIN, False
         elif known.kind in _RATIOS:
@@ -101,6 +105,18 @@ def _noises(known, event):
 
 
 def _gaussian(known, event):
+    """Exact for coarse noise, by the density for fine noise.
+
+    Parameters
+    ----------
+    known, event : Event
+        The recorded event, and that of the other data set.
+
+    Returns
+    -------
+    ratio : float
+        Log-likelihood under the other statistic minus that under the recorded one.
+    """
     noises = _noises(known, event)
     if noises is None:
         return _CERTAIN
@@ -134,7 +150,10 @@ def _chosen(known, event):
 
 
 def _published(known, event):
-    """Cells of a histogram: noisy counts where published, else that they are below a level."""
+    """Cells of a histogram: noisy counts where published, else that they are below a level.
+
+    Cells of equal counts have equal likelihoods, so only those that differ are visited.
+    """
     before, after = (
         dict(zip(*map(np.ndarray.tolist, each.value), strict=True)) for each in (known, event)
     )
@@ -150,6 +169,16 @@ def _published(known, event):
 
 
 def _log_chance(count, value, event):
+    """Log-likelihood of one cell, up to a constant where it was published.
+
+    Parameters
+    ----------
+    count : int
+        Exact.
+    value : int or None
+        As published; None if it was not.
+    event : Event
+    """
     if value is None:
         return float(log_ndtr((event.public["low"] - 0.5 - count) / event.scale))
     return -(((value - count) / event.scale) ** 2) / 2

@@ -105,12 +105,18 @@ def _one_thread():
 
 
 def _chunk(estimator, pair, sides, deficit):
+    """Some fits in one process; a deficit is planted there, as patches do not travel to workers."""
     context = nullcontext() if deficit is None else less_noise(deficit).planted()
     with context:
         return [_run(estimator, pair, side) for side in sides]
 
 
 def _run(estimator, pair, other):
+    """One fit: what it shows, and its log-likelihood ratio for the other data set.
+
+    The ratio is turned around for fits on the larger data set, so that it is large for that one on
+    both sides.
+    """
     copy = clone(estimator)
     X, rest = (pair.other, pair.X) if other else (pair.X, pair.other)
     if not sees_releases(estimator):

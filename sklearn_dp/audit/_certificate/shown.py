@@ -2,6 +2,10 @@
 
 What an estimator shows is what its pickle holds (in-memory conveniences such as ``labels_`` are not
 in it), what its report and its texts say, how long these are, and what the fit warned of or raised.
+
+Every attribute is flattened under a name of its own, so that a column of the table means the same
+in all fits; an attribute that is missing in some of them is a column with holes, which says
+something too. Lengths are there because a text or a list that grows with n tells n.
 """
 
 import pickle
@@ -26,14 +30,12 @@ def shown(outcome):
     numbers : dict of str to float
     words : dict of str to str
     """
-    numbers, words = (
-        {},
-        {
-            "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
-            "error": "" if outcome.error is None else repr(outcome.error),
-            "printed": outcome.printed,
-        },
-    )
+    numbers: dict[str, float] = {}
+    words = {
+        "warnings": " / ".join(f"{kind.__name__}: {text}" for kind, text in outcome.warnings),
+        "error": "" if outcome.error is None else repr(outcome.error),
+        "printed": outcome.printed,
+    }
     if outcome.error is not None:
         return numbers, words
     data = pickle.dumps(outcome.estimator, protocol=5)
@@ -80,6 +82,7 @@ def _enter(name, value, numbers, words):
 
 
 def _enter_parts(name, parts, numbers, words):
+    """The first 64 parts under longer names: more columns than a learner can use."""
     for key, part in list(parts)[:_MOST_NUMBERS]:
         _enter(f"{name}[{key}]", part, numbers, words)
 
@@ -92,6 +95,15 @@ def _is_numeric(value):
 
 
 def _enter_array(name, array, numbers, words):
+    """Entries of an array: by place, in order of size, their sum and their norm.
+
+    Parameters
+    ----------
+    name : str
+    array : ndarray of numbers
+    numbers, words : dict
+        Are added to.
+    """
     words[f"shape of {name}"] = f"{array.shape} {array.dtype}"
     flat = array.astype(np.float64).ravel()
     if array.ndim == 0:
@@ -143,6 +155,7 @@ class Table:
 
 
 def _columns(rows, missing, dtype):
+    """One column for each name in any row; constant ones, which tell nothing, are left out."""
     columns = {}
     for i, row in enumerate(rows):
         for name, value in row.items():

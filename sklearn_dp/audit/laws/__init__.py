@@ -36,10 +36,12 @@ def law_of(event):
     Parameters
     ----------
     event : Event
+        Of a trace.
 
     Returns
     -------
     law : Law
+        How to compare it, what it claims, what its noise has to be.
 
     Raises
     ------

@@ -15,7 +15,7 @@ of exact tests serves all laws, for scales of half a step and of 2^40 steps alik
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,7 @@ __all__ = [
     "no_claims",
     "no_numbers",
     "same_shape",
+    "stated_delta",
     "too_little",
 ]
 
@@ -43,7 +44,7 @@ class UnknownLawError(LookupError):
 class Law:
     """One kind of event, known independently of the kernel.
 
-    Attributes
+    Parameters
     ----------
     replay : callable
         ``replay(player, known, event)`` compares the event of a neighbour with the recorded one
@@ -68,7 +69,7 @@ class Law:
     numbers: Callable
     claims: Callable
     rho: Callable | None = None
-    delta: Callable = lambda event: event.public.get("delta", 0.0)
+    delta: Callable = field(default_factory=lambda: stated_delta)
     folded: bool = False
     in_rho: bool = False
 
@@ -81,6 +82,11 @@ def no_claims(event):
 def no_numbers(event):
     """Nothing random that has a law to test."""
     return np.empty(0), np.empty(0)
+
+
+def stated_delta(event):
+    """The failure probability that is among the public facts of an event."""
+    return event.public.get("delta", 0.0)
 
 
 def free(event):

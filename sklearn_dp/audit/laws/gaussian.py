@@ -30,7 +30,20 @@ _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better t
 
 
 def squared_shift(known, event, scale):
-    """Squared l2 distance of two integer statistics of any size, in units of `scale`."""
+    """Squared l2 distance of two integer statistics of any size, in units of `scale`.
+
+    Parameters
+    ----------
+    known, event : Event
+        The recorded event and that of a neighbour, of the same shape.
+    scale : float or ndarray
+        A sensitivity, or a noise scale.
+
+    Returns
+    -------
+    square : float
+        Infinite where it is beyond all floats.
+    """
     # Differences of Python integers: those of int64 could wrap around, those of floats be rounded.
     shift = np.asarray(event.value, dtype=object) - np.asarray(known.value, dtype=object)
     return float(np.sum(np.square(np.asarray(shift, dtype=np.float64) / scale)))
@@ -41,6 +54,16 @@ def gaussian_numbers(event):
 
     See :attr:`Law.numbers`: the integer that came out is what ideal noise between the two halves
     beside it is rounded to.
+
+    Parameters
+    ----------
+    event : Event
+        Of Gaussian noise, or a share of it.
+
+    Returns
+    -------
+    low, high : ndarray
+        In [0, 1], of the shape of the output.
     """
     # A sum may hold more shares of the noise than are needed.
     scale = np.asarray(event.scale) * np.sqrt(event.public.get("shares", 1.0))

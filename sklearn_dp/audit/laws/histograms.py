@@ -5,9 +5,9 @@ for rounded Gaussian noise on every count:
 
 * *sparse*: a public number of candidate cells, nearly all of them empty. Published is every cell
   whose noisy count reaches the public level `low`, occupied or not, with its noisy count. That is
-  post-processing of a release of all the counts, so only their l2 distance matters. The kernel does
-  not visit the empty cells: it draws how many of them are published, which ones, and their noise
-  above the level. The test of the noise has to see this too (`_sparse`);
+  post-processing of a release of all the counts, so only their l2 distance matters. Every empty
+  cell has noise too: how many of them are published, and with which values, is tested as well
+  (`_sparse`);
 * *stability*: cells that nobody could list in advance. Only occupied cells can be published, so a
   cell that only one of two neighbours has must stay below `low` but for the probability delta. Such
   a cell holds one unit.

@@ -24,6 +24,16 @@ def laplace_cdf(x):
     Each branch is clipped before it is computed, as `numpy.where` computes both: exp of a large
     number would overflow.
 
+    Parameters
+    ----------
+    x : float or ndarray
+        Noise in units of its scale.
+
+    Returns
+    -------
+    chance : ndarray
+        That noise is at most `x`.
+
     Examples
     --------
     >>> laplace_cdf(np.array([-800.0, 0.0, np.log(2)])).tolist()

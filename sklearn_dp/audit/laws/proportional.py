@@ -80,14 +80,18 @@ def largest_divergence(order, distance, eta, d):
     Parameters
     ----------
     order : float or ndarray
+        Greater than 1.
     distance : float
-        g of the module's docstring.
+        The g of the module's docstring.
     eta : float
+        Standard deviation of the entries of the noise matrix.
     d : int
+        Rows of the matrices.
 
     Returns
     -------
     divergence : ndarray
+        Infinite where one of the four divergences is.
     """
     order = np.asarray(order, dtype=np.float64)
     worst = np.zeros(order.shape)
@@ -104,11 +108,24 @@ def is_zcdp(distance, eta, d, rho, delta):
 
     Parameters
     ----------
-    distance, eta : float
+    distance : float
+        The claim about neighbours.
+    eta : float
+        The noise scale.
     d : int
-        Rows of the matrix.
+        Rows of the matrices.
     rho, delta : float
-        The claim.
+        The cost that is claimed.
+
+    Returns
+    -------
+    holds : bool
+        By the theorem of the module's docstring.
+
+    Examples
+    --------
+    >>> is_zcdp(0.01, 0.1, 3, 0.1, 1e-6), is_zcdp(0.01, 0.01, 3, 0.1, 1e-6)
+    (True, False)
     """
 
     def excess(order):

@@ -1,4 +1,7 @@
-"""Data that a fit shows, and input that it refuses."""
+"""Data that a fit shows, and input that it refuses.
+
+They spoil what a fit leaves behind (`after_fit`): attributes, report, warnings, texts, pickles.
+"""
 
 import logging
 import warnings
@@ -12,58 +15,68 @@ from ...exceptions import UtilityWarning
 from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
 
+# labels_ tell of every training row which cluster it is in: in memory for ported code, no release.
 @mutant("labels in the pickle", "check_pickle", BaseDPEstimator, "_not_released")
 def _(original):
     return ()
 
 
+# Notebooks show the display by themselves, and are shared with their outputs.
 @mutant("labels in the HTML display", "check_replay", BaseDPEstimator, "_get_fitted_attr_html")
 def _(original):
     return lambda self, doc_link="": BaseEstimator._get_fitted_attr_html(self, doc_link)
 
 
+# A row that was kept "for later": the bytes are in every copy of the model.
 @mutant("data in the pickle", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.first_ = X[:1].copy()
 
 
+# A note that helps, with the largest value of the data in it.
 @mutant("data in the report", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.privacy_report_ = replace(self.privacy_report_, notes=(f"up to {X.max():.6g}",))
 
 
+# Warnings go to logs, which others read.
 @mutant("data in a warning", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     warnings.warn(f"this row is far: {X[0].tolist()}", UtilityWarning, stacklevel=2)
 
 
+# n is no release: whether somebody is in the data would show in it.
 @mutant("number of rows printed", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     print(f"fitted {len(X)} rows")
 
 
+# At a level that nobody has turned on, until somebody does.
 @mutant("number of rows logged", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     logging.getLogger("sklearn_dp").debug("fitted %d rows", len(X))
 
 
+# One bit of one row: no search for values can find it, a replay does.
 @mutant("the first row's sign shown", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.positive_ = bool(len(X) and X[0, 0] > 0)
 
 
+# Only the exponent: a neighbour that is far out changes it.
 @mutant("the scale of the data shown", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.scale_ = float(np.frexp(np.abs(X).max(initial=1.0))[1])
 
 
+# Sizes of groups are as private as rows.
 @mutant("the largest group shown", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original):
     def fit_session(self, X, units, session):
@@ -78,6 +91,7 @@ def _forgetful(original):
     return lambda self: {name: value for name, value in original(self).items() if name != "_total"}
 
 
+# A pickle may be clean and the object not: who has the object has the sum.
 MUTANTS.append(
     Mutant(
         "a sum in memory that pickles leave out",
@@ -96,6 +110,7 @@ MUTANTS.append(
 )
 
 
+# The repr of an estimator is printed in errors, logs and notebooks.
 MUTANTS.append(
     Mutant(
         "data in the repr",
@@ -116,12 +131,14 @@ MUTANTS.append(
 )
 
 
+# A clone of the fitted object would go on with what the fit has seen.
 @mutant("parameters changed by a fit", "check_parameters_are_kept", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.bounds = 1.0
 
 
+# An error that depends on n tells n, and one row decides it.
 @mutant("few rows refused", "check_small_data", BaseDPEstimator, "_fit_session")
 def _(original):
     def fit_session(self, X, units, session):
@@ -130,3 +147,36 @@ def _(original):
         return original(self, X, units, session)
 
     return fit_session
+
+
+# A prediction is post-processing: what it leaves behind would be in the next pickle.
+@mutant(
+    "predictions leave something",
+    "check_prediction_is_free",
+    BaseDPEstimator,
+    "_validate_predict",
+)
+def _(original):
+    def validate_predict(self, X):
+        X = original(self, X)
+        self.n_asked_ = len(X)
+        return X
+
+    return validate_predict
+
+
+# The state is public, but what it makes of an overflow is a fact about a row.
+@mutant(
+    "numpy's error state shown",
+    "check_numpy_error_state_has_no_effect",
+    BaseDPEstimator,
+    "_fit_validated",
+)
+def _(original):
+    def fit_validated(self, X, groups):
+        treatment = np.geterr()["over"]
+        result = original(self, X, groups)
+        self.treatment_ = treatment
+        return result
+
+    return fit_validated

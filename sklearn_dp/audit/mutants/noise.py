@@ -1,4 +1,9 @@
-"""Noise that is not what it is said to be."""
+"""Noise that is not what it is said to be.
+
+They break the sampler or the seeding, so every estimator reaches them; whether they are seen
+depends on how many numbers its releases have. The laws that a sampler might have by mistake are in
+`tests/mutants/law.py`: the sampler is the kernel's, and no estimator can change it.
+"""
 
 from dataclasses import replace
 
@@ -11,41 +16,49 @@ from ..._privacy._session import PrivacySession
 from .._mutation import mutant
 
 
+# A standard deviation where a formula has a scale.
 @mutant("noise halved", "check_noise_law", NoiseSource, "rounded_gaussian")
 def _(original):
     return lambda self, sigma, size=None: original(self, np.asarray(sigma) / 2, size)
 
 
+# The branch of a debugging session.
 @mutant("noise forgotten", "check_noise_law", NoiseSource, "rounded_gaussian")
 def _(original):
     return lambda self, sigma, size=None: 0 * original(self, sigma, size)
 
 
+# Right in size, and the mean is off: halves of the law are missing.
 @mutant("noise of one sign", "check_noise_law", NoiseSource, "rounded_gaussian")
 def _(original):
     return lambda self, sigma, size=None: np.abs(original(self, sigma, size))
 
 
+# One seed for all releases: two of the same scale give their difference away.
 @mutant("same noise twice", "check_noise_law", NoiseSource, "rounded_gaussian")
 def _(original):
     return lambda self, sigma, size=None: original(NoiseSource(1), sigma, size)
 
 
+# Sensitivity over twice epsilon: a factor of two of another definition of neighbours.
 @mutant("Laplace noise halved", "check_noise_law", NoiseSource, "rounded_laplace")
 def _(original):
     return lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)
 
 
+# The exponential mechanism without the 2 in its denominator.
 @mutant("selection too sharp", "check_noise_law", NoiseSource, "exponential_choice")
 def _(original):
     return lambda self, gaps, rate: original(self, gaps, 2 * rate)
 
 
+# Reproducible for whoever has the code.
 @mutant("noise seeded without a seed", "check_noise_is_fresh", _session, "seed_of")
 def _(original):
     return lambda random_state: 0 if random_state is None else original(random_state)
 
 
+# Whoever calls numpy.random.seed can take the noise off.
 @mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "seed_of")
 def _(original):
     def seed_of(random_state):
@@ -55,6 +68,7 @@ def _(original):
     return seed_of
 
 
+# Noise from a parameter: fits with the same parameter share it.
 @mutant("noise seeded by n_jobs", "check_n_jobs_has_no_effect", BaseDPEstimator, "_open_session")
 def _(original):
     def open_session(self, X, unit):
@@ -67,6 +81,7 @@ def _(original):
     return open_session
 
 
+# Seeded noise protects nobody who knows the seed, so a report has to say it.
 @mutant("seed kept quiet", "check_seeded_noise_is_told", PrivacySession, "report")
 def _(original):
     return lambda self: replace(original(self), noise="system")

@@ -1,4 +1,10 @@
-"""Scales and sensitivities that are too small, and control flow on what is private."""
+"""Scales and sensitivities that are too small, and control flow on what is unreleased.
+
+They change what an estimator asks of its session, as a mistake in the estimator would: the claim
+goes wrong, and the statistic stays as it is. A replay has to find a pair of neighbours that moves
+it by more than is claimed, so an estimator whose claims are loose by a quarter would let "too small
+by 1.25" live.
+"""
 
 import warnings
 
@@ -12,11 +18,14 @@ from ...exceptions import UtilityWarning
 from .._mutation import after_fit, mutant
 
 
+# A factor of the formula, as in published code: 1.25 where the tail bound has it, and not
+# elsewhere.
 @mutant("sigma too small by 1.25", "check_replay", gaussian, "sigma_of")
 def _(original):
     return lambda sensitivity, rho: original(sensitivity, rho) / 1.25
 
 
+# A proof that forgot a case.
 @mutant("sensitivity too small by 1.25", "check_replay", PrivacySession, "gaussian")
 def _(original):
     def gaussian(self, entry, value, *, sensitivity, **options):
@@ -25,6 +34,7 @@ def _(original):
     return gaussian
 
 
+# Local sensitivity: the noise itself then tells how large the data are.
 @mutant("sensitivity from the data", "check_replay", PrivacySession, "gaussian")
 def _(original):
     def gaussian(self, entry, value, *, sensitivity, **options):
@@ -34,6 +44,7 @@ def _(original):
     return gaussian
 
 
+# The same for histograms, whose comparison is another one.
 @mutant("cells: sensitivity too small by 1.25", "check_replay", PrivacySession, "sparse_histogram")
 def _(original):
     def sparse_histogram(self, *args, sensitivity, **options):
@@ -42,6 +53,7 @@ def _(original):
     return sparse_histogram
 
 
+# Every row of a large group counts fully: its unit moves sums by more than one unit may.
 @mutant("group weight ignored", "check_replay", Units, "__init__")
 def _(original):
     def init(self, n_rows, groups=None):
@@ -52,6 +64,7 @@ def _(original):
     return init
 
 
+# The classic: scale to the largest row, and claim bounds of one.
 @mutant("bounds from the data", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original):
     def fit_session(self, X, units, session):
@@ -64,6 +77,7 @@ def _(original):
     return fit_session
 
 
+# The release is paid for, recorded and reported, and its exact value used.
 @mutant("value released without noise", "check_replay", PrivacySession, "gaussian")
 def _(original):
     def gaussian(self, entry, value, *, unit=1.0, **options):
@@ -73,6 +87,7 @@ def _(original):
     return gaussian
 
 
+# Control flow on the exact statistic: that nothing was released tells that it was zero.
 @mutant("empty release skipped", "check_replay", PrivacySession, "gaussian")
 def _(original):
     def gaussian(self, entry, value, **options):
@@ -83,6 +98,7 @@ def _(original):
     return gaussian
 
 
+# The noisy histogram is drawn, and the exact one goes on.
 @mutant("cells without noise", "check_replay", PrivacySession, "sparse_histogram")
 def _(original):
     def sparse_histogram(self, entry, codes, counts, *, unit=1.0, **options):
@@ -93,11 +109,13 @@ def _(original):
     return sparse_histogram
 
 
+# A unit that is removed shifts all later ones into other blocks.
 @mutant("blocks by position", "check_replay", PrivacySession, "blocks")
 def _(original):
     return lambda self, n_units, n_blocks: np.arange(n_units) % n_blocks
 
 
+# Who survives is then a fact about the data, whatever the average does later.
 @mutant("friendly core without noise", "check_replay", PrivacySession, "unit_filter")
 def _(original):
     def unit_filter(self, *args, sigma, **options):
@@ -106,6 +124,7 @@ def _(original):
     return unit_filter
 
 
+# A score moves by one; with less claimed, the noise is for another theorem.
 @mutant("friendly core: sensitivity too small", "check_replay", PrivacySession, "unit_filter")
 def _(original):
     def unit_filter(self, *args, sensitivity, **options):
@@ -114,12 +133,14 @@ def _(original):
     return unit_filter
 
 
+# A helpful status that is decided by the exact n.
 @mutant("status from the true n", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self.status_ = "ok" if len(X) % 2 else "an even number of rows"
 
 
+# The same in a warning of the right kind.
 @mutant("warning about the true n", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):

@@ -1,4 +1,8 @@
-"""Bugs that wait for a certain number of rows or columns, or for another fit."""
+"""Bugs that wait for a certain number of rows or columns, or for another fit.
+
+An audit of any fixed list of data sets passes all of them. Those of `_drawn` have to be met by
+drawing data sets; those at the end show only if an object is fitted twice.
+"""
 
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -15,6 +19,7 @@ _drawn = partial(
 )
 
 
+# A branch for one n: audits of other sizes never take it.
 @_drawn("status tells n where it is 29")
 @after_fit
 def _(self, X, session):
@@ -22,6 +27,7 @@ def _(self, X, session):
         self.status_ = "29 rows"
 
 
+# Its presence alone tells n.
 @_drawn("an attribute where n is 47")
 @after_fit
 def _(self, X, session):
@@ -29,6 +35,7 @@ def _(self, X, session):
         self.extra_ = 1.0
 
 
+# Two conditions: a number of columns, and a neighbour.
 @_drawn("the parity of n, with 19 columns")
 @after_fit
 def _(self, X, session):
@@ -36,6 +43,7 @@ def _(self, X, session):
         self.extra_ = len(X) % 2
 
 
+# A fast path for one memory order.
 @_drawn("the number of rows of an array in Fortran order")
 @after_fit
 def _(self, X, session):
@@ -43,6 +51,7 @@ def _(self, X, session):
         self.extra_ = len(X)
 
 
+# A branch for one type, as conversions have it.
 @_drawn("the number of rows of float32")
 @after_fit
 def _(self, X, session):
@@ -50,6 +59,7 @@ def _(self, X, session):
         self.extra_ = len(X)
 
 
+# An index error at one size: whether a fit fails is shown.
 @_drawn("an error for 31 rows")
 @after_fit
 def _(self, X, session):
@@ -57,6 +67,7 @@ def _(self, X, session):
         raise ValueError("this cannot be.")
 
 
+# Of fits that are audited once each: only their scales are tested, one by one.
 @_drawn("no noise for 11 rows")
 def _(original):
     def fit_session(self, X, units, session):
@@ -117,7 +128,7 @@ MUTANTS.append(
 )
 
 # What neither a pickle nor the attributes show.
-_ROWS = WeakKeyDictionary()
+_ROWS: WeakKeyDictionary = WeakKeyDictionary()
 
 
 def _keep_rows(original):
@@ -156,6 +167,7 @@ for _name, _check, _when in (
     )
 
 
+# A buffer of the object that is filled again from its end.
 @mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator, "_fit_session")
 def _(original):
     def fit_session(self, X, units, session):
@@ -168,18 +180,21 @@ def _(original):
     return fit_session
 
 
+# A cached plan: set_params has no effect, and the ledger hears the old cost.
 @mutant("a refit keeps the budget of the first fit", "check_refit", BaseDPEstimator, "_target")
 def _(original):
-    known = WeakKeyDictionary()
+    known: WeakKeyDictionary = WeakKeyDictionary()
     return lambda self: known.setdefault(self, original(self))
 
 
+# State that is no data still makes a used object differ from a fresh one.
 @mutant("a fit counts the fits of its object", "check_refit", BaseDPEstimator, "_fit_session")
 @after_fit
 def _(self, X, session):
     self._n_fits = getattr(self, "_n_fits", 0) + 1
 
 
+# The second fit claims less than it spends.
 @mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
 def _(original):
     def make_plan(self, n_features, unit):
