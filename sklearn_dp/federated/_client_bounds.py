@@ -17,7 +17,7 @@ import numpy as np
 from .._privacy._session import PrivacySession
 from ._answers import ANSWERS, CLIENT_STEPS, Arrays, norm_of
 from ._client import client_update
-from ._messages import NOTHING
+from ._messages import NOTHING, bound_anchors
 from ._statistics import row_bounds
 
 if TYPE_CHECKING:  # a state holds shares
@@ -61,6 +61,8 @@ def _simulated_shares(state, message, rng):
     """Median norms of clients whose rows are drawn from the server's points, with replacement."""
     X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
     bounds, found = row_bounds(state.kind, message), []
+    if message["anchors"].size:
+        message = message | {"anchors": bound_anchors(state, message["anchors"])}
     whole = message | {"shares": np.ones(len(bounds)), "most_rows": NOTHING}
     for _ in range(_SIMULATED):
         answer = client_update(state.kind, whole, X[rng.integers(len(X), size=size)])

@@ -90,7 +90,8 @@ def _learn_moment(state, session, released, noise):
     moment[np.triu_indices(d)] = released["second moment"]
     moment += np.triu(moment, 1).T
     if state.setup.residuals and state.setup.server is not None:
-        moment, _ = blend_moment(moment, sd, state.proxy)
+        moment, trust = blend_moment(moment, sd, state.proxy)
+        state = replace(state, trust=trust)
     values, vectors = np.linalg.eigh(moment)
     q = min(d, state.setup.n_clusters)
     basis = np.rint(vectors[:, ::-1][:, :q] * 2.0**BASIS_BITS)

@@ -36,7 +36,7 @@ from ._statistics import project
 if TYPE_CHECKING:  # a state holds a sealed message
     from ._state import State
 
-__all__ = ["NOTHING", "Sealed", "empty_message", "message_of"]
+__all__ = ["NOTHING", "Sealed", "bound_anchors", "empty_message", "message_of"]
 
 NOTHING = np.empty(0)
 """The value of a field that a round does not need."""
@@ -138,10 +138,40 @@ def message_of(state: State) -> Arrays:
     anchors = np.rint(state.anchors)
     points = project(message, anchors)
     if setup.residuals:
-        limit = _residual_limit(state, message, points, anchors)
+        limit = _residual_limit(state, message, points, bound_anchors(state, anchors))
     else:  # the paper's sums are about the public center, of rows in the ball
         anchors, limit = np.zeros_like(anchors), state.ball
     return message | {"points": points, "anchors": anchors, "limit": np.array([limit])}
+
+
+def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
+    """What residuals are taken about where bounds are made for them.
+
+    A start has its part inside the released subspace from the clients, and what is across it from
+    the server's points. Where these are like the clients, that is next to nothing. Where clients
+    have components that the server knows nothing of, their directions take axes of the subspace,
+    and it is not: then clients are far from all the anchors, and what they send must not be
+    clipped to what the server's points would send. So bounds of clients are made for residuals
+    about the part inside, as far as the subspace is to be trusted; where its moment is mostly
+    noise, any subspace disagrees with the points, and longer bounds would be more noise for
+    nothing. See "Components that the server knows nothing of" in doc/development/federated.md.
+
+    Parameters
+    ----------
+    state : State
+        Of a round that asks for averages.
+    anchors : ndarray of shape (k, d)
+        What clients are told to take residuals about.
+
+    Returns
+    -------
+    anchors : ndarray of shape (k, d)
+        Integers; the same ones for rows as the unit, and in Lloyd rounds.
+    """
+    subspace = state.subspace
+    if state.kind != "lift" or subspace is None or not state.setup.per_client:
+        return anchors
+    return np.rint(anchors - state.trust * (anchors - anchors @ subspace.T @ subspace))
 
 
 def _residual_limit(state, message, points, anchors):

@@ -123,6 +123,8 @@ class State:
         Released center of the data, in steps about that of the domain.
     basis : ndarray or None
         Columns span the released subspace, in steps of 2**-20.
+    trust : float
+        How much of the moment is the clients', 0 to 1; the rest is the server's.
     spread : ndarray or None
         Released standard deviations along the axes, in steps.
     points, weights : ndarray or None
@@ -149,6 +151,7 @@ class State:
     domain: Domain | None = None
     origin: np.ndarray | None = None
     basis: np.ndarray | None = None
+    trust: float = 0.0
     spread: np.ndarray | None = None
     points: np.ndarray | None = None
     weights: np.ndarray | None = None

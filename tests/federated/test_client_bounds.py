@@ -13,7 +13,7 @@ from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import _client_bounds, client_update
 from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, norm_of
 from sklearn_dp.federated._client_bounds import client_shares
-from sklearn_dp.federated._messages import NOTHING, message_of
+from sklearn_dp.federated._messages import NOTHING, bound_anchors, message_of
 from sklearn_dp.federated._state import Setup, State, begin
 from sklearn_dp.federated._statistics import row_bounds
 
@@ -42,6 +42,8 @@ def test_half_of_the_clients_of_server_points_are_clipped(state, monkeypatch):
     monkeypatch.setattr(_client_bounds, "_SIMULATED", 200)
     message = message_of(state)
     shares = client_shares(state, message, session())
+    if message["anchors"].size:
+        message["anchors"] = bound_anchors(state, message["anchors"])
     whole = message | {"shares": np.ones(len(shares)), "most_rows": NOTHING}
     rng, longer = np.random.default_rng(5), dict.fromkeys(shares, 0)
     X = state.setup.server

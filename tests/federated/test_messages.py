@@ -9,7 +9,13 @@ from federated_states import CLIENT_STATES, ROW_STATES, D, K, all_kinds, data, s
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._engines import total_of
-from sklearn_dp.federated._messages import Sealed, _residual_limit, empty_message, message_of
+from sklearn_dp.federated._messages import (
+    Sealed,
+    _residual_limit,
+    bound_anchors,
+    empty_message,
+    message_of,
+)
 from sklearn_dp.federated._state import Setup, State, begin
 
 FIELDS = {
@@ -100,6 +106,26 @@ def test_the_limit_is_never_nothing_and_never_more_than_the_public_radius():
     least, state = limited([0.0, 0.0])
     assert least == pytest.approx(1e-3 * state.ball)
     assert limited([1e9, 1e9])[0] == state.ball
+
+
+def test_bounds_of_clients_are_about_the_part_of_the_start_inside_the_subspace():
+    """What the server's points have across it is what clients do not confirm."""
+    domain = Domain.from_bounds(8.0, 3)
+    anchors = np.array([[4e6, 3e6, -5e6], [1.0, 2e6, 0.0]])
+    axis = np.array([[2.0**20], [0.0], [0.0]])
+    for per_client, trust, basis, expected in (
+        (True, 1.0, axis, anchors * [1, 0, 0]),
+        (True, 0.5, axis, anchors * [1, 0.5, 0.5]),
+        (True, 0.0, axis, anchors),
+        (False, 1.0, axis, anchors),
+        (True, 1.0, None, anchors),
+    ):
+        setup = Setup(2, 3, domain, np.eye(3), per_client=per_client, n_lloyd=1)
+        state = replace(State(setup, domain=domain), basis=basis, trust=trust)
+        kinds = [replace(state, round=number).kind for number in range(4)]
+        lift, lloyd = (replace(state, round=kinds.index(kind)) for kind in ("lift", "lloyd"))
+        assert np.array_equal(bound_anchors(lift, anchors), expected)
+        assert np.array_equal(bound_anchors(lloyd, anchors), anchors)
 
 
 def test_without_server_data_the_limit_is_of_the_released_spread():
