@@ -183,6 +183,7 @@ BAD_PARAMETERS = {
     "bounds huge": ({"bounds": 1e200}, "bounds"),
     "bounds box huge": ({"bounds": (-1e200, 1.0)}, "bounds"),
     "bounds reversed": ({"bounds": (1.0, -1.0)}, "bounds"),
+    "bounds complex": ({"bounds": (np.array(0j), np.array(1j))}, "bounds"),
     "bounds box nan": ({"bounds": (0.0, [1.0, np.nan, 1.0])}, "bounds"),
     "bounds length": ({"bounds": (0.0, [1.0, 1.0])}, "bounds"),
     "bounds triple": ({"bounds": (0.0, 1.0, 2.0)}, "bounds"),
@@ -360,6 +361,7 @@ BAD_TARGETS = {
     "negative huge integer": [*X[1:, 0].tolist(), -(10**400)],
     "huge integers": np.array([10**400] * len(X), dtype=object),
     "text": [f"{SECRET}m", *X[1:, 0].tolist()],
+    "complex": X[:, 0] * 1j,
     "short": X[1:, 0],
     "matrix": X,
 }

@@ -25,6 +25,7 @@ __all__ = [
     "check_positive",
     "is_integer",
     "is_real",
+    "real_array",
 ]
 
 #: Subnormal floats carry no relative precision and their reciprocals overflow.
@@ -54,6 +55,22 @@ def is_integer(value: Any) -> TypeGuard[Integral]:
     [True, True, False, False]
     """
     return isinstance(value, Integral) and not isinstance(value, _NO_NUMBERS)
+
+
+def real_array(values: Any) -> np.ndarray:
+    """Numbers as an array of float64; complex ones are a TypeError.
+
+    NumPy drops imaginary parts with a warning, which is an error for those who say so.
+
+    Examples
+    --------
+    >>> real_array([1, 2.5])
+    array([1. , 2.5])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers are not real numbers")
+    return np.asarray(array, dtype=np.float64)
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:

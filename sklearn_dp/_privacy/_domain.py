@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._checks import is_real
+from ._checks import is_real, real_array
 from ._mechanisms import safe_norms
 
 __all__ = ["Domain"]
@@ -90,8 +90,7 @@ class Domain:
         """A box; sides of length zero are allowed, for columns that are known."""
         try:
             low, high = (
-                np.array(np.broadcast_to(np.asarray(side, float), (n_features,)))
-                for side in (low, high)
+                np.array(np.broadcast_to(real_array(side), (n_features,))) for side in (low, high)
             )
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(

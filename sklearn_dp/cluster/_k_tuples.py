@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.tuples.stage import AGGREGATORS, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, budget_of
-from .._privacy._checks import check_choice
+from .._privacy._checks import check_choice, real_array
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
@@ -141,7 +141,7 @@ def aggregate_k_tuples(
 def _checked(tuples):
     """An array of three axes; its shape is public but for the number of tuples of "add_remove"."""
     try:
-        tuples = np.ascontiguousarray(tuples, dtype=np.float64)
+        tuples = np.ascontiguousarray(real_array(tuples))
     except (OverflowError, TypeError, ValueError):
         tuples = None
     if tuples is None or tuples.ndim != 3 or 0 in tuples.shape[1:]:

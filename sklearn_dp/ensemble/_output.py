@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.silence import attempt_silently, silent
+from .._privacy._checks import real_array
 
 __all__ = ["Output", "WithTarget", "probe", "target_column"]
 
@@ -75,7 +76,7 @@ def target_column(y, n, labels=None):
         if labels is not None:
             order = {label: i for i, label in enumerate(labels.tolist())}
             y = np.array([order.get(label, 0) for label in y.tolist()])
-        y = y.astype(np.float64)
+        y = real_array(y)
     except (OverflowError, TypeError, ValueError):
         y = None
     if y is None or len(y) != n or not np.isfinite(y).all():

@@ -6,7 +6,7 @@ import fractions
 import numpy as np
 import pytest
 
-from sklearn_dp._privacy._checks import check_choice, is_integer, is_real
+from sklearn_dp._privacy._checks import check_choice, is_integer, is_real, real_array
 
 REALS = [1.5, np.float16(2), fractions.Fraction(1, 3), np.nan, np.inf, np.longdouble(1)]
 INTEGERS = [0, -3, 10**400, np.uint8(255), np.int64(3)]
@@ -64,3 +64,12 @@ def test_what_has_no_truth_value():
     for value in (pandas.NA, pandas.Series(["red", "blue"])):
         with pytest.raises(ValueError, match="^color"):
             check_choice("color", value, ("red", "blue"))
+
+
+@pytest.mark.filterwarnings("error")
+def test_real_arrays():
+    assert real_array([True, 2]).tolist() == [1.0, 2.0]
+    assert real_array(np.array(["1"], dtype=object)).dtype == np.float64
+    for values in (np.array([1j]), [1, 2j], np.array([2j, "1"], dtype=object), "a"):
+        with pytest.raises((TypeError, ValueError)):
+            real_array(values)

@@ -104,6 +104,7 @@ def test_the_ledger_is_asked_first():
             "separation",
         ),
         ({"tuples": [["a"]]}, "tuples"),
+        ({"tuples": np.ones((4, 3, 2)) * 1j}, "tuples"),
         ({"aggregator": "k_averages"}, "n_tuples"),
     ],
 )
