@@ -27,6 +27,7 @@ Which one to take:
 
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
+from ._privatize import privatize
 from .cluster import (
     DPKMeans,
     DPKTupleKMeans,
@@ -55,5 +56,6 @@ __all__ = [
     "PrivacyBudget",
     "PrivacyLedger",
     "SampleAndAggregate",
+    "privatize",
 ]
 __version__ = "0.1.0.dev0"

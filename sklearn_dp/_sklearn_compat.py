@@ -9,6 +9,8 @@ Here and nowhere else, so that a new version of scikit-learn is looked up in one
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.utils.validation import _num_features as num_features
 
 try:  # scikit-learn >= 1.9
@@ -21,7 +23,14 @@ except ImportError:  # pragma: no cover - older scikit-learn
         """Stands in where scikit-learn has no callbacks."""
 
 
-__all__ = ["CallbackSupportMixin", "Progress", "num_features", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "Progress",
+    "complete_kmeans",
+    "kmeans_of",
+    "num_features",
+    "with_callbacks",
+]
 
 _Method = TypeVar("_Method", bound=Callable)
 
@@ -29,6 +38,21 @@ _Method = TypeVar("_Method", bound=Callable)
 def with_callbacks(method: _Method) -> _Method:
     """Tell scikit-learn's callbacks of a fit, where it has them; its type stays."""
     return method if _with_callbacks is None else _with_callbacks(method)
+
+
+def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:
+    """A fitted KMeans with these centers and fitted attributes."""
+    kmeans = KMeans(len(centers), n_init=1)
+    for name, value in {"cluster_centers_": centers.copy(), **fitted}.items():
+        setattr(kmeans, name, value)
+    complete_kmeans(kmeans)
+    return kmeans
+
+
+def complete_kmeans(estimator: object) -> None:
+    """Where somebody else has set the centers of a KMeans, set what its methods need besides."""
+    if isinstance(estimator, KMeans):
+        estimator._n_threads = 1
 
 
 class Progress:

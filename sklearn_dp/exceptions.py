@@ -6,6 +6,7 @@ released values only.
 
 __all__ = [
     "BudgetExceededError",
+    "ConversionWarning",
     "LedgerError",
     "PrivacyWarning",
     "SeededNoiseWarning",
@@ -30,6 +31,10 @@ class LedgerError(ValueError):
     was spent. Ledgers are made on purpose only (``python -m sklearn_dp.ledger create``): if a path
     that does not exist were a fresh ledger, a slip of the pen would be a fresh budget.
     """
+
+
+class ConversionWarning(UserWarning):
+    """A private twin does not do all that the estimator it is made from was told."""
 
 
 class PrivacyWarning(UserWarning):

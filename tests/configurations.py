@@ -142,7 +142,7 @@ TABLE = {
     "FriendlyCovariance": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy",)),
-        ({"assume_centered": True}, ("sklearn",)),
+        ({"assume_centered": True, "store_precision": False}, ("sklearn",)),
         ({"method": "gram", "bounds": 10.0}, BOTH),
         ({"epsilon": 100.0}, (*PATH, "mutants")),
         ({"epsilon": 20.0, "method": "gram", "bounds": 9.0}, PATH),
@@ -155,6 +155,7 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH)),
         ({"bounds": 10.0}, ("sklearn",)),
+        ({"n_components": 0.9, "whiten": True}, ("sklearn", "privacy, shown", *PATH)),
         ({"epsilon": 5.0}, ("mutants",)),
     ],
     "FriendlyMean": [

@@ -19,12 +19,12 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 LAYERS = (
     {"exceptions"},
     {"_privacy"},
-    {"accounting", "ledger", "_intervals", "_sklearn_compat"},
+    {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
     {"_validation"},
     {"_base"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},
-    {"federated", "model_selection", "inspection", "audit"},
+    {"federated", "model_selection", "inspection", "audit", "_privatize"},
     {"__init__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -44,13 +44,13 @@ OPTIONS = {
     "DPOneCluster": [{"n_points": 20}],
     "DPOutlierScreen": [{}, {"bounds": 1e-140}],
     "DPOneClusterKMeans": [{"n_clusters": 2}],
-    "DPPCA": [{"n_components": 2}, {"bounds": 1e140}],
+    "DPPCA": [{"n_components": 2}, {"n_components": 2, "whiten": True}, {"bounds": 1e140}],
     "DPGaussianMixture": [
         {"n_components": 2, "covariance_type": form}
         for form in ("full", "tied", "diag", "spherical")
     ],
     "FriendlyMean": [{}, {"bounds": (-4e139, 4e139)}],
-    "FriendlyCovariance": [{}, {"bounds": 1e-100}],
+    "FriendlyCovariance": [{"store_precision": False}, {"bounds": 1e-100}],
     "FederatedDPKMeans": [{"n_clusters": 2}],
     "SampleAndAggregate": [
         {"n_blocks": 8},

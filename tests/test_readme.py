@@ -15,7 +15,7 @@ import pytest
 from sklearn_dp import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "doc/user_guide.md"]
+PAGES = ["README.md", "doc/user_guide.md", "doc/coming_from_scikit_learn.md"]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LEDGER = "$ python -m sklearn_dp.ledger "
 

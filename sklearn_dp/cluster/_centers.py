@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,12 +25,13 @@ from .._base import (
     check_integer,
     check_real,
 )
+from .._dropin.replacing import Replacing
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
-from .._sklearn_compat import with_callbacks
+from .._sklearn_compat import kmeans_of, with_callbacks
 
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters"]
 
@@ -43,9 +45,11 @@ CENTERS_WITH_ERRORS = {
 
 
 class BaseDPCenters(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseDPEstimator
+    Replacing, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseDPEstimator
 ):
     """Base class of the k-means estimators: predict, transform and score from released centers."""
+
+    _replaces = "KMeans"
 
     n_clusters: int
     radius_: float
@@ -102,6 +106,7 @@ class BaseDPCenters(
     def _store(self, X, result):
         """Store what an engine released: an `EngineResult`, with its standard errors."""
         self.radius_, self.status_ = result.radius, result.status
+        self.n_iter_ = result.n_iterations
         quality = result.quality
         self.inertia_, self.inertia_std_error_ = quality.inertia, quality.inertia_sd
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
@@ -243,6 +248,19 @@ class BaseDPCenters(
         valid = self._validate_predict(X)
         units = self._units(valid, groups)
         return -_noisy_cost(session, valid, units, self.cluster_centers_, cap)
+
+    def to_sklearn(self) -> KMeans:
+        """The released centers as an estimator of scikit-learn.
+
+        Returns
+        -------
+        kmeans : sklearn.cluster.KMeans
+            Fitted; it holds released values only, and has no `labels_`.
+        """
+        check_is_fitted(self)
+        names = ("n_features_in_", "feature_names_in_", "inertia_", "n_iter_")
+        released = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return kmeans_of(self.cluster_centers_, **released)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

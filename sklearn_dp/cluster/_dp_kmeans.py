@@ -65,6 +65,8 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         explain.
     radius_ : float
         Released (or public) radius of the ball that the rows were clipped to.
+    n_iter_ : int
+        Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     privacy_report_ : PrivacyReport

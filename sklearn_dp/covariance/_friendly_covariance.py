@@ -5,11 +5,13 @@ moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 """
 
 import math
+from copy import copy
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
@@ -19,8 +21,21 @@ from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
-from .._aggregate.shared.single_rows import narrowed, row_guard
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer
+from .._aggregate.shared.single_rows import (
+    narrowed,
+    row_guard,
+    saturated,
+    squared_lengths,
+)
+from .._base import (
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+    check_table,
+)
+from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
@@ -37,7 +52,7 @@ _WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most 
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
-class FriendlyCovariance(BaseDPEstimator):
+class FriendlyCovariance(Replacing, BaseDPEstimator):
     """Covariance and mean of data of any place, scale and condition, with differential privacy.
 
     No bound on the norm is needed: noise is in proportion to the covariance itself, in every
@@ -58,6 +73,8 @@ class FriendlyCovariance(BaseDPEstimator):
         asks for; where it asks for more than 2000, the method is "whiten".
     assume_centered : bool, default=False
         Whether the mean is known to be the origin, and need not be paid for.
+    store_precision : bool, default=True
+        Whether `precision_` is stored; False: :meth:`get_precision` computes it when asked.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -79,8 +96,8 @@ class FriendlyCovariance(BaseDPEstimator):
     ----------
     covariance_ : ndarray of shape (n_features, n_features)
         Released covariance, symmetric and positive definite.
-    precision_ : ndarray of shape (n_features, n_features)
-        Its inverse.
+    precision_ : ndarray of shape (n_features, n_features) or None
+        Its inverse; None without `store_precision`.
     location_ : ndarray of shape (n_features,)
         Released mean.
     size_ : float
@@ -129,6 +146,8 @@ class FriendlyCovariance(BaseDPEstimator):
     array([1., 1.])
     """
 
+    _replaces = "EmpiricalCovariance"
+
     status_: str
 
     def __init__(
@@ -137,6 +156,7 @@ class FriendlyCovariance(BaseDPEstimator):
         method: str = "whiten",
         n_blocks: int | str = "auto",
         assume_centered: bool = False,
+        store_precision: bool = True,
         epsilon: float | None = None,
         delta: float = 1e-6,
         rho: float | None = None,
@@ -148,6 +168,7 @@ class FriendlyCovariance(BaseDPEstimator):
         self.method = method
         self.n_blocks = n_blocks
         self.assume_centered = assume_centered
+        self.store_precision = store_precision
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -158,8 +179,7 @@ class FriendlyCovariance(BaseDPEstimator):
 
     def _check_parameters(self, n_features):
         check_choice("method", self.method, METHODS)
-        if not isinstance(self.assume_centered, (bool, np.bool_)):
-            raise TypeError("assume_centered must be a bool.")
+        _check_bools(assume_centered=self.assume_centered, store_precision=self.store_precision)
         if self.method == "gram" and self.bounds is None:
             raise ValueError("method='gram' needs bounds.")
         if isinstance(self.n_blocks, str):
@@ -220,9 +240,10 @@ class FriendlyCovariance(BaseDPEstimator):
         end, seen, rows, origin = find(X, units, session, progress)
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
-        factor, inverse = end.factor * rows.unit, end.axes / (end.scales * rows.unit)
+        factor = end.factor * rows.unit
+        self._whitening = end.axes / (end.scales * rows.unit)
         self.covariance_ = symmetric(factor @ factor.T)
-        self.precision_ = symmetric(inverse @ inverse.T)
+        self.precision_ = self._precision() if self.store_precision else None
         self.location_, self.size_ = origin + end.center * rows.unit, end.weight
 
     # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
@@ -290,7 +311,71 @@ class FriendlyCovariance(BaseDPEstimator):
             Inverse of the released covariance.
         """
         check_is_fitted(self)
-        return self.precision_
+        return self._precision() if self.precision_ is None else self.precision_
+
+    def _precision(self):
+        return symmetric(self._whitening @ self._whitening.T)
+
+    @row_guard
+    def error_norm(
+        self,
+        comp_cov: ArrayLike,
+        norm: str = "frobenius",
+        scaling: bool = True,
+        squared: bool = True,
+    ) -> float:
+        """Difference between the released covariance and another one.
+
+        Parameters
+        ----------
+        comp_cov : array-like of shape (n_features, n_features)
+            The other covariance. Where it comes from private rows, the result is not private.
+        norm : {"frobenius", "spectral"}, default="frobenius"
+            The square root of the sum of the squares of the difference, or its largest singular
+            value.
+        scaling : bool, default=True
+            Whether the squared norm is divided by `n_features`.
+        squared : bool, default=True
+            Whether the squared norm is returned.
+
+        Returns
+        -------
+        error : float
+            As :meth:`sklearn.covariance.EmpiricalCovariance.error_norm`.
+        """
+        check_is_fitted(self)
+        check_choice("norm", norm, ("frobenius", "spectral"))
+        _check_bools(scaling=scaling, squared=squared)
+        other = np.asarray(check_table(comp_cov, "comp_cov", dtype=np.float64))
+        if other.shape != self.covariance_.shape:
+            raise ValueError("comp_cov must have the shape (n_features, n_features).")
+        error = saturated(other) - self.covariance_
+        length = np.linalg.norm(error, ord=None if norm == "frobenius" else 2)
+        length /= math.sqrt(len(error)) if scaling else 1.0
+        return float(narrowed(length**2 if squared else length, np.float64))
+
+    def to_sklearn(self) -> EmpiricalCovariance:
+        """The released covariance as an estimator of scikit-learn.
+
+        Returns
+        -------
+        covariance : sklearn.covariance.EmpiricalCovariance
+            Fitted; it holds released values only.
+        """
+        check_is_fitted(self)
+        twin = EmpiricalCovariance(
+            store_precision=self.store_precision, assume_centered=self.assume_centered
+        )
+        for name in (
+            "covariance_",
+            "location_",
+            "precision_",
+            "n_features_in_",
+            "feature_names_in_",
+        ):
+            if hasattr(self, name):
+                setattr(twin, name, copy(getattr(self, name)))
+        return twin
 
     @row_guard
     def mahalanobis(self, X: ArrayLike) -> np.ndarray:
@@ -306,12 +391,7 @@ class FriendlyCovariance(BaseDPEstimator):
         distances : ndarray of shape (n_samples,)
             Of private rows they are not private, but no part of the release.
         """
-        offsets = self._validate_predict(X) - self.location_
-        # Scaled by powers of two, which changes no bits of what does not overflow.
-        exponents = np.frexp(np.abs(offsets).max(axis=1, initial=0.0))[1]
-        offsets = np.ldexp(offsets, -exponents[:, None])
-        squared = np.einsum("ij,jk,ik->i", offsets, self.precision_, offsets, optimize=True)
-        return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)
+        return squared_lengths(self._validate_predict(X) - self.location_, self.get_precision())
 
     @row_guard
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -332,6 +412,12 @@ class FriendlyCovariance(BaseDPEstimator):
             Not private where the rows are.
         """
         distances = self.mahalanobis(X)
-        volume = np.linalg.slogdet(self.precision_)[1]
+        volume = np.linalg.slogdet(self.get_precision())[1]
         found = volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_
         return float(narrowed(found / 2, np.float64))
+
+
+def _check_bools(**values):
+    for name, value in values.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be a bool.")

@@ -1,30 +1,52 @@
 """Differentially private principal component analysis."""
 
 import math
+from copy import copy
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.axes import second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_integer, check_table
+from .._base import (
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+    check_real,
+    check_table,
+)
+from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
+from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from ._probabilistic import BaseProbabilisticModel
 
 __all__ = ["DPPCA"]
 
+_NO_MLE = (
+    "n_components='mle' takes a spectrum without noise; give a number, or the part of the variance "
+    "to explain, such as 0.95"
+)
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
 
 
-class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseDPEstimator):
+class DPPCA(
+    Replacing,
+    StandardErrors,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseProbabilisticModel,
+):
     """Principal component analysis with differential privacy.
 
     The eigenvectors of a second moment with symmetric Gaussian noise that is isometric in the
@@ -33,8 +55,12 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     Parameters
     ----------
-    n_components : int, optional
-        None keeps all the components.
+    n_components : int or float, optional
+        None keeps all the components. A float in (0, 1): as few as explain more than this part of
+        the released variance, in which noise counts like small components.
+    whiten : bool, default=False
+        Whether :meth:`transform` divides the coordinates by the square roots of the released
+        variances; variances below `noise_level_` count as that.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -67,11 +93,20 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         Its share of the released total.
     explained_, explained_std_error_ : float
         Released part of the total variance that the components explain together.
+    singular_values_ : ndarray of shape (n_components,)
+        Square roots of `explained_variance_` times `size_`.
+    noise_variance_ : float
+        Mean released variance of the directions that are left out; 0 if none is.
     mean_ : ndarray of shape (n_features,)
         Released mean.
     n_components_ : int
+        By the released spectrum, where `n_components` is a float.
     noise_level_ : float
         Size of the eigenvalues that noise alone would show: do not trust smaller variances.
+    size_ : float
+        Released noisy number of units.
+    whiten_ : bool
+        The `whiten` of the fit.
     radius_ : float
         Released radius about the mean that rows were clipped to.
     status_ : str
@@ -109,11 +144,13 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     """
 
     _with_errors = {"explained_": (0.0, 1.0)}
+    _replaces = "PCA"
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: float | None = None,
         *,
+        whiten: bool = False,
         epsilon: float | None = None,
         delta: float = 1e-6,
         rho: float | None = None,
@@ -123,6 +160,7 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_components = n_components
+        self.whiten = whiten
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -132,8 +170,20 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
-        if self.n_components is not None:
-            check_integer(self.n_components, "n_components", low=1, high=n_features)
+        wanted = self.n_components
+        if isinstance(wanted, str) and wanted == "mle":
+            raise ValueError(f"n_components: {_NO_MLE}.")
+        if is_real(wanted) and not is_integer(wanted):
+            check_real(wanted, "n_components", high=1.0)
+        elif wanted is not None:
+            check_integer(wanted, "n_components", low=1, high=n_features)
+        if not isinstance(self.whiten, (bool, np.bool_)):
+            raise TypeError("whiten must be a bool.")
+
+    @classmethod
+    def _cannot_replace(cls, estimator):
+        mle = isinstance(estimator.n_components, str)
+        return _NO_MLE if mle else None
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
@@ -179,6 +229,8 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
         self.noise_level_ = noise * math.sqrt(2 * X.shape[1]) * unit
         self._set_components(moment, unit)
+        self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(place.size)
+        self.size_, self.whiten_ = place.size, bool(self.whiten)
         self._set_errors(moment * unit, noise * unit, place.size)
         self.status_ = place.status
         if self.status_ == "ok" and self.explained_variance_[0] < self.noise_level_:
@@ -195,14 +247,15 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             What turns it into a covariance.
         """
         values, vectors = np.linalg.eigh(moment)
-        k = self.n_components_ = self.n_components or len(moment)
         # Noise makes some eigenvalues negative; no variance is.
         variance = np.maximum(values[::-1], 0.0) * unit
+        k = self.n_components_ = _n_components(self.n_components, variance)
         components = vectors[:, ::-1][:, :k].T
         largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
         self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
         self.explained_variance_ = variance[:k]
         self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
+        self.noise_variance_ = float(variance[k:].mean()) if k < len(variance) else 0.0
 
     def _set_errors(self, moment, sd, size):
         """Standard errors, from the released moment and the noise of its diagonal.
@@ -247,8 +300,9 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates along the components.
         """
+        scales = np.sqrt(self._variances()) if self.whiten_ else 1.0
         return for_rows(
-            lambda rows: products(rows - self.mean_, self.components_.T),
+            lambda rows: products(rows - self.mean_, self.components_.T) / scales,
             self._validate_predict(X),
             self.n_components_,
         )
@@ -271,13 +325,52 @@ class DPPCA(StandardErrors, ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         X = np.asarray(check_table(X, "X", dtype=[np.float64, np.float32]))
         if X.shape[1] != self.n_components_:
             raise ValueError(f"X must have {self.n_components_} columns, one for each component.")
+        scales = np.sqrt(self._variances()) if self.whiten_ else 1.0
         return for_rows(
-            lambda rows: products(rows, self.components_) + self.mean_,
+            lambda rows: products(rows * scales, self.components_) + self.mean_,
             saturated(X),
             self.n_features_in_,
         )
+
+    def to_sklearn(self) -> PCA:
+        """The released components as an estimator of scikit-learn.
+
+        Returns
+        -------
+        pca : sklearn.decomposition.PCA
+            Fitted; it holds released values only. Its `n_samples_` is `size_`, rounded, and its
+            variances are at least `noise_level_`, as they count here.
+        """
+        check_is_fitted(self)
+        pca = PCA(self.n_components_, whiten=self.whiten_)
+        for name in (
+            "components_",
+            "explained_variance_ratio_",
+            "singular_values_",
+            "mean_",
+            "n_components_",
+            "n_features_in_",
+            "feature_names_in_",
+        ):
+            if hasattr(self, name):
+                setattr(pca, name, copy(getattr(self, name)))
+        pca.explained_variance_ = self._variances()
+        whole = self.n_components_ == self.n_features_in_
+        pca.noise_variance_ = 0.0 if whole else self._rest()
+        pca.n_samples_ = max(1, round(self.size_))
+        return pca
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _n_components(wanted, variance):
+    """How many components there are: by the released spectrum, where a part of it is wanted."""
+    if wanted is None:
+        return len(variance)
+    if is_integer(wanted):
+        return int(wanted)
+    ratios = np.cumsum(variance) / max(variance.sum(), 1e-300)
+    return min(int(np.searchsorted(ratios, wanted, side="right")) + 1, len(variance))

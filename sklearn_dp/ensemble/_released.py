@@ -5,23 +5,83 @@ given, without noise and without a charge. They stand under `row_guard`, and the
 finite, because an overflow of one row must not show in a warning or in the answer for another one.
 """
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
+from .._sklearn_compat import complete_kmeans
 
-__all__ = ["BaseReleasedMethods"]
+__all__ = ["BaseReleasedMethods", "completed"]
 
+_METHODS = ("predict", "predict_proba", "transform", "decision_function", "score_samples")
 _FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
 
 
 def _delegates(method):
     """Available where the released estimator has it, before a fit where the one to fit has."""
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), method))
+
+
+class _Unavailable:
+    """Takes the place of a method that needs what has not been released."""
+
+    def __init__(self, text, missing):
+        self.text, self.missing = text, missing
+
+    def __call__(self, *values, **options):
+        raise AttributeError(self.text, name=self.missing)
+
+
+def completed(estimator: Any, released: Sequence[str], n_features: int) -> Any:
+    """An estimator whose attributes have been released; a method that needs more says so.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the attributes that were released. It is changed.
+    released : sequence of str
+        Their names.
+    n_features : int
+
+    Returns
+    -------
+    estimator : estimator
+    """
+    complete_kmeans(estimator)
+    rows = np.zeros((1, n_features))  # public
+    name = type(estimator).__name__
+    for method in _METHODS:
+        missing = _missing_for(estimator, method, rows)
+        if missing is not None:
+            text = f"{name}.{method} needs {missing}, which was not released: name it in `output`"
+            text = f"{text}, beside {', '.join(released)}."
+            setattr(estimator, method, _Unavailable(text, missing))
+    return estimator
+
+
+def _missing_for(estimator, method, rows):
+    """The attribute that a method asks for in vain, or None."""
+    call = getattr(estimator, method, None)
+    if call is None:
+        return None
+
+    def attribute_in_vain():
+        try:
+            call(rows)
+        except AttributeError as error:
+            return error.name
+        return None
+
+    with silent():
+        return attempt_silently(attribute_in_vain)[0]
 
 
 class BaseReleasedMethods(BaseDPEstimator):
@@ -146,3 +206,17 @@ class BaseReleasedMethods(BaseDPEstimator):
             Not private where the rows are.
         """
         return float(self._ask("score", X, y))
+
+    def to_sklearn(self) -> Any:
+        """A copy of ``estimator_``: an estimator with released attributes only.
+
+        Returns
+        -------
+        twin : estimator
+            Of the class of `estimator`. A method that needs more than was released says what.
+        """
+        check_is_fitted(self)
+        twin = deepcopy(self.estimator_)
+        if hasattr(self, "feature_names_in_"):
+            twin.feature_names_in_ = self.feature_names_in_
+        return twin

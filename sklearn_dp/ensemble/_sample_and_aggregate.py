@@ -28,7 +28,7 @@ from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, probe, target_column
-from ._released import BaseReleasedMethods
+from ._released import BaseReleasedMethods, completed
 
 __all__ = ["SampleAndAggregate"]
 
@@ -94,7 +94,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     Attributes
     ----------
     estimator_ : estimator
-        Fresh but for the released attributes; `predict`, `transform` and so on use it.
+        Fresh but for the released attributes; `predict`, `transform` and so on use it. A method
+        that needs what was not released raises an AttributeError that names it.
     output_ : ndarray of shape (n_outputs,)
         The released flat vector.
     n_blocks_ : int
@@ -370,7 +371,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
             fitted.classes_ = np.unique(self._labels())
         if "components_" in output.names:
             fitted.n_components_ = output.shapes[output.names.index("components_")][0]
-        return fitted
+        return completed(fitted, output.names, n_features)
 
     def __sklearn_tags__(self):
         tags, estimator = super().__sklearn_tags__(), self._inner()

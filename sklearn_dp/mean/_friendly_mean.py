@@ -1,16 +1,20 @@
 """Differentially private mean of data that may be anywhere."""
 
+from copy import copy
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import RADII, fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.route_choice import LOCATORS
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
@@ -19,7 +23,7 @@ __all__ = ["FriendlyMean"]
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 
 
-class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
+class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     """Mean of points of unknown location, with differential privacy.
 
     The data may lie anywhere and need no bounds: the noise is in proportion to their spread, not
@@ -103,6 +107,17 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
     >>> FriendlyMean(epsilon=1.0).fit(X).mean_.round(0)
     array([1000000., 1000000.])
     """
+
+    _replaces = "StandardScaler"
+
+    @classmethod
+    def _cannot_replace(cls, estimator):
+        if estimator.with_std or not estimator.with_mean:
+            return (
+                "FriendlyMean takes the place of StandardScaler(with_std=False): it centers rows "
+                "and does not scale them."
+            )
+        return None
 
     def __init__(
         self,
@@ -256,6 +271,22 @@ class FriendlyMean(OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
         """
         X = self._validate_predict(X)
         return -float(narrowed(np.mean(np.sum(np.square(X - self.mean_), axis=1)), np.float64))
+
+    def to_sklearn(self) -> StandardScaler:
+        """The released mean as an estimator of scikit-learn, which centers rows.
+
+        Returns
+        -------
+        scaler : sklearn.preprocessing.StandardScaler
+            Fitted, with ``with_std=False``; it holds released values only.
+        """
+        check_is_fitted(self)
+        scaler = StandardScaler(with_std=False)
+        scaler.mean_, scaler.scale_, scaler.var_ = self.mean_.copy(), None, None
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(scaler, name, copy(getattr(self, name)))
+        return scaler
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

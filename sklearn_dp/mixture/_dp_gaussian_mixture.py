@@ -10,7 +10,9 @@ from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.mixture.plan import failure_delta, mixture_entries
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
+from .._aggregate.moments.moment_releases import MOMENTS
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 from ._options import KTupleOptions, PartitionOptions, options_of
@@ -19,7 +21,7 @@ from ._released import BaseReleasedMixture
 __all__ = ["DPGaussianMixture"]
 
 
-class DPGaussianMixture(BaseReleasedMixture):
+class DPGaussianMixture(Replacing, BaseReleasedMixture):
     """Weights, means and covariances of a Gaussian mixture, with differential privacy.
 
     A private partition isolates the components; rounds of private expectation maximisation then
@@ -81,6 +83,10 @@ class DPGaussianMixture(BaseReleasedMixture):
         The `covariance_type` of the fit, whatever `set_params` has made of it since.
     size_ : float
         Released noisy number of units.
+    n_iter_ : int
+        Rounds of private expectation maximisation.
+    converged_ : bool
+        Whether `status_` is "ok": by releases, all components stand out of the noise.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     path_ : str
@@ -139,6 +145,8 @@ class DPGaussianMixture(BaseReleasedMixture):
     array([[ 0.,  0.],
            [20., 20.]])
     """
+
+    _replaces = "GaussianMixture"
 
     def __init__(
         self,
@@ -222,6 +230,27 @@ class DPGaussianMixture(BaseReleasedMixture):
         """
         return self._fit_validated(X, groups)
 
+    def fit_predict(
+        self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None
+    ) -> np.ndarray:
+        """:meth:`fit`, then :meth:`predict` of the same rows, which is no release.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+            For the interface of scikit-learn.
+        groups : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+            Index of a component for each row of `X`: not private.
+        """
+        return self.fit(X, y, groups=groups).predict(X)
+
     def _fit(self, X, units, session, progress):
         settings = self._settings()
         result = fit_mixture(
@@ -235,6 +264,8 @@ class DPGaussianMixture(BaseReleasedMixture):
         )
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         self.size_, self.status_ = result.size, result.status
+        self.converged_ = self.status_ == "ok"
+        self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
         shapes = [
             as_matrices(axes, scales, self.covariance_type)
             for axes, scales in zip(result.axes, result.scales, strict=True)

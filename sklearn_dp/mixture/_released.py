@@ -5,6 +5,8 @@ computed by scikit-learn's own estimator of the same parameters. They cost nothi
 tell about private rows is not private.
 """
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
@@ -35,6 +37,13 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Fitted; it holds the released parameters only.
         """
         check_is_fitted(self)
+        mixture = self._mixture()
+        if hasattr(self, "feature_names_in_"):
+            mixture.feature_names_in_ = self.feature_names_in_
+        return mixture
+
+    def _mixture(self):
+        """Without names of features, for rows that have been validated."""
         mixture = GaussianMixture(len(self.weights_), covariance_type=self.covariance_type_)
         for name in (
             "weights_",
@@ -43,9 +52,10 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             "precisions_",
             "precisions_cholesky_",
             "n_features_in_",
+            "converged_",
+            "n_iter_",
         ):
-            setattr(mixture, name, getattr(self, name))
-        mixture.converged_, mixture.n_iter_ = True, 0
+            setattr(mixture, name, copy(getattr(self, name)))
         return mixture
 
     def _near_enough(self, X):
@@ -69,7 +79,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Index of a component for each row.
         """
         X = self._near_enough(X)
-        return self.to_sklearn().predict(X)
+        return self._mixture().predict(X)
 
     @row_guard
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -86,7 +96,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Each row sums to one.
         """
         X = self._near_enough(X)
-        return self.to_sklearn().predict_proba(X)
+        return self._mixture().predict_proba(X)
 
     @row_guard
     def score_samples(self, X: ArrayLike) -> np.ndarray:
@@ -103,7 +113,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Natural logarithms of the density.
         """
         X = self._near_enough(X)
-        return self.to_sklearn().score_samples(X)
+        return self._mixture().score_samples(X)
 
     @row_guard
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -138,7 +148,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Lower is better.
         """
         X = self._near_enough(X)
-        return float(self.to_sklearn().bic(X))
+        return float(self._mixture().bic(X))
 
     @row_guard
     def aic(self, X: ArrayLike) -> float:
@@ -155,7 +165,7 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Lower is better.
         """
         X = self._near_enough(X)
-        return float(self.to_sklearn().aic(X))
+        return float(self._mixture().aic(X))
 
     def sample(
         self,
@@ -182,4 +192,4 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         check_is_fitted(self)
         n_samples = check_integer(n_samples, "n_samples", low=1, high=2**31)
         random_state = check_sklearn_seed(random_state)
-        return self.to_sklearn().set_params(random_state=random_state).sample(n_samples)
+        return self._mixture().set_params(random_state=random_state).sample(n_samples)

@@ -7,6 +7,10 @@ import pickle
 import numpy as np
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
 
 from .arguments import (
     JUNK,
@@ -122,6 +126,11 @@ _BY_NAME = {
     "transform": st.sampled_from([None, "default", "pandas", "polars", "junk"]),
     "input_features": junk_or(None, ["a", "b", "c"], np.array(["a", "b", "c"], dtype=object)),
     "callbacks": junk,
+    "estimator": junk_or(KMeans(2), KMeans, PCA(0.5), GaussianMixture(), EmpiricalCovariance()),
+    "comp_cov": st.one_of(junk, widths.map(np.eye), widths.map(np.eye)),
+    "norm": junk_or("frobenius", "spectral"),
+    "scaling": junk_or(True, False),
+    "squared": junk_or(True, False),
 }
 
 

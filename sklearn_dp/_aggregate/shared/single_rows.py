@@ -27,6 +27,7 @@ __all__ = [
     "products",
     "row_guard",
     "saturated",
+    "squared_lengths",
 ]
 
 LARGEST = 1e150
@@ -102,3 +103,12 @@ def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     for column, line in zip(X.T, matrix, strict=True):
         total += column[:, None] * line
     return total
+
+
+def squared_lengths(offsets, precision):
+    """Squared lengths of rows by a positive semidefinite matrix; infinite ones are the largest."""
+    # Scaled by powers of two, which changes no bits of what does not overflow.
+    exponents = np.frexp(np.abs(offsets).max(axis=1, initial=0.0))[1]
+    offsets = np.ldexp(offsets, -exponents[:, None])
+    squared = np.einsum("ij,jk,ik->i", offsets, precision, offsets, optimize=True)
+    return narrowed(np.ldexp(np.maximum(squared, 0.0), 2 * exponents), np.float64)

@@ -1,0 +1,46 @@
+"""Attributes of scikit-learn's classes that the private estimators cannot have, and why.
+
+One table, by our class. `hasattr` is False for all of them; who reads one is told what to use.
+"""
+
+__all__ = ["ABSENT", "reason"]
+
+_NO_INERTIA = (
+    "the cost is not among its releases; `private_score` releases it for a budget of its own"
+)
+_NO_LIKELIHOOD = (
+    "the likelihood of the training rows is no release; `score` tells it for rows that are given"
+)
+_SIZE = "the number of rows is private; `size_` is the released noisy one"
+
+ABSENT: dict[str, dict[str, str]] = {
+    "DPOneClusterKMeans": {
+        "inertia_": _NO_INERTIA,
+        "n_iter_": "one cluster is found after the other; `privacy_report_` lists the releases",
+    },
+    "FederatedDPKMeans": {
+        "inertia_": _NO_INERTIA,
+        "n_iter_": "its rounds are counted by `n_rounds_`",
+    },
+    "DPGaussianMixture": {
+        "lower_bound_": _NO_LIKELIHOOD,
+        "lower_bounds_": _NO_LIKELIHOOD,
+    },
+    "DPPCA": {"n_samples_": _SIZE},
+    "FriendlyMean": {
+        "scale_": "scales are not released with the mean; `FriendlyCovariance` releases them",
+        "var_": "variances are not released with the mean; `FriendlyCovariance` releases them",
+        "n_samples_seen_": _SIZE,
+        "inverse_transform": "add `mean_` to the rows",
+        "partial_fit": "each fit is charged for all of its rows; fit to all of them at once",
+    },
+}
+"""Of our class: each attribute or method that the replaced class has, and why it is not there."""
+
+
+def reason(cls, name):
+    """Why a class, or one that derives from it, has no such attribute; None if it is not told."""
+    for each in cls.__mro__:
+        if name in ABSENT.get(each.__name__, {}):
+            return ABSENT[each.__name__][name]
+    return None

@@ -1,0 +1,207 @@
+"""The mixin of estimators that take the place of a class of scikit-learn."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+from ..exceptions import ConversionWarning
+from .attributes import reason
+from .words import WORDS, explanation
+
+__all__ = ["REPLACED", "Replacing"]
+
+REPLACED: dict[str, tuple[type, ...]] = {
+    "KMeans": (KMeans, MiniBatchKMeans, BisectingKMeans),
+    "GaussianMixture": (GaussianMixture,),
+    "PCA": (PCA,),
+    "EmpiricalCovariance": (EmpiricalCovariance,),
+    "StandardScaler": (StandardScaler,),
+}
+"""Classes of scikit-learn that are replaced, by the name that the tables have for them."""
+
+_CARRIED = frozenset(
+    {
+        "n_clusters",
+        "n_components",
+        "covariance_type",
+        "whiten",
+        "assume_centered",
+        "store_precision",
+        "n_jobs",
+    }
+)
+"""Words that mean the same on both sides."""
+_IMPLIED = {"with_mean", "with_std"}  # of a scaler: others are refused
+_SEED = "it would make the noise reproducible and void the guarantee; give it here if you want that"
+
+
+def _refusing_words(init: Callable) -> Callable:
+    """A constructor that explains words of the replaced class; its signature stays."""
+    parameters = inspect.signature(init).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return init  # what it does with other words is its own affair
+
+    @wraps(init)
+    def __init__(self, *values, **options):
+        for word in options.keys() - parameters.keys():
+            text = explanation(type(self).__name__, self._replaces, word)
+            if text is not None:
+                raise TypeError(text + self._converted())
+        init(self, *values, **options)
+
+    return __init__
+
+
+class Replacing:
+    """Takes the place of a class of scikit-learn.
+
+    Words of its constructor and attributes that an estimator does not have are explained by the
+    tables of `words` and `attributes`. Signatures, `get_params`, `clone` and pickles are untouched,
+    and so is what users derive.
+    """
+
+    _replaces = ""
+    """The class that is replaced, a key of `REPLACED`; empty where there is none."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", _refusing_words(vars(cls)["__init__"]))  # noqa: B010
+
+    @classmethod
+    def _converted(cls):
+        return f" {cls.__name__}.from_sklearn converts a configured {cls._replaces}."
+
+    if not TYPE_CHECKING:  # type checkers go on to know which attributes there are
+
+        def __getattr__(self, name):
+            """Called for what is not there: explain it, or raise Python's own error."""
+            cls = type(self)
+            text = reason(cls, name)
+            if text is not None:
+                raise AttributeError(f"{cls.__name__} has no {name}: {text}.", name=name, obj=self)
+            text = explanation(cls.__name__, cls._replaces, name)
+            if text is not None:
+                raise AttributeError(text, name=name, obj=self)
+            return super().__getattribute__(name)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as everywhere in scikit-learn.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values; ``step__name`` for those of an inner estimator.
+
+        Returns
+        -------
+        self : estimator
+            The same estimator.
+
+        Raises
+        ------
+        ValueError
+            For a name that is no parameter. A word of the class that this one replaces is
+            explained.
+        """
+        known = self.get_params(deep=False)  # type: ignore[attr-defined]
+        for word in params.keys() - known.keys():
+            text = explanation(type(self).__name__, self._replaces, word)
+            if text is not None:
+                raise ValueError(text)
+        return super().set_params(**params)  # type: ignore[misc]
+
+    @classmethod
+    def from_sklearn(
+        cls, estimator: BaseEstimator, *, epsilon: float | None = None, **private: Any
+    ) -> Self:
+        """The private twin of a configured estimator of scikit-learn, to be fitted.
+
+        Parameters
+        ----------
+        estimator : estimator
+            An instance of the class that this one replaces, or of one that derives from it. It is
+            not changed; whether it is fitted makes no difference.
+        epsilon : float, optional
+            Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+        **private : dict
+            Other parameters of this class, such as `bounds` or `ledger`; they go before those of
+            the estimator.
+
+        Returns
+        -------
+        twin : estimator
+            Of this class, not fitted.
+
+        Warns
+        -----
+        ConversionWarning
+            Once, with each parameter that was set and did not carry over, and why. A `random_state`
+            is among them: with it there is no guarantee against those who know it.
+        """
+        cls._check_replaced(estimator)
+        given = estimator.get_params(deep=False)
+        known = inspect.signature(cls.__init__).parameters
+        carried = {name: given[name] for name in _CARRIED & given.keys() & known.keys()}
+        lost = [
+            f"{name} ({cls._why_lost(name)})"
+            for name, default in _defaults(type(estimator)).items()
+            if name not in carried.keys() | private.keys() | _IMPLIED
+            and not _is_default(given.get(name, default), default)
+        ]
+        twin = cls(**{**carried, **private, "epsilon": epsilon})
+        if lost:
+            warnings.warn(
+                f"{cls.__name__}.from_sklearn: not carried over: {'; '.join(lost)}",
+                ConversionWarning,
+                stacklevel=2,
+            )
+        return twin
+
+    @classmethod
+    def _check_replaced(cls, estimator):
+        known = REPLACED.get(cls._replaces, ())
+        if not isinstance(estimator, known):
+            names = ", ".join(each.__name__ for each in known)
+            raise TypeError(f"estimator must be an instance of {names}.")
+        text = cls._cannot_replace(estimator)
+        if text is not None:
+            raise ValueError(f"estimator: {text}")
+
+    @classmethod
+    def _cannot_replace(cls, estimator):
+        """Why this instance has no private twin, or None."""
+        return None
+
+    @classmethod
+    def _why_lost(cls, name):
+        if name == "random_state":
+            return _SEED
+        known = WORDS.get(cls._replaces, {}).get(name)
+        return f"{cls.__name__} has no such parameter" if known is None else known.why
+
+
+def _defaults(cls):
+    """The parameters of a constructor, with their defaults."""
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    }
+
+
+def _is_default(value, default):
+    """Whether a parameter has been left alone. Values are told from it, never shown."""
+    if value is default:
+        return True
+    plain = (str, int, float, bool)
+    return isinstance(value, plain) and isinstance(default, plain) and value == default

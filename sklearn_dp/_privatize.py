@@ -1,0 +1,234 @@
+"""Pipelines of scikit-learn with private twins in the place of what has one."""
+
+import warnings
+from collections.abc import Collection, Mapping
+
+from sklearn.base import BaseEstimator, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from ._base import BaseDPEstimator, LedgerLike, budget_of
+from ._dropin.replacing import REPLACED
+from ._privacy._budget import PrivacyBudget
+from ._privacy._checks import check_positive
+from .cluster import DPKMeans
+from .covariance import FriendlyCovariance
+from .decomposition import DPPCA
+from .exceptions import ConversionWarning, PrivacyWarning
+from .mean import FriendlyMean
+from .mixture import DPGaussianMixture
+
+__all__ = ["privatize"]
+
+_TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean)
+# Composed estimators, and the parameter that holds their parts.
+_COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
+# What they learn is in their parameters; entry by entry, so that a row's result is its own.
+_HARMLESS = ("Binarizer", "PolynomialFeatures")
+_ADVICE = {
+    "StandardScaler": "private estimators need no scaled rows; StandardScaler(with_std=False) has "
+    "a twin, FriendlyMean, and FunctionTransformer takes public constants",
+    "MinMaxScaler": "give public `bounds` to the steps that follow",
+    "RobustScaler": 'SampleAndAggregate(RobustScaler(), output=("center_", "scale_")) is private',
+}
+
+
+def privatize(
+    estimator: BaseEstimator,
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    rho: float | None = None,
+    shares: Mapping[str, float] | None = None,
+    ledger: LedgerLike | None = None,
+    allow: Collection[str] = (),
+) -> BaseEstimator:
+    """A private twin of an estimator or pipeline of scikit-learn, to be fitted.
+
+    Estimators that have a private twin are replaced by it, and the budget is divided among them.
+    A step that learns from its rows and has none is refused, unless it is allowed by name.
+
+    Parameters
+    ----------
+    estimator : estimator
+        ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
+        ``StandardScaler(with_std=False)``, a private estimator, or a ``Pipeline``,
+        ``FeatureUnion`` or ``ColumnTransformer`` of such. It is not changed.
+    epsilon : float, optional
+        Privacy budget of one fit of the whole; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    shares : dict of str to float, optional
+        Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
+        any unit. By default all have the same.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits, which every private step is charged to.
+    allow : collection of str, default=()
+        Names of steps that stay as they are although they learn from their rows.
+
+    Returns
+    -------
+    twin : estimator
+        Of the same structure, not fitted.
+
+    Warns
+    -----
+    ConversionWarning
+        For parameters that did not carry over.
+    PrivacyWarning
+        With the steps of `allow`: what they learn from rows is not private, and where private
+        steps follow, the guarantee does not hold for these either.
+
+    Notes
+    -----
+    Guarantee: with nothing in `allow`, a fit of the whole is (epsilon, delta)-differentially
+    private for adding or removing one row. Several private steps share a budget in zCDP, which
+    composes better than epsilons do: their releases add up to rho, and to half of delta for what
+    may fail; the other half is for the conversion. One private step has all of it. Functions that
+    choose the columns of a ``ColumnTransformer`` must look at names and types only.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import privatize
+    >>> pipeline = privatize(make_pipeline(PCA(2), KMeans(8)), epsilon=1.0)
+    >>> [type(step).__name__ for step in pipeline.named_steps.values()]
+    ['DPPCA', 'DPKMeans']
+    """
+    target = budget_of(epsilon, delta, rho)
+    parts = dict(_parts(estimator))
+    private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
+    _check_rest({name: part for name, part in parts.items() if name not in private}, allow)
+    if not private:
+        raise ValueError("estimator: nothing in it has a private twin.")
+    budgets = _budgets(target, _shares(shares, private))
+    twins = {
+        name: _converted(parts[name], twin, _named(budgets[name]), ledger)
+        for name, twin in private.items()
+    }
+    if "" in twins:
+        return twins[""]
+    return _with_twins(estimator, twins)
+
+
+def _parts(estimator, prefix=""):
+    """Pairs (name, estimator) of all that is no composition; a single estimator has no name."""
+    holder = _COMPOSED.get(type(estimator))
+    if holder is None:
+        yield prefix.removesuffix("__"), estimator
+        return
+    parts = [(name, part) for name, part, *_ in getattr(estimator, holder)]
+    for name, part in (*parts, ("remainder", getattr(estimator, "remainder", None))):
+        if part is not None and not isinstance(part, str):
+            yield from _parts(part, f"{prefix}{name}__")
+
+
+def _twin_of(estimator):
+    """The private class that takes the place of an estimator; of a private one, its own."""
+    if isinstance(estimator, BaseDPEstimator):
+        return type(estimator)
+    for twin in _TWINS:
+        if (
+            isinstance(estimator, REPLACED[twin._replaces])
+            and twin._cannot_replace(estimator) is None
+        ):
+            return twin
+    return None
+
+
+def _check_rest(rest, allow):
+    """Refuse what learns from rows without a private twin, or warn where it is allowed."""
+    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
+        raise TypeError("allow must be a collection of names of steps.")
+    unknown = set(allow) - set(rest)
+    if unknown:
+        raise ValueError(f"allow: no step without a private twin is called {sorted(unknown)}.")
+    learning = {name: part for name, part in rest.items() if not _is_harmless(part)}
+    refused = [_in_words(name, part) for name, part in learning.items() if name not in allow]
+    if refused:
+        raise ValueError(
+            f"estimator: no private twin for {'; '.join(refused)}. Take it out, or name it in "
+            "`allow` if what it learns may be known and does not depend on private rows."
+        )
+    if learning:
+        warnings.warn(
+            f"not private: {'; '.join(_in_words(*each) for each in learning.items())}. The "
+            "guarantee holds only if what they learn depends on public values alone, and what they "
+            "make of a row on that row.",
+            PrivacyWarning,
+            stacklevel=3,
+        )
+
+
+def _is_harmless(estimator):
+    module = type(estimator).__module__
+    return module.startswith("sklearn.") and type(estimator).__name__ in _HARMLESS
+
+
+def _in_words(name, part):
+    kind = type(part).__name__
+    advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
+    return f"{kind} {name!r}{advice}" if name else f"{kind}{advice}"
+
+
+def _shares(shares, private):
+    """Share of each private step, of sum 1."""
+    if shares is None:
+        return {name: 1 / len(private) for name in private}
+    if not isinstance(shares, Mapping):
+        raise TypeError("shares must be a dict of names of steps and numbers.")
+    if set(shares) != set(private):
+        raise ValueError(f"shares must have the private steps, {sorted(private)}.")
+    numbers = {name: check_positive("shares", shares[name]) for name in private}
+    return {name: number / sum(numbers.values()) for name, number in numbers.items()}
+
+
+def _budgets(target, shares):
+    """Budgets of the steps, which compose to the target.
+
+    By zCDP: parts that are (rho_i, delta_i)-zCDP with sums rho and delta / 2 are
+    (rho, delta / 2)-zCDP together, and `to_rho` gives the largest such rho that converts to
+    (epsilon, delta). `split` rounds down.
+    """
+    if len(shares) == 1:
+        return dict.fromkeys(shares, target)
+    whole = target
+    if target.epsilon is not None:
+        failure = target.delta / 2
+        whole = PrivacyBudget(
+            rho=target.to_rho(gaussian=False, delta_failure=failure), delta=failure
+        )
+    scale = 1 - 1e-12  # of shares that add up to one but for rounding
+    return dict(zip(shares, whole.split([s * scale for s in shares.values()]), strict=True))
+
+
+def _named(budget):
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
+
+
+def _converted(part, twin, budget, ledger):
+    if isinstance(part, BaseDPEstimator):
+        return clone(part).set_params(**budget, ledger=ledger)
+    return twin.from_sklearn(part, **budget, ledger=ledger)
+
+
+def _with_twins(estimator, twins):
+    """A copy of a composition with these parts, that keeps no fitted parts on disk."""
+    found = clone(estimator)
+    kept = [name for name in _memories(found) if found.get_params()[name] is not None]
+    if kept:
+        warnings.warn(
+            f"privatize: not carried over: {', '.join(kept)} (it would keep private rows on disk)",
+            ConversionWarning,
+            stacklevel=3,
+        )
+    return found.set_params(**twins, **dict.fromkeys(kept))
+
+
+def _memories(estimator):
+    names = estimator.get_params()
+    return [name for name in names if name == "memory" or name.endswith("__memory")]

@@ -1,0 +1,103 @@
+"""The probabilistic model of released principal components: a normal law."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.moments.matrices import symmetric
+from .._aggregate.shared.single_rows import narrowed, row_guard, squared_lengths
+from .._base import BaseDPEstimator
+
+__all__ = ["BaseProbabilisticModel"]
+
+_LEAST_VARIANCE = 1e-300  # of rows that are all but equal; its inverse is a float
+
+
+class BaseProbabilisticModel(BaseDPEstimator):
+    """What a released PCA makes of rows: variances along the components, and one beside them."""
+
+    components_: np.ndarray
+    explained_variance_: np.ndarray
+    mean_: np.ndarray
+    n_components_: int
+    n_features_in_: int
+    noise_level_: float
+    noise_variance_: float
+
+    def _least_variance(self):
+        """What is not told from noise may be as large as it: no variance counts as less."""
+        return max(self.noise_level_, _LEAST_VARIANCE)
+
+    def _variances(self):
+        """Along the components, as whitening and the released normal law take them."""
+        return np.maximum(self.explained_variance_, self._least_variance())
+
+    def _rest(self):
+        """Along every other direction."""
+        return max(self.noise_variance_, self._least_variance())
+
+    def get_covariance(self) -> np.ndarray:
+        """Covariance of the released probabilistic model: the components, and equal noise beside.
+
+        Returns
+        -------
+        covariance : ndarray of shape (n_features, n_features)
+            Variances below `noise_level_` count as that.
+        """
+        check_is_fitted(self)
+        return self._matrix(self._variances(), self._rest())
+
+    def get_precision(self) -> np.ndarray:
+        """The inverse of :meth:`get_covariance`.
+
+        Returns
+        -------
+        precision : ndarray of shape (n_features, n_features)
+            Of released values only.
+        """
+        check_is_fitted(self)
+        return self._matrix(1 / self._variances(), 1 / self._rest())
+
+    def _matrix(self, along, rest):
+        matrix = (self.components_.T * (along - rest)) @ self.components_
+        return symmetric(matrix + rest * np.eye(self.n_features_in_))
+
+    @row_guard
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """Log-density of the released probabilistic model at each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Of private rows they are not private.
+        """
+        X = self._validate_predict(X)
+        lengths = squared_lengths(X - self.mean_, self.get_precision())
+        d, k = self.n_features_in_, self.n_components_
+        volume = np.log(self._variances()).sum() + (d - k) * math.log(self._rest())
+        return narrowed(-(lengths + volume + d * math.log(2 * math.pi)) / 2, np.float64)
+
+    @row_guard
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """Mean log-density of rows: of private rows it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+        y : Ignored
+            For the interface of scikit-learn.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        return float(narrowed(self.score_samples(X).mean(), np.float64))

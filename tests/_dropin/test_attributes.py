@@ -1,0 +1,80 @@
+"""Attributes of the replaced classes: they are there, or an error says why not and what to use."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_dp import (
+    DPPCA,
+    DPGaussianMixture,
+    DPKMeans,
+    DPKTupleKMeans,
+    DPOneClusterKMeans,
+    FederatedDPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+)
+from sklearn_dp._dropin.attributes import ABSENT
+
+X = np.vstack([np.random.default_rng(0).normal(size=(300, 2)) + shift for shift in (0, 9)])
+PAIRS = [
+    (KMeans(2), DPKMeans(2)),
+    (KMeans(2), DPKTupleKMeans(2)),
+    (KMeans(2), DPOneClusterKMeans(2)),
+    (KMeans(2), FederatedDPKMeans(2)),
+    (GaussianMixture(2), DPGaussianMixture(2)),
+    (PCA(1), DPPCA(1)),
+    (EmpiricalCovariance(), FriendlyCovariance()),
+    (StandardScaler(with_std=False), FriendlyMean()),
+]
+
+
+def fitted(ours):
+    return ours.set_params(epsilon=50.0, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), PAIRS, ids=lambda pair: type(pair).__name__)
+def test_every_attribute_is_there_or_explained(theirs, ours):
+    theirs, ours = theirs.fit(X), fitted(ours)
+    cls = type(ours)
+    # Which weights a fit asks for is told by its own requests.
+    public = [n for n in dir(theirs) if n[0] != "_" and not n.endswith("_request")]
+    for name in public:
+        if hasattr(ours, name):
+            continue
+        with pytest.raises(AttributeError, match=f"{cls.__name__} has no ") as told:
+            getattr(ours, name)
+        assert name in str(told.value) and len(str(told.value)) > 60
+        assert told.value.name == name and getattr(ours, name, "default") == "default"
+
+
+@pytest.mark.parametrize("ours", [ours for _, ours in PAIRS], ids=lambda each: type(each).__name__)
+def test_no_line_of_the_table_is_stale(ours):
+    ours = fitted(ours)
+    for name in ABSENT.get(type(ours).__name__, {}):
+        assert not hasattr(ours, name), name
+    for model in (ours, pickle.loads(pickle.dumps(ours)), copy.deepcopy(ours)):
+        with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
+            _ = model.nonsense
+
+
+def test_attributes_of_a_fit_are_python_s_affair_before_it():
+    with pytest.raises(AttributeError, match="'DPKMeans' object has no attribute 'n_iter_'"):
+        _ = DPKMeans().n_iter_
+
+
+def test_an_error_inside_a_property_is_its_own():
+    class Odd(DPKMeans):
+        @property
+        def odd(self):
+            raise AttributeError("what odd says")
+
+    with pytest.raises(AttributeError, match="what odd says"):
+        _ = Odd().odd

@@ -1,0 +1,181 @@
+"""Private twins of pipelines: what is replaced, what is refused, what it costs."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
+
+from sklearn_dp import (
+    DPPCA,
+    DPGaussianMixture,
+    DPKMeans,
+    FriendlyCovariance,
+    FriendlyMean,
+    PrivacyBudget,
+    PrivacyLedger,
+    privatize,
+)
+from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning, PrivacyWarning
+
+X = np.vstack([np.random.default_rng(0).normal(size=(1500, 4)) + shift for shift in (0, 9)])
+CENTER = StandardScaler(with_std=False)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConversionWarning)
+        warnings.simplefilter("error", PrivacyWarning)
+        yield
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (KMeans(3), DPKMeans),
+        (GaussianMixture(2), DPGaussianMixture),
+        (PCA(2), DPPCA),
+        (EmpiricalCovariance(), FriendlyCovariance),
+        (CENTER, FriendlyMean),
+        (DPKMeans(3, epsilon=7.0), DPKMeans),
+    ],
+)
+def test_a_single_estimator_gets_the_whole_budget(theirs, ours):
+    twin = privatize(theirs, epsilon=2.0, delta=1e-5)
+    assert type(twin) is ours and twin is not theirs
+    assert (twin.epsilon, twin.delta, twin.rho) == (2.0, 1e-5, None)
+    assert privatize(theirs, rho=0.25).rho == 0.25
+    assert privatize(theirs).epsilon == 1.0
+
+
+def test_the_steps_of_a_pipeline_share_the_budget():
+    theirs = make_pipeline(CENTER, PCA(2), KMeans(2))
+    twin = privatize(theirs, epsilon=2.0, shares={"standardscaler": 1, "pca": 3, "kmeans": 6})
+    assert [type(step) for step in twin.named_steps.values()] == [FriendlyMean, DPPCA, DPKMeans]
+    assert [type(step) for step in theirs.named_steps.values()] == [StandardScaler, PCA, KMeans]
+    rho = np.array([step.rho for step in twin.named_steps.values()])
+    np.testing.assert_allclose(rho / rho.sum(), [0.1, 0.3, 0.6])
+    labels = twin.fit(X).predict(X)
+    assert len(set(labels[:1500])) == len(set(labels[1500:])) == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+def test_shares_compose_to_no_more_than_the_budget(epsilon):
+    """By the package's own accounting of what the steps say they cost, and nearly all is used."""
+    twin = privatize(make_pipeline(CENTER, PCA(2), KMeans(2)), epsilon=epsilon, delta=1e-6)
+    plans = [step.privacy_plan(n_features=4) for step in twin.named_steps.values()]
+    rho, failure = sum(plan.target.rho for plan in plans), sum(plan.target.delta for plan in plans)
+    assert failure <= 0.5e-6
+    whole = PrivacyBudget(epsilon=epsilon, delta=1e-6)
+    most = whole.to_rho(gaussian=False, delta_failure=0.5e-6)
+    assert most * (1 - 1e-9) < rho <= most
+    # Better than a third of epsilon for each.
+    assert plans[0].target.rho > 1.3 * PrivacyBudget(epsilon=epsilon / 3, delta=1e-6 / 3).to_rho()
+
+
+def test_one_ledger_is_charged_for_all_steps():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5))
+    twin = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=ledger).fit(X)
+    assert [charge.label for charge in ledger.entries] == ["DPPCA", "DPKMeans"]
+    assert ledger.spent["epsilon"] <= 2.0
+    with pytest.raises(BudgetExceededError):
+        for _ in range(20):
+            twin.fit(X)
+
+
+def test_compositions_are_walked():
+    theirs = Pipeline(
+        [
+            (
+                "features",
+                FeatureUnion(
+                    [("pca", PCA(1)), ("same", "passthrough"), ("inner", make_pipeline(PCA(2)))]
+                ),
+            ),
+            (
+                "columns",
+                ColumnTransformer(
+                    [("first", PCA(1), [0, 1]), ("gone", "drop", [2])], remainder=PCA(1)
+                ),
+            ),
+            ("binary", Binarizer()),
+            ("nothing", None),
+            ("last", KMeans(2)),
+        ]
+    )
+    names = (
+        "features__pca",
+        "features__inner__pca",
+        "columns__first",
+        "columns__remainder",
+        "last",
+    )
+    twin = privatize(theirs, epsilon=40.0, shares=dict.fromkeys(names, 1))
+    found = twin.get_params()
+    assert [type(found[name]) for name in names] == [DPPCA] * 4 + [DPKMeans]
+    assert type(found["binary"]) is Binarizer
+    rho = [found[name].rho for name in names]
+    assert max(rho) - min(rho) <= 1e-12 * max(rho)
+    assert twin.fit(X).predict(X).shape == (len(X),)
+
+
+def test_what_learns_and_has_no_twin_is_refused_with_advice():
+    theirs = make_pipeline(StandardScaler(), KMeans(2))
+    with pytest.raises(ValueError, match="StandardScaler 'standardscaler' .*FriendlyMean") as told:
+        privatize(theirs)
+    assert "allow" in str(told.value)
+    with pytest.warns(PrivacyWarning, match="StandardScaler 'standardscaler'") as told:
+        twin = privatize(theirs, allow=["standardscaler"])
+    assert len(told) == 1 and told[0].filename == __file__
+    assert type(twin["standardscaler"]) is StandardScaler and twin["kmeans"].epsilon == 1.0
+    with pytest.raises(ValueError, match="LogisticRegression"):
+        privatize(make_pipeline(PCA(2), LogisticRegression()))
+    with pytest.raises(ValueError, match="FunctionTransformer"):  # who knows what it does
+        privatize(make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean()), KMeans(2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"shares": {"pca": 1}}, ValueError, "shares"),
+        ({"shares": {"pca": 1, "kmeans": 1, "other": 1}}, ValueError, "shares"),
+        ({"shares": {"pca": 1, "kmeans": 0}}, ValueError, "shares"),
+        ({"shares": {"pca": 1, "kmeans": np.nan}}, ValueError, "shares"),
+        ({"shares": [0.5, 0.5]}, TypeError, "shares"),
+        ({"allow": "pca"}, TypeError, "allow"),
+        ({"allow": ["nobody"]}, ValueError, "allow"),
+        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
+        ({"epsilon": -1.0}, ValueError, "epsilon"),
+        ({"delta": 0.0}, ValueError, "delta"),
+    ],
+)
+def test_bad_arguments_are_named(options, error, words):
+    with pytest.raises(error, match=words):
+        privatize(make_pipeline(PCA(2), KMeans(2)), **options)
+
+
+def test_nothing_to_replace_is_an_error():
+    with pytest.raises(ValueError, match="private twin"):
+        privatize(make_pipeline(Binarizer()))
+    with pytest.raises(ValueError, match="private twin"):
+        privatize("KMeans")
+
+
+def test_a_memory_that_keeps_rows_is_dropped(tmp_path):
+    theirs = make_pipeline(PCA(2), KMeans(2), memory=str(tmp_path))
+    with pytest.warns(ConversionWarning, match="memory"):
+        twin = privatize(theirs)
+    assert twin.memory is None and theirs.memory == str(tmp_path)
+
+
+def test_words_that_do_not_carry_over_are_told():
+    with pytest.warns(ConversionWarning, match="n_init"):
+        privatize(make_pipeline(PCA(2), KMeans(2, n_init=3)))
