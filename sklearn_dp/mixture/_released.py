@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import BaseDPEstimator, RandomStateLike, check_integer, check_sklearn_seed
+from .._privacy._checks import is_integer
 
 __all__ = ["BaseReleasedMixture"]
 
@@ -190,6 +191,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Component of each row.
         """
         check_is_fitted(self)
-        n_samples = check_integer(n_samples, "n_samples", low=1, high=2**31)
+        if is_integer(n_samples) and n_samples < 1:  # as scikit-learn says it
+            raise ValueError("Invalid value for 'n_samples': it must be at least 1.")
+        n_samples = check_integer(n_samples, "n_samples", high=2**31)
         random_state = check_sklearn_seed(random_state)
         return self._mixture().set_params(random_state=random_state).sample(n_samples)
