@@ -352,7 +352,7 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         error = saturated(other) - self.covariance_
         length = np.linalg.norm(error, ord=None if norm == "frobenius" else 2)
         length /= math.sqrt(len(error)) if scaling else 1.0
-        return float(narrowed(length**2 if squared else length, np.float64))
+        return float(narrowed(np.asarray(length**2 if squared else length), np.float64))
 
     def to_sklearn(self) -> EmpiricalCovariance:
         """The released covariance as an estimator of scikit-learn.
