@@ -1,7 +1,8 @@
 """What each piece and each tuned number of the k-means engine is worth.
 
     python benchmarks/ablation.py                  # pieces, 15 seeds; about five minutes
-    python benchmarks/ablation.py --numbers        # each number halved and doubled; about an hour
+    python benchmarks/ablation.py --numbers        # each number halved and doubled: three minutes
+                                                   # of a quiet core for each seed
     python benchmarks/ablation.py --seeds 5 --data FOLDER
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
@@ -282,7 +283,7 @@ def number_cells(names, mean, error):
     if not len(fits):
         return ["does not fit the plan", ""]
     if not mean[fits].any():
-        return ["the same fits", ""]
+        return ["the same fits" + ", or no room in the plan" * (len(fits) < len(mean)), ""]
     total = (
         f"{100 * mean[fits].mean():+.2f} ± {100 * np.linalg.norm(error[fits]) / len(fits):.2f} %"
     )

@@ -12,8 +12,8 @@ rows change sides. In each coordinate of one cluster,
 * the weight of what is seen is (P + Q) / (P + Q + R); afterwards P becomes (1 - weight) (P + Q).
 
 So iterations average: after m of them the noise of a center that stands still is that of all m
-together. Letting the last one count alone is the most expensive mistake of the room
-(`doc/benchmarks/ablation.md`: "plain means instead of the Kalman update"). All of it is
+together. Letting the last one count alone costs 1.13 instead of 1.03 times the best cost in 100
+features ("plain means instead of the Kalman update" in `doc/benchmarks/ablation.md`). All of it is
 post-processing.
 """
 

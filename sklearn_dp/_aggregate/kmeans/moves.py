@@ -9,8 +9,8 @@ repairs this: it merges the pair that costs least, and splits the cluster that g
   so it has to gain by some standard deviations. How many depends on the price: where a pair costs
   next to nothing to merge, a wrong split loses next to nothing.
 
-Without moves 50 separated clusters in 10 features end at 1.13 times the best cost instead of 1.01
-(`doc/development/kmeans_engine.md`, "Lloyd: every iteration counts").
+Without moves a fit of separated clusters ends at twice the best cost now and then ("no moves" in
+`doc/benchmarks/ablation.md`: the worst fits).
 """
 
 from collections.abc import Callable

@@ -3,7 +3,8 @@
 What a proof needs is not here but at the line of the proof: no number of this page can change a
 guarantee, only the accuracy. `benchmarks/ablation.py` halves and doubles each of them; a name
 below is the name of its row in `doc/benchmarks/ablation.md`. What the numbers rest on is told in
-`doc/development/kmeans_engine.md`.
+`doc/development/kmeans_engine.md`; "Numbers" there lists those that no cell of the table reads, or
+that change no fit of it.
 
 Units: "share" is a part of rho; "sd" is the standard deviation of the noise of the release at
 hand; "signal" is the number of rows times mu, in sd of a count that took the whole budget.
