@@ -19,6 +19,9 @@ handed on here, for the modules of the estimators.
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +61,7 @@ __all__ = [
     "check_real",
     "check_sklearn_seed",
     "check_table",
+    "fits_inside",
     "validate_quietly",
 ]
 
@@ -67,6 +71,27 @@ __all__ = [
 Bounds = float | tuple[ArrayLike, ArrayLike]
 LedgerLike = str | os.PathLike[str] | PrivacyLedger
 RandomStateLike = int | np.random.RandomState | np.random.Generator
+
+
+_open_inside: ContextVar[Callable[[PrivacyPlan], PrivacySession] | None] = ContextVar(
+    "sklearn_dp_open_inside", default=None
+)
+
+
+@contextmanager
+def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[None]:
+    """The next fit of this thread, in this block, gets its session from one that it is part of.
+
+    Parameters
+    ----------
+    opened : callable
+        From the plan of the inner fit to its session; charges what the fit costs.
+    """
+    token = _open_inside.set(opened)
+    try:
+        yield
+    finally:
+        _open_inside.reset(token)
 
 
 class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
@@ -235,9 +260,14 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _start_session(self, plan):
         """Charge, and forget an earlier fit: one that fails half-way leaves no mixture of two."""
-        session = PrivacySession(
-            plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
-        )
+        inside = _open_inside.get()
+        if inside is None:
+            session = PrivacySession(
+                plan, random_state=self.random_state, ledger=self.ledger, label=type(self).__name__
+            )
+        else:
+            _open_inside.set(None)  # for one fit: what this one fits in turn pays for itself
+            session = inside(plan)
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
         return session

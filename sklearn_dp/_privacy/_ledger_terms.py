@@ -81,6 +81,7 @@ from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import check_choice, check_delta, check_non_negative, is_real
 from ._neighbours import RELATIONS, check_relation, check_unit, in_words
+from ._plan import PrivacyPlan
 from ._rounding import sum_down, sum_up
 
 __all__ = ["COMPOSITIONS", "FIELDS", "UNTOLD", "LedgerCharge", "LedgerState", "LedgerTerms"]
@@ -128,6 +129,20 @@ class LedgerCharge:
     relation: str = "add or remove"
     label: str = ""
     time: str = ""
+
+    @classmethod
+    def of(cls, plan: PrivacyPlan, label: str) -> LedgerCharge:
+        """What a fit of a plan costs, whatever it spends of it."""
+        return cls(
+            epsilon=plan.epsilon,
+            delta=plan.target.delta,
+            rho=plan.rho,
+            delta_failure=plan.delta_failure,
+            gaussian=plan.gaussian,
+            unit=plan.unit,
+            relation=plan.relation,
+            label=label,
+        )
 
     def __post_init__(self) -> None:
         check_unit(self.unit)

@@ -64,6 +64,10 @@ class NoiseSource:
         """Whether the stream can be reproduced."""
         return self._seed is not None
 
+    def branch(self, tag: str) -> "NoiseSource":
+        """A stream of its own under another tag: of the same seed, if there is one."""
+        return NoiseSource(self._seed, f"{self._tag}/{tag}")
+
     # -- the stream ---------------------------------------------------------------------------
 
     def _claim(self, size):

@@ -50,6 +50,7 @@ class Mechanism(StrEnum):
     FRIENDLY_AVERAGE = "friendly average"
     PROPORTIONAL = "proportional noise"
     APPROXIMATE = "approximate DP"
+    SEVERAL = "several mechanisms"
 
 
 class PlanError(RuntimeError):

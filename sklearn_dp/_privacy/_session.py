@@ -11,7 +11,8 @@ The life of a session:
 
 Three kinds of sessions come out of one: a *part* looks at some of the units only
 (:mod:`._session_parts`), a *step* pays for a mechanism with a theorem of its own and hands out its
-inner draws (:mod:`._step`), and a *nested* session spends a plan of its own inside such a step.
+inner draws (:mod:`._step`), and a *nested* session spends a plan of its own inside such a
+step, or for a whole fit that the plan pays at once (:mod:`._session_fits`).
 
 An audit sees each release as an :class:`~._trace.Event`, and may put another output in its place.
 """
@@ -31,6 +32,7 @@ from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
+from ._session_fits import FitsInside
 from ._session_parts import PartsOfUnits
 from ._step import Step
 from ._trace import Event, active_trace
@@ -39,7 +41,7 @@ from .laws._release import Release
 __all__ = ["PrivacySession"]
 
 
-class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
+class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
     """Releases of one fit, charged against its plan.
 
     Parameters
@@ -117,19 +119,7 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
         """Charge all that the plan may cost, in every currency that a ledger may count in."""
         book = open_ledger(ledger)
         if book is not None:
-            plan = self.plan
-            book.charge(
-                LedgerCharge(
-                    epsilon=plan.epsilon,
-                    delta=plan.target.delta,
-                    rho=plan.rho,
-                    delta_failure=plan.delta_failure,
-                    gaussian=plan.gaussian,
-                    unit=plan.unit,
-                    relation=plan.relation,
-                    label=label,
-                )
-            )
+            book.charge(LedgerCharge.of(self.plan, label))
 
     @property
     def spent(self):
@@ -214,32 +204,6 @@ class PrivacySession(Releases, PartsOfUnits, AlgorithmicRandomness):
             ),
         )
         return Step(self, entry)
-
-    def nested(self, entry, plan, *, epsilon, delta):
-        """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
-
-        For a mechanism that runs another one inside and is more private than it, as samples are
-        more private than what they are taken from.
-
-        Parameters
-        ----------
-        entry : str
-            Of the plan of this session.
-        plan : PrivacyPlan
-            Of the inner releases, by itself. That all of it costs (epsilon, delta) here is proved
-            by the caller.
-        epsilon, delta : float
-
-        Returns
-        -------
-        session : PrivacySession
-            Spends within `plan`, and nothing of this session.
-        """
-        self.step(entry, epsilon=epsilon, delta=delta)
-        inner = self._branch()
-        inner.plan, inner._nested, inner._log, inner._parts = plan, True, [], set()
-        inner._accounts = Accounts(plan)
-        return inner
 
     def _record_release(self, entry, release, output):
         """Show a release to an audit, where there is one."""

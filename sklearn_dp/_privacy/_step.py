@@ -73,6 +73,23 @@ class Step:
         """
         return int(self._draw(selection.inner(scores, sensitivity, epsilon)))
 
+    def runs(self, rule):
+        """Which candidates are run, by a public rule; how many, is as secret as the data.
+
+        Parameters
+        ----------
+        rule : Thin, NegativeBinomial or CappedGeometric
+            Of :mod:`sklearn_dp._privacy._selection_rules`.
+
+        Returns
+        -------
+        candidates : ndarray of int. NOT a release.
+        """
+        session = self._session
+        drawn = rule.draw(session._noise)
+        event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)
+        return session._record(event)
+
     def sample(self, n, size):
         """Indices of a uniform subset of `size` of n elements, in random order. NOT a release."""
         session, order = self._session, np.arange(n)

@@ -145,6 +145,8 @@ class DPPCA(
 
     _with_errors = {"explained_": (0.0, 1.0)}
     _replaces = "PCA"
+    # All components follow from one release: keeping fewer of them is free.
+    _post_processing_params = ("n_components",)
 
     def __init__(
         self,
@@ -231,7 +233,9 @@ class DPPCA(
         self._set_components(moment, unit)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(place.size)
         self.size_, self.whiten_ = place.size, bool(self.whiten)
-        self._set_errors(moment * unit, noise * unit, place.size)
+        sd = noise * unit
+        total = max(float(np.trace(moment)) * unit, math.sqrt(X.shape[1]) * sd)
+        self._set_errors(total, sd, place.size)
         self.status_ = place.status
         if self.status_ == "ok" and self.explained_variance_[0] < self.noise_level_:
             self.status_ = "no direction stands out of the noise"
@@ -257,13 +261,26 @@ class DPPCA(
         self.explained_variance_ratio_ = variance[:k] / max(variance.sum(), 1e-300)
         self.noise_variance_ = float(variance[k:].mean()) if k < len(variance) else 0.0
 
-    def _set_errors(self, moment, sd, size):
-        """Standard errors, from the released moment and the noise of its diagonal.
+    def _post_processed(self, n_components):
+        """What a fit with the same releases would have kept for another number of components."""
+        k = len(self.components_) if n_components is None else int(n_components)
+        self.n_components, self.n_components_ = n_components, k
+        kept, d = self.explained_variance_, self.n_features_in_
+        dropped = float(kept[k:].sum()) + self.noise_variance_ * (d - len(kept))
+        self.noise_variance_ = dropped / (d - k) if k < d else 0.0
+        self.components_ = self.components_[:k]
+        for name in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
+            setattr(self, name, getattr(self, name)[:k])
+        self._set_errors(*self._total)
+        return self
+
+    def _set_errors(self, total, sd, size):
+        """Standard errors, from released numbers.
 
         Parameters
         ----------
-        moment : ndarray of shape (d, d)
-            Released covariance.
+        total : float
+            Released total variance, at least the standard deviation of its noise.
         sd : float
             Standard deviation of the noise of a diagonal entry, hence of a variance along any
             direction: the noise is isotropic.
@@ -271,15 +288,14 @@ class DPPCA(
             Released number of units. A variance v of normal data that are drawn anew has the
             standard deviation v sqrt(2 / size).
         """
-        variance, k = self.explained_variance_, self.n_components_
+        self._total = total, sd, size
+        variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
         # Not by squares: variances of rows as large as bounds allow have none.
         self.explained_variance_std_error_ = np.hypot(sd, math.sqrt(2 / size) * variance)
-        total_sd = math.sqrt(len(moment)) * sd
-        total = max(float(np.trace(moment)), total_sd)
         share = min(1.0, float(variance.sum()) / total)
         self.explained_ = share
         # Part of the noise of the total is that of the components.
-        square = k * (1 - share) ** 2 + (len(moment) - k) * share**2
+        square = k * (1 - share) ** 2 + (d - k) * share**2
         self.explained_std_error_ = min(1.0, math.sqrt(square) * sd / total)
 
     @property

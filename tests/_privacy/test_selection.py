@@ -5,42 +5,24 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import chisquare, norm
+from scipy.stats import norm
+from selection_rules import GEOMETRIC, RULES, generating
 
 from sklearn_dp._privacy import _selection
 from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu
-from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._selection import (
-    CappedGeometric,
-    Fixed,
-    NegativeBinomial,
-    Thin,
-    choose_rule,
     selection_delta,
     selection_failure,
     selection_mu,
     selection_refit,
 )
-
-GEOMETRIC = NegativeBinomial(10, 1 / 81)
-RULES = [
-    Thin(3, 0.9), Thin(5, 0.4), Fixed(4), GEOMETRIC, NegativeBinomial(10, 0.05, 2.0),
-    NegativeBinomial(6, 0.2, 0.5), CappedGeometric(6, 0.1, 20),
-]  # fmt: skip
-
-
-def generating(rule, u):
-    """Antiderivative of `rate`: the probability that the winner is among the lowest `u`."""
-    if isinstance(rule, Thin):
-        return (1 - rule.p + rule.p * u) ** rule.m + (1 - rule.p) ** rule.m * u
-    if isinstance(rule, CappedGeometric):
-        k = np.arange(1, rule.cap)
-        p = rule.gamma * (1 - rule.gamma) ** (k - 1)
-        powers = np.asarray(u)[..., None] ** k
-        return powers @ p + (1 - rule.gamma) ** (rule.cap - 1) * u**rule.cap
-    top = (1 - (1 - rule.gamma) * u) ** -rule.eta - 1
-    return top / (rule.gamma**-rule.eta - 1)
-
+from sklearn_dp._privacy._selection_rules import (
+    CappedGeometric,
+    Fixed,
+    NegativeBinomial,
+    Thin,
+    choose_rule,
+)
 
 # ------------------------------------------------------------------------------ exact values
 
@@ -287,113 +269,11 @@ def test_failures_are_paid_for_in_each_run():
     assert failure == pytest.approx((1 + math.e) * 6e-9, rel=1e-6)
 
 
-# ------------------------------------------------------------------------------------- rules
+def test_a_cap_costs_little():
+    mu = selection_mu(1.0, 1e-6, choose_rule(10, constant_time=True))
+    assert 0.98 < mu / selection_mu(1.0, 1e-6, choose_rule(10)) < 1.0
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_expected_runs_is_the_rate_of_the_best(rule):
-    """`rate(1)`: every run of the best score wins, so it counts the runs; it rises up to there."""
-    t = np.concatenate([[-np.inf], np.linspace(-9, 9, 400), [np.inf]])
-    rates = rule.rate(t)
-    assert rates[-1] == pytest.approx(rule.expected_runs, rel=1e-12)
-    assert (np.diff(rates) >= 0).all()
-
-
-@pytest.mark.parametrize("rule", RULES, ids=str)
-def test_rate_is_the_derivative_of_the_generating_function(rule):
-    t = np.linspace(-2, 2, 9)
-    u, step = norm.cdf(t), 1e-6
-    slope = (generating(rule, u + step) - generating(rule, u - step)) / (2 * step)
-    np.testing.assert_allclose(rule.rate(t), slope, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "rule", [Thin(4, 0.3), Fixed(3), NegativeBinomial(5, 0.2), CappedGeometric(5, 0.2, 6)], ids=str
-)
-def test_draws_follow_the_rule(rule):
-    """Numbers of runs of 5,000 draws under a seed: chi-square above 1e-6; coverage 5 sd."""
-    source, n = NoiseSource(7, "rule"), 5_000
-    draws = [rule.draw(source) for _ in range(n)]
-    numbers = np.array([len(draw) for draw in draws])
-    largest = 40 if isinstance(rule, NegativeBinomial) else numbers.max()
-    # P(number = k) are the coefficients of `generating`, up to the single run of "nobody drawn"
-    k = np.arange(1, largest + 1)
-    expected = n * np.array([number_law(rule, int(i)) for i in k])
-    observed = np.bincount(np.minimum(numbers, largest), minlength=largest + 1)[1:]
-    expected[-1] += n - expected.sum()
-    many = expected > 10
-    if many.sum() > 1:
-        seen = np.append(observed[many], observed[~many].sum())
-        wanted = np.append(expected[many], expected[~many].sum())
-        keep = wanted > 0
-        assert chisquare(seen[keep], wanted[keep]).pvalue > 1e-6
-    tried = sum(0 in draw for draw in draws) / n
-    sd = math.sqrt(rule.coverage * (1 - rule.coverage) / n)
-    assert abs(tried - rule.coverage) <= 5 * sd + 1e-12
-
-
-def number_law(rule, k):
-    if isinstance(rule, Thin):
-        law = (
-            math.comb(rule.m, k) * rule.p**k * (1 - rule.p) ** (rule.m - k) if k <= rule.m else 0.0
-        )
-        return law + ((1 - rule.p) ** rule.m if k == 1 else 0.0)
-    law = rule.gamma * (1 - rule.gamma) ** (k - 1)
-    return (1 - rule.gamma) ** (k - 1) if k == getattr(rule, "cap", 0) else law
-
-
-def test_winners_of_simulated_searches_follow_the_rate():
-    """200,000 searches over runs of five values, under a seed: |z| < 5 in each value."""
-    rng, rule, n = np.random.default_rng(3), Thin(4, 0.6), 200_000
-    values = rng.choice(5, size=(n, 4), p=[0.1, 0.3, 0.2, 0.3, 0.1])
-    drawn = rng.random((n, 4)) < rule.p
-    single = rng.integers(4, size=n)
-    none = ~drawn.any(axis=1)
-    drawn[none, single[none]] = True
-    winners = np.where(drawn, values, -1).max(axis=1)
-    law = np.diff(generating(rule, np.cumsum([0, 0.1, 0.3, 0.2, 0.3, 0.1])))
-    z = (np.bincount(winners, minlength=5) - n * law) / np.sqrt(n * law * (1 - law))
-    assert np.abs(z).max() < 5
-
-
-def test_choose_rule_covers_as_asked():
-    for m in (2, 3, 5, 6, 10, 50):
-        assert choose_rule(m, 0.8).coverage == pytest.approx(0.8, abs=1e-9)
-    assert isinstance(choose_rule(5), Thin)
-    assert isinstance(choose_rule(6), NegativeBinomial)
-    capped = choose_rule(10, constant_time=True)
-    assert capped.cap == 162
-    mu, open_end = selection_mu(1.0, 1e-6, capped), selection_mu(1.0, 1e-6, choose_rule(10))
-    assert 0.98 < mu / open_end < 1.0  # the cap costs little: a last run that many searches reach
-
-
-def test_probabilities_are_multiples_of_a_word():
-    for value in (0.9, 1 / 81, 1e-7, 1e-18):
-        rule = NegativeBinomial(3, value)
-        assert rule.gamma <= value
-        assert (rule.gamma * 2**63).is_integer()
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: Thin(0, 0.5), "m must be"),
-        (lambda: Thin(2, 1.5), "p must be"),
-        (lambda: Thin(2.5, 0.5), "m must be"),
-        (lambda: NegativeBinomial(2, 0.0), "gamma must be"),
-        (lambda: NegativeBinomial(2, 1e-30), "gamma is too small"),
-        (lambda: CappedGeometric(2, 0.5, 0), "cap must be"),
-        (lambda: choose_rule(1), "m must be"),
-        (lambda: choose_rule(10, 0.1), "coverage must be"),
-        (lambda: choose_rule(10, 1.0), "coverage must be"),
-        (lambda: selection_delta(0.1, 0.2, 1.0, Fixed(2)), "mu_total must be"),
-    ],
-)
-def test_bad_arguments_are_named(make, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        make()
-
-
-def test_only_the_geometric_number_is_drawn():
-    with pytest.raises(NotImplementedError, match="eta = 1"):
-        NegativeBinomial(3, 0.5, 2.0).draw(NoiseSource(1))
+def test_the_total_holds_the_runs():
+    with pytest.raises(ValueError, match="mu_total must be"):
+        selection_delta(0.1, 0.2, 1.0, Fixed(2))

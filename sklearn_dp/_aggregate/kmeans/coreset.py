@@ -47,8 +47,6 @@ class Coreset:
         if they filled the box evenly.
     noise : float
         Standard deviation of a count.
-    axes : Axes
-        Where centers are compared with the points.
     """
 
     points: np.ndarray
@@ -56,7 +54,6 @@ class Coreset:
     n_leaves: int
     inner: np.ndarray
     noise: float
-    axes: Axes
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +109,6 @@ def build_coreset(
         len(points),
         np.sum(np.square(leaves.widths), axis=1) / 24,
         noise_sd(rho),
-        axes,
     )
 
 

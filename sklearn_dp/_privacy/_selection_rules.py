@@ -1,0 +1,280 @@
+"""Rules that say which runs a search makes, at random, when it releases only the best of them.
+
+A rule is a public law of a secret: how many runs there are, and of which candidates. `rate` is what
+the guarantee needs of it: the expected number of runs times the probability that one given run
+wins, where each rival scores lower with probability ``u = Phi(t)``. It is a function of the normal
+quantile t, so that u close to one keeps its digits. `draw` makes the secret, from random words that
+decide exactly: every probability of a rule is a multiple of one over :data:`WORDS`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from ._checks import check_positive
+
+__all__ = ["CappedGeometric", "Fixed", "NegativeBinomial", "Thin", "choose_rule"]
+
+WORDS = 2**63
+"""Probabilities of a rule are multiples of one over this: a random word decides exactly."""
+
+
+def _dyadic(name, value, high):
+    """The largest multiple of 2^-63 that is at most a probability in (0, high]."""
+    value = check_positive(name, value)
+    if value > high:
+        raise ValueError(f"{name} must be at most {high}.")
+    rounded = math.floor(value * WORDS) / WORDS
+    if rounded == 0.0:
+        raise ValueError(f"{name} is too small.")
+    return rounded
+
+
+def _count(name, value, low=1):
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer.")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}.")
+    return int(value)
+
+
+def _happens(source, probability):
+    """Whether an event of a probability that is a multiple of 2^-63 happens: no rounding."""
+    return int(source.uniform_integers(WORDS)) < int(probability * WORDS)
+
+
+@dataclass(frozen=True)
+class Thin:
+    """Each candidate runs once with probability `p`; if none is drawn, one at random runs.
+
+    Parameters
+    ----------
+    m : int
+        Candidates.
+    p : float
+        In (0, 1], rounded down to a multiple of 2^-63.
+    """
+
+    m: int
+    p: float
+
+    def __post_init__(self):
+        object.__setattr__(self, "m", _count("m", self.m))
+        object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
+
+    def rate(self, t):
+        """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``.
+
+        A drawn candidate wins when each rival is absent or scores lower. The last term is the
+        single run that is made when none was drawn.
+        """
+        nobody = self._nobody()
+        with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
+            rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
+        return self.m * self.p * np.exp(_times(self.m - 1, rivals_lose)) + nobody
+
+    def _nobody(self):
+        return 0.0 if self.p == 1.0 else math.exp(self.m * math.log1p(-self.p))
+
+    @property
+    def expected_runs(self):
+        return self.m * self.p + self._nobody()
+
+    @property
+    def coverage(self):
+        """Probability that a given candidate is tried."""
+        return self.p + self._nobody() / self.m
+
+    def draw(self, source):
+        """Candidates of the runs, in an order that tells nothing; a secret.
+
+        Parameters
+        ----------
+        source : NoiseSource
+            The session's noise: the number of runs is protected like noise.
+
+        Returns
+        -------
+        candidates : ndarray of int
+        """
+        words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
+        drawn = np.flatnonzero(words)
+        return drawn if len(drawn) else np.array([int(source.uniform_integers(self.m))])
+
+
+class Fixed(Thin):
+    """All candidates, each once: the number of runs is no secret, and that costs.
+
+    Parameters
+    ----------
+    m : int
+        Candidates.
+    """
+
+    def __init__(self, m):
+        super().__init__(m, 1.0)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """A truncated negative binomial number of runs, each of a candidate drawn at random.
+
+    Parameters
+    ----------
+    m : int
+        Candidates.
+    gamma : float
+        In (0, 1], rounded down to a multiple of 2^-63; one over the expected number of runs where
+        `eta` is 1.
+    eta : float, default=1.0
+        Positive. 1: the geometric distribution, the only one that `draw` knows.
+    """
+
+    m: int
+    gamma: float
+    eta: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "m", _count("m", self.m))
+        object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, 1.0))
+        object.__setattr__(self, "eta", check_positive("eta", self.eta))
+
+    def rate(self, t):
+        """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``.
+
+        With ``k`` runs each wins with probability ``u^(k-1)``, and ``k p_k u^(k-1)`` is what the
+        derivative adds up.
+        """
+        reach = self.gamma + (1 - self.gamma) * ndtr(-np.asarray(t))
+        return self._scale() * reach ** -(self.eta + 1)
+
+    def _scale(self):
+        """``eta (1-gamma) / (gamma^-eta - 1)``; its limit where gamma is 1."""
+        if self.gamma == 1.0:
+            return 1.0
+        return self.eta * (1 - self.gamma) / math.expm1(-self.eta * math.log(self.gamma))
+
+    @property
+    def expected_runs(self):
+        return self._scale() * self.gamma ** -(self.eta + 1)
+
+    @property
+    def coverage(self):
+        """Probability that a given candidate is tried at least once."""
+        if self.gamma == 1.0:
+            return 1 / self.m
+        missed = 1 - 1 / self.m
+        none = (1 - (1 - self.gamma) * missed) ** -self.eta - 1
+        return 1 - none / math.expm1(-self.eta * math.log(self.gamma))
+
+    def draw(self, source):
+        """Candidates of the runs; a secret. As for `Thin`; `eta` must be 1."""
+        if self.eta != 1.0:
+            raise NotImplementedError("only the geometric distribution (eta = 1) can be drawn.")
+        return _uniform_candidates(source, self.m, self._number(source))
+
+    def _number(self, source, cap=math.inf):
+        """Runs: trials until the first success, each decided by a random word of its own."""
+        number = 1
+        while number < cap and not _happens(source, self.gamma):
+            number += 1
+        return number
+
+
+@dataclass(frozen=True)
+class CappedGeometric:
+    """A geometric number of runs, or `cap` if that is smaller: for a search of constant time.
+
+    Parameters
+    ----------
+    m : int
+        Candidates.
+    gamma : float
+        As for `NegativeBinomial`.
+    cap : int
+        Most runs.
+    """
+
+    m: int
+    gamma: float
+    cap: int
+
+    def __post_init__(self):
+        object.__setattr__(self, "m", _count("m", self.m))
+        object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, 1.0))
+        object.__setattr__(self, "cap", _count("cap", self.cap))
+
+    def rate(self, t):
+        """``sum of k p_k u^(k-1)`` at ``u = Phi(t)``, by Horner's rule: all terms are positive."""
+        u = ndtr(t)
+        last = (1 - self.gamma) ** (self.cap - 1)
+        total = np.full(np.shape(u), self.cap * last)
+        for k in range(self.cap - 1, 0, -1):
+            total = total * u + k * self.gamma * (1 - self.gamma) ** (k - 1)
+        return total
+
+    @property
+    def expected_runs(self):
+        return -math.expm1(self.cap * math.log1p(-self.gamma)) / self.gamma
+
+    @property
+    def coverage(self):
+        """Probability that a given candidate is tried at least once."""
+        missed = 1 - 1 / self.m
+        q = (1 - self.gamma) * missed
+        none = self.gamma * missed * (1 - q ** (self.cap - 1)) / (1 - q)
+        return 1 - none - missed * q ** (self.cap - 1)
+
+    def draw(self, source):
+        """Candidates of the runs; a secret. As for `Thin`."""
+        number = NegativeBinomial(self.m, self.gamma)._number(source, self.cap)
+        return _uniform_candidates(source, self.m, number)
+
+
+def _uniform_candidates(source, m, number):
+    return np.asarray(source.uniform_integers(m, number), dtype=np.int64)
+
+
+def _times(power, logarithm):
+    """``power * logarithm`` with ``0 * -inf = 0``: a run without rivals always wins."""
+    return power * logarithm if power else np.zeros(np.shape(logarithm))
+
+
+def choose_rule(m, coverage=0.9, *, constant_time=False):
+    """The cheapest rule that tries each candidate with a wanted probability.
+
+    Parameters
+    ----------
+    m : int
+        Candidates, at least 2.
+    coverage : float, default=0.9
+        In (0, 1), at least 1 / m: probability that the best candidate is among those tried.
+    constant_time : bool, default=False
+        Whether the number of runs must have a bound, so that always as many can be made.
+
+    Returns
+    -------
+    rule : Thin, NegativeBinomial or CappedGeometric
+        Thin up to 5 candidates, where it is the cheaper one; geometric beyond.
+    """
+    m = _count("m", m, 2)
+    coverage = check_positive("coverage", coverage)
+    if not 1 / m < coverage < 1:
+        raise ValueError("coverage must be larger than one over the number of candidates, and "
+                         "smaller than 1.")  # fmt: skip
+    if m <= 5:
+        return Thin(m, _thinning(m, coverage))
+    gamma = (1 - coverage) / (coverage * (m - 1))
+    if constant_time:
+        return CappedGeometric(m, gamma, round(2 / gamma))
+    return NegativeBinomial(m, gamma)
+
+
+def _thinning(m, coverage):
+    """The ``p`` with ``p + (1-p)^m / m = coverage``: it rises with p from 1/m to 1."""
+    return float(brentq(lambda p: p + (1 - p) ** m / m - coverage, 0.0, 1.0, xtol=1e-15))

@@ -1,0 +1,99 @@
+"""Sessions of fits inside a fit: the candidates of a search, the steps of a pipeline."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from ._accounts import Accounts
+from ._noise import NoiseSource
+from .laws import fits
+
+__all__ = ["FitsInside"]
+
+
+class FitsInside:
+    """How a session opens another one for a whole fit inside its own."""
+
+    # What the session has: it derives from this class.
+    _algorithm_seed: int
+    _branch: Callable[[], Any]
+    _release: Callable[..., Any]
+    _source: NoiseSource
+    step: Callable[..., Any]
+
+    def inner(self, entry, plan, tag):
+        """Pay for a whole fit, whose releases follow a plan of their own.
+
+        Parameters
+        ----------
+        entry : str
+            Pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them.
+        plan : PrivacyPlan
+        tag : str
+            As in :meth:`inside`.
+
+        Returns
+        -------
+        session : PrivacySession
+            Spends within `plan`, and nothing more of this session.
+
+        Notes
+        -----
+        Costs what one release of that rho costs: see :mod:`sklearn_dp._privacy.laws.fits`.
+        """
+        self._release(entry, fits.release(plan))
+        return self.inside(plan, tag)
+
+    def inside(self, plan, tag):
+        """A session for a fit that has been paid for.
+
+        The caller proves that what was paid covers it: `inner` has paid for the plan itself, a step
+        may have paid for a random number of fits.
+
+        Parameters
+        ----------
+        plan : PrivacyPlan
+        tag : str
+            Another one for each fit: blocks and restarts, and with a seed the noise, are drawn from
+            streams of that name, in whatever order fits run side by side.
+
+        Returns
+        -------
+        session : PrivacySession
+        """
+        other = self._within(plan)
+        name = f"{self._algorithm_seed}/{tag}"
+        other._algorithm_seed = int.from_bytes(hashlib.shake_256(name.encode()).digest(32), "big")
+        if self._source.seeded:
+            other._source = self._source.branch(tag)
+        return other
+
+    def nested(self, entry, plan, *, epsilon, delta):
+        """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
+
+        For a mechanism that runs another one inside and is more private than it, as samples are
+        more private than what they are taken from.
+
+        Parameters
+        ----------
+        entry : str
+            Of the plan of this session.
+        plan : PrivacyPlan
+            Of the inner releases, by itself. That all of it costs (epsilon, delta) here is proved
+            by the caller.
+        epsilon, delta : float
+
+        Returns
+        -------
+        session : PrivacySession
+            Spends within `plan`, and nothing of this session.
+        """
+        self.step(entry, epsilon=epsilon, delta=delta)
+        return self._within(plan)
+
+    def _within(self, plan):
+        """A session with a plan, a log and accounts of its own, on the noise of this one."""
+        other = self._branch()
+        other.plan, other._nested, other._log, other._parts = plan, True, [], set()
+        other._accounts = Accounts(plan)
+        return other

@@ -1,0 +1,154 @@
+"""What each fit of a search may spend: one budget, divided by public numbers only."""
+
+import math
+from dataclasses import dataclass, field
+
+from .._privacy._accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._rounding import round_down
+from .._privacy._selection import selection_mu, selection_refit
+from .._privacy._selection_rules import Thin, choose_rule
+
+__all__ = ["Allowance", "BestOf", "Shares", "longest", "one_step", "release_all", "release_best"]
+
+_HALF = 0.5
+"""Part of the largest mu of a run that is used where a refit follows: the table of
+doc/development/private_search.md has its minimum about there."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a search divides its budget.
+
+    Parameters
+    ----------
+    search : float, default=0.3
+        In (0, 1): part of the budget (in zCDP) that goes to the candidates, where the winner is
+        fitted again with the rest.
+    score : float, default=0.15
+        In (0, 1): part of a candidate's budget that goes to its score.
+    steps : dict, optional
+        Positive weight of each private step of a pipeline, by name. None: .8 for the last step and
+        .2 for the others together.
+    """
+
+    search: float = 0.3
+    score: float = 0.15
+    steps: dict | None = field(default=None)
+
+    def __post_init__(self):
+        for name in ("search", "score"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+                raise ValueError(f"shares: {name} must be a number between 0 and 1.")
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Release only the best of a random number of runs.
+
+    Parameters
+    ----------
+    coverage : float, default=0.9
+        In (1 / candidates, 1): probability that a given candidate is tried at all.
+    constant_time : bool, default=False
+        Always make as many runs, and throw the superfluous ones away, so that the running time
+        does not tell how many counted. The search then takes as long as its longest.
+
+    Notes
+    -----
+    Without `constant_time`, whoever can measure the running time of a search learns about the
+    number of its runs, which the guarantee assumes to be secret.
+    """
+
+    coverage: float = 0.9
+    constant_time: bool = False
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What each part of a search may spend, in zCDP.
+
+    Attributes
+    ----------
+    prefix : float
+        Of the shared first steps together; 0 without them.
+    run : float
+        Of one run of a candidate, score included; 0 where there is nothing to choose.
+    refit : float
+        Of the last fit of the chosen candidate; 0 where the winning run itself is the answer.
+    delta : float
+        Failure probability of each fit, at most.
+    rule : Thin or NegativeBinomial or CappedGeometric or None
+        None: all candidates are run, and released.
+    """
+
+    prefix: float
+    run: float
+    refit: float
+    delta: float
+    rule: object = None
+
+
+def release_all(target, n_candidates, prefix_share, shares, refit, n_failing):
+    """Every candidate is run once, and every model and score is released.
+
+    Parameters
+    ----------
+    target : PrivacyBudget
+    n_candidates : int
+    prefix_share : float
+        Part of the budget for the shared first steps.
+    shares : Shares
+    refit : bool
+    n_failing : int
+        Fits of single steps that have a failure probability; 0 where all releases are Gaussian.
+
+    Returns
+    -------
+    allowance : Allowance
+    """
+    # Half of delta for failures: what is left converts the rest.
+    delta = round_down(target.delta / 2 / n_failing) if n_failing else 0.0
+    total = target.to_rho(gaussian=not n_failing, delta_failure=n_failing * delta)
+    prefix = round_down(total * prefix_share)
+    left = round_down(total - prefix)
+    if n_candidates == 1:  # nothing to choose: a plain fit
+        return Allowance(prefix, 0.0, left, delta)
+    search = round_down(left * (shares.search if refit else 1.0))
+    run = round_down(search / n_candidates)
+    return Allowance(prefix, run, round_down(left - search) if refit else 0.0, delta)
+
+
+def release_best(target, n_candidates, prefix_share, best_of, refit):
+    """Only the winner of a random number of runs is released: Theorem 1 of `_selection`."""
+    epsilon, delta = target.epsilon, target.delta
+    largest = gaussian_mu(epsilon, delta)
+    mu_prefix = math.sqrt(prefix_share) * largest
+    rule = choose_rule(n_candidates, best_of.coverage, constant_time=best_of.constant_time)
+    mu_run = selection_mu(epsilon, delta, rule, mu_prefix)
+    mu_refit = 0.0
+    if refit:
+        mu_run *= _HALF
+        mu_refit = selection_refit(epsilon, delta, rule, mu_run, mu_prefix)
+    return Allowance(
+        rho_from_mu(mu_prefix) if mu_prefix else 0.0,
+        rho_from_mu(mu_run),
+        rho_from_mu(mu_refit) if mu_refit else 0.0,
+        0.0,
+        rule,
+    )
+
+
+def one_step(target, unit, notes):
+    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step."""
+    rho, delta = approx_dp_zcdp(target.epsilon, target.delta)
+    entry = PlanEntry(
+        "selection", Mechanism.APPROXIMATE, rho, delta, sensitivity="the best of secretly many fits"
+    )
+    return PrivacyPlan(target, (entry,), unit, notes)
+
+
+def longest(rule):
+    """Runs that are made where the time must not tell: the most that a rule can draw."""
+    return rule.m if isinstance(rule, Thin) else rule.cap

@@ -1,0 +1,337 @@
+"""What the searches share: plan, charge, runs, and what is kept of them."""
+
+import math
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.single_rows import row_guard, saturated
+from .._base import MOST_FEATURES, check_integer, validate_quietly
+from .._privacy._checks import check_choice
+from .._privacy._session import PrivacySession
+from .._privacy._units import Units, unit_of
+from .._sklearn_compat import num_features
+from ..exceptions import UtilityWarning
+from ._plans import plan_search
+from ._runs import Runner
+
+__all__ = ["BaseDPSearch"]
+
+_CLOSE = 2 * math.sqrt(2)
+"""Two scores within so many standard deviations of their noise may be in either order."""
+
+
+def _answer_has(name):
+    """Whether the answer has a method: the fitted one, or what it is a copy of."""
+
+    def check(self):
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return True
+
+    return check
+
+
+class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
+    """Base class of the searches. A subclass lists its candidates in ``_candidates()``."""
+
+    def _candidates(self):
+        raise TypeError("a subclass must list its candidates")
+
+    def privacy_plan(self, n_features, *, unit="row"):
+        """What a search would release and spend, before any data are seen.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features, public.
+        unit : {"row", "group"}, default="row"
+            "group" is what `fit` uses when it gets `groups`.
+
+        Returns
+        -------
+        plan : PrivacyPlan
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
+        """
+        check_choice("unit", unit, ("row", "group"))
+        n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
+        return self._planned(n_features, unit).plan
+
+    def _planned(self, n_features, unit):
+        return plan_search(self, list(self._candidates()), n_features, unit)
+
+    @row_guard
+    def fit(self, X, y=None, *, groups=None):
+        """Search, and fit the best candidate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite.
+        y : array-like of shape (n_samples,), optional
+            For scorers and estimators that need it.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For wrong parameters, candidates or rows; the message names the parameter. Everything
+            about the candidates is checked before the ledger is charged.
+        BudgetExceededError
+            When `ledger` does not hold enough for the whole search; no row has been looked at.
+
+        Warns
+        -----
+        UtilityWarning
+            If releases show that the answer is of little use, or the choice unclear.
+        """
+        unit = unit_of(groups)
+        try:
+            n_features = num_features(X)
+        except (TypeError, ValueError, AttributeError, LookupError):
+            n_features = 0
+        if n_features < 1:  # refused before anything is charged
+            validate_quietly(self, X, dtype=[np.float64, np.float32])
+        planned = self._planned(n_features, unit)
+        session = PrivacySession(
+            planned.plan,
+            random_state=self.random_state,
+            ledger=self.ledger,
+            label=type(self).__name__,
+        )
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+        X = saturated(validate_quietly(self, X, dtype=[np.float64, np.float32]))
+        y = _target(y, len(X))
+        runner = Runner(planned, session, X, y, self._units(X, groups), groups, self.n_jobs)
+        self._keep(planned, runner.run(), session)
+        return self
+
+    @staticmethod
+    def _units(X, groups):
+        return Units(len(X), groups)
+
+    def _keep(self, planned, outcome, session):
+        """Store what was released: nothing of a losing run, unless all runs are released."""
+        chosen = planned.candidates[outcome.index]
+        self.best_index_, self.best_params_ = outcome.index, chosen.params
+        self.privacy_report_ = session.report()
+        self.best_estimator_ = self._public(outcome.fitted)
+        self.n_candidates_ = len(planned.candidates)
+        middle = 0.0
+        size = _released_size(outcome.fitted.final)
+        if planned.scorer is not None:
+            middle = (planned.scorer.low + planned.scorer.high) / 2
+        means = outcome.scores / size + middle
+        self.best_score_, self.score_noise_ = float(means[outcome.index]), outcome.noise / size
+        self.cv_results_ = _results(planned.candidates, means, self.score_noise_)
+        if outcome.candidates is not None:
+            self.estimators_ = [
+                None if each is None else self._public(each) for each in outcome.candidates
+            ]
+        self.status_ = _status(outcome, outcome.fitted.final)
+        if self.status_ != "ok":
+            warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=3)
+
+    def _public(self, fitted):
+        """A fitted candidate that speaks of the guarantee of the search, not of one of its own."""
+        names = getattr(self, "feature_names_in_", None)
+        for place, (_, step) in enumerate(fitted.steps):
+            if hasattr(step, "privacy_report_"):
+                step.privacy_report_ = self.privacy_report_
+            if names is not None and place == 0:
+                step.feature_names_in_ = names
+        return fitted.model
+
+    # -- the answer's methods -------------------------------------------------------------------
+
+    def _answer(self):
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    @available_if(_answer_has("predict"))
+    def predict(self, X):
+        """Call `predict` of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            As the estimator gives them.
+        """
+        return self._answer().predict(X)
+
+    @available_if(_answer_has("predict_proba"))
+    def predict_proba(self, X):
+        """Call `predict_proba` of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            As the estimator gives them.
+        """
+        return self._answer().predict_proba(X)
+
+    @available_if(_answer_has("transform"))
+    def transform(self, X):
+        """Call `transform` of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            As the estimator gives them.
+        """
+        return self._answer().transform(X)
+
+    @available_if(_answer_has("transform"))
+    def fit_transform(self, X, y=None, *, groups=None):
+        """Search, and call `transform` of the best estimator for the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), optional
+            As for `fit`.
+        groups : array-like of shape (n_samples,), optional
+            As for `fit`.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            As the estimator gives them. Private where the rows are: not a release.
+        """
+        return self.fit(X, y, groups=groups).transform(X)
+
+    @available_if(_answer_has("inverse_transform"))
+    def inverse_transform(self, X):
+        """Call `inverse_transform` of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            What `transform` gives.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            Rows in the original space.
+        """
+        return self._answer().inverse_transform(X)
+
+    @available_if(_answer_has("score_samples"))
+    def score_samples(self, X):
+        """Call `score_samples` of the best estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            As the estimator gives them.
+        """
+        return self._answer().score_samples(X)
+
+    @available_if(_answer_has("score"))
+    def score(self, X, y=None):
+        """Call `score` of the best estimator: without noise, so of private rows not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), optional
+            As the estimator takes it.
+
+        Returns
+        -------
+        score : float
+            Not private where the rows are.
+        """
+        return self._answer().score(X, y)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = getattr(self.estimator, "__sklearn_tags__", None)
+        if inner is not None:
+            given = inner()
+            tags.estimator_type = given.estimator_type
+            tags.transformer_tags = given.transformer_tags
+            tags.non_deterministic = given.non_deterministic
+        return tags
+
+
+def _target(y, n):
+    if y is None:
+        return None
+    try:
+        y = np.asarray(y)
+    except (TypeError, ValueError):
+        y = None
+    if y is None or y.ndim != 1 or len(y) != n:
+        raise ValueError("y must be a vector with one entry for each row of X.")
+    return y
+
+
+def _released_size(model):
+    """Released number of units, or 1 where a model releases none: scores are then sums."""
+    for name in ("cluster_weights_", "size_", "n_units_"):
+        if hasattr(model, name):
+            return max(1.0, float(np.sum(getattr(model, name))))
+    return 1.0
+
+
+def _results(candidates, means, noise):
+    """The table of candidates in the manner of scikit-learn's searches."""
+    params = [each.params for each in candidates]
+    order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
+    known = ~np.isnan(means)
+    ranks = np.where(known, order, min(len(means), int(known.sum()) + 1))
+    table = {"params": params, "mean_test_score": means, "rank_test_score": ranks}
+    for name in sorted({name for each in params for name in each}):
+        table[f"param_{name}"] = np.ma.array(
+            [each.get(name) for each in params],
+            mask=[name not in each for each in params],
+            dtype=object,
+        )
+    table["score_noise_"] = np.full(len(params), noise)
+    return table
+
+
+def _status(outcome, model):
+    own = getattr(model, "status_", "ok")
+    if own != "ok":
+        return own
+    scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
+    if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
+        return "the best two candidates are within the noise of their scores"
+    return "ok"

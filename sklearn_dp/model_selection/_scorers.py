@@ -1,0 +1,225 @@
+"""Scores of candidates: bounded numbers of single rows, added up and released with noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._aggregate.shared.single_rows import distances, for_rows, row_guard
+
+__all__ = ["PrivateScorer", "Scorer", "noisy_score", "scorer_of"]
+
+_STEPS = 2**19  # integer steps in half the range of a score
+_LOG_DENSITY = 10.0
+"""Largest log-density over that of a uniform law, either way: e^10 times as dense."""
+
+
+@dataclass(frozen=True)
+class PrivateScorer:
+    """A score of one row of data by a fitted model, within public limits.
+
+    Parameters
+    ----------
+    row_score : callable
+        ``row_score(fitted, x, y)`` with a row ``x`` of shape (n_features,) and its entry ``y`` of
+        the target (None without one) gives a number: larger is better. It is called with one row
+        at a time. What it raises, NaN, and numbers below `low` count as `low` for that row, and
+        numbers above `high` as `high`.
+    low, high : float
+        Public, and the same for all candidates. The noise is in proportion to ``high - low``.
+    name : str, default="score"
+        For the report.
+
+    Examples
+    --------
+    >>> from sklearn_dp.model_selection import PrivateScorer
+    >>> def close(fitted, x, y):
+    ...     return float(abs(fitted.cluster_centers_ - x).max(axis=1).min() < 0.5)
+    >>> PrivateScorer(close, low=0.0, high=1.0).name
+    'score'
+    """
+
+    row_score: Callable
+    low: float
+    high: float
+    name: str = "score"
+
+    def __post_init__(self):
+        if not callable(self.row_score):
+            raise TypeError("row_score must be callable.")
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+                raise TypeError(f"{name} must be a number.")
+            object.__setattr__(self, name, float(value))
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError("low must be less than high, and both finite.")
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """What a search needs of a scorer.
+
+    Attributes
+    ----------
+    name : str
+    low, high : float
+        Limits of a row's score.
+    values : callable
+        ``values(fitted, X, y)`` gives the scores of all rows. Each is a function of its row alone,
+        bit for bit: the rows beside it must not show in it.
+    """
+
+    name: str
+    low: float
+    high: float
+    values: Callable
+
+
+def scorer_of(scoring, limits):
+    """The scorer that a search asks for, or an error.
+
+    Parameters
+    ----------
+    scoring : str or PrivateScorer
+    limits : Limits
+        Public facts about the space of the rows; see `_candidates`.
+
+    Returns
+    -------
+    scorer : Scorer
+    """
+    if isinstance(scoring, PrivateScorer):
+        return Scorer(scoring.name, scoring.low, scoring.high, _row_by_row(scoring))
+    if not isinstance(scoring, str) or scoring not in _BUILT_IN:
+        names = ", ".join(repr(name) for name in _BUILT_IN)
+        raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
+    return _BUILT_IN[scoring](limits)
+
+
+@row_guard
+def noisy_score(session, entry, scorer, fitted, X, y, units):
+    """Release the mean score of the units, up to the unreleased number of units, with noise.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays all that it has.
+    scorer : Scorer
+    fitted : object
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,) or None
+    units : Units
+
+    Returns
+    -------
+    score : float
+        Sum over units of how far a unit's score is above the middle of the range.
+    """
+    middle, half = (scorer.low + scorer.high) / 2, (scorer.high - scorer.low) / 2
+    values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
+    values = np.where(np.isnan(values), scorer.low, values)
+    steps = np.floor((np.clip(values, scorer.low, scorer.high) - middle) / half * _STEPS)
+    steps = np.clip(steps, -_STEPS, _STEPS).astype(np.int64)
+    if units.weights is not None:
+        # The weights of a unit's rows are integers that add up to at most units.scale = 2^20:
+        # products below 2^39, so sums of 2^24 rows are exact; a unit adds at most _STEPS * scale.
+        steps = steps * units.weights
+    total = np.array(
+        [sum(int(part.sum()) for part in np.array_split(steps, 1 + len(steps) // 2**22))]
+    )
+    # Centered: a unit that is added or removed moves the sum by half the range at most, where
+    # sums of scores from low to high would move by all of it. The shift by the middle is the same
+    # for all candidates, as they are scored on the same units.
+    largest = _STEPS * units.scale
+    return float(session.gaussian(entry, total, sensitivity=largest, unit=half / largest)[0])
+
+
+def _row_by_row(scorer):
+    def values(fitted, X, y):
+        scores, model = np.full(len(X), scorer.low), fitted.model
+        for i, row in enumerate(X):
+            try:
+                # One row that makes its score fail must not decide about the whole candidate.
+                scores[i] = float(scorer.row_score(model, row, None if y is None else y[i]))
+            except Exception:
+                continue
+        return scores
+
+    return values
+
+
+# ---------------------------------------------------------------------------- built-in scorers
+
+
+def _silhouette(limits):
+    """1 - d1 / d2 with the distances to the two nearest centers: 0 between them, 1 on one."""
+
+    def values(fitted, X, y):
+        centers = fitted.centers
+        if len(centers) < 2:
+            return np.zeros(len(X))
+
+        def ratio(rows):
+            nearest = np.partition(distances(rows, centers), 1, axis=1)[:, :2]
+            return 1 - nearest[:, :1] / np.maximum(nearest[:, 1:], 1e-300)
+
+        return for_rows(ratio, fitted.last(X), 1)[:, 0]
+
+    return Scorer("silhouette", 0.0, 1.0, values)
+
+
+def _cost(limits):
+    """Minus the squared distance to the nearest center in the space of the input, capped."""
+    cap = limits.max_distance("cost")
+
+    def values(fitted, X, y):
+        centers = fitted.input_centers
+        return -for_rows(
+            lambda rows: np.minimum(distances(rows, centers).min(axis=1), cap)[:, None] ** 2, X, 1
+        )[:, 0]
+
+    return Scorer("cost", -(cap**2), 0.0, values)
+
+
+def _reconstruction(limits):
+    """Minus the squared distance of a row to what is left of it after transform and back."""
+    cap = limits.max_distance("reconstruction")
+
+    def values(fitted, X, y):
+        gone = np.asarray(X, dtype=np.float64) - fitted.reconstructed(X)
+        return -(np.minimum(np.sqrt(np.sum(gone**2, axis=1)), cap) ** 2)
+
+    return Scorer("reconstruction", -(cap**2), 0.0, values)
+
+
+def _log_density(limits):
+    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways."""
+    uniform = limits.log_uniform_density()
+
+    def values(fitted, X, y):
+        return fitted.log_density(X) - uniform
+
+    return Scorer("log_density", -_LOG_DENSITY, _LOG_DENSITY, values)
+
+
+def _accuracy(limits):
+    """Whether a row is predicted to be what `y` says."""
+
+    def values(fitted, X, y):
+        if y is None:
+            raise TypeError("scoring='accuracy' needs y.")
+        return (np.asarray(fitted.predict(X)) == y).astype(np.float64)
+
+    return Scorer("accuracy", 0.0, 1.0, values)
+
+
+_BUILT_IN = {
+    "silhouette": _silhouette,
+    "cost": _cost,
+    "log_density": _log_density,
+    "reconstruction": _reconstruction,
+    "accuracy": _accuracy,
+}

@@ -1,0 +1,279 @@
+"""Searches with one privacy guarantee for all fits, all scores, the choice and the model."""
+
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+from .._validation import check_integer
+from ._base_search import BaseDPSearch
+
+__all__ = ["DPGridSearch", "DPRandomizedSearch"]
+
+
+class DPGridSearch(BaseDPSearch):
+    """Search over a grid of parameters with one privacy guarantee for everything.
+
+    All fits, all scores, the choice and the final model share one budget, which is charged before
+    any row is read. ``GridSearchCV`` would charge each of its fits, and its scores are not private.
+
+    Parameters
+    ----------
+    estimator : estimator of sklearn_dp, or Pipeline
+        Its private steps must leave `epsilon`, `rho`, `delta`, `ledger` and `random_state` alone:
+        the search sets them. Other steps of a Pipeline must be free of fitting (such as
+        ``Normalizer``), or be named in `public_steps`. Each must treat every row by itself.
+    param_grid : dict or list of dict
+        As for scikit-learn's ``GridSearchCV``. The grid must be public: values that were seen in
+        the data are not.
+    scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
+PrivateScorer, optional
+        Scores of single rows, between public limits, added up and released with noise. None:
+        "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
+        other clusterers, else "reconstruction".
+    epsilon : float, optional
+        Privacy budget of the whole search; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    selection : {"auto", "all", "best"} or BestOf, default="auto"
+        "all": every candidate is fitted once, and all models and scores are released. "best": a
+        secretly random number of candidates is fitted, and only the best fit is released; that is
+        cheaper for many candidates. "auto": "all" for up to eight candidates, and wherever "best"
+        is not possible.
+    final : {"auto", "refit", "winner"}, default="auto"
+        "refit": the chosen candidate is fitted once more, with the budget that the search has left
+        for it. "winner": the winning fit itself is the answer. "auto": "refit" for "all", "winner"
+        for "best".
+    public_steps : sequence of str, default=()
+        Steps of the Pipeline that were fitted elsewhere, on public rows. They are used as they are.
+    max_distance : float, optional
+        Public: larger distances count as this one in "cost" and "reconstruction". None: the radius
+        of the `bounds` of the first step.
+    shares : Shares, optional
+        How the budget is divided.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits. The search is one charge.
+    n_jobs : int, optional
+        Threads that fit candidates side by side.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The fitted answer.
+    best_params_ : dict
+        The chosen element of the grid.
+    best_index_ : int
+        Its place in the grid.
+    best_score_ : float
+        Released mean score of the choice. The largest of several noisy numbers: biased upwards.
+    score_noise_ : float
+        Standard deviation of the noise of a mean score.
+    cv_results_ : dict
+        ``params``, ``param_*``, ``mean_test_score`` and ``rank_test_score``. With "best" there are
+        NaN for all candidates but the chosen one: the others were not released.
+    estimators_ : list of estimator
+        With "all": every fitted candidate (None where a fit failed).
+    n_candidates_ : int
+        Size of the grid.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee of the whole search.
+
+    See Also
+    --------
+    DPRandomizedSearch : A random sample of a larger space.
+    PrivateScorer : A score of your own.
+    preflight : What scikit-learn's own searches would cost.
+
+    Notes
+    -----
+    Guarantee: a search is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group). With "all" it is the composition of all fits and scores;
+    with "best" it is Theorem 1 of ``doc/development/private_search.md``.
+
+    With "best", neither the number of fits nor the losing ones are released. The running time of a
+    search tells about their number; where somebody can measure it, use
+    ``selection=BestOf(constant_time=True)``.
+
+    For the number of clusters alone, the clusterers' own choice is cheaper where they have one.
+
+    References
+    ----------
+    Liu, J. and Talwar, K. (2019). Private selection from private candidates. STOC.
+    Papernot, N. and Steinke, T. (2022). Hyperparameter tuning with Renyi differential privacy.
+    ICLR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.model_selection import DPGridSearch
+    >>> X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 4000, axis=0)
+    >>> X += np.random.default_rng(0).uniform(-0.1, 0.1, X.shape)
+    >>> search = DPGridSearch(DPKMeans(bounds=2.0), {"n_clusters": [2, 3, 4]}, epsilon=2.0)
+    >>> search.fit(X).best_params_
+    {'n_clusters': 3}
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        scoring=None,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        selection="auto",
+        final="auto",
+        public_steps=(),
+        max_distance=None,
+        shares=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.selection = selection
+        self.final = final
+        self.public_steps = public_steps
+        self.max_distance = max_distance
+        self.shares = shares
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _candidates(self):
+        return ParameterGrid(self.param_grid)
+
+
+class DPRandomizedSearch(BaseDPSearch):
+    """Search over random parameters with one privacy guarantee for everything.
+
+    The candidates are drawn first, and are public; then the search is that of `DPGridSearch`.
+
+    Parameters
+    ----------
+    estimator : estimator of sklearn_dp, or Pipeline
+        As for `DPGridSearch`.
+    param_distributions : dict or list of dict
+        Lists, or distributions with a method ``rvs``, as for scikit-learn's
+        ``RandomizedSearchCV``. They must be public.
+    n_iter : int, default=10
+        Number of candidates.
+    scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
+PrivateScorer, optional
+        Scores of single rows, between public limits, added up and released with noise. None:
+        "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
+        other clusterers, else "reconstruction".
+    epsilon : float, optional
+        Privacy budget of the whole search; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    selection : {"auto", "all", "best"} or BestOf, default="auto"
+        "all": every candidate is fitted once, and all models and scores are released. "best": a
+        secretly random number of candidates is fitted, and only the best fit is released; that is
+        cheaper for many candidates. "auto": "all" for up to eight candidates, and wherever "best"
+        is not possible.
+    final : {"auto", "refit", "winner"}, default="auto"
+        "refit": the chosen candidate is fitted once more, with the budget that the search has left
+        for it. "winner": the winning fit itself is the answer. "auto": "refit" for "all", "winner"
+        for "best".
+    public_steps : sequence of str, default=()
+        Steps of the Pipeline that were fitted elsewhere, on public rows. They are used as they are.
+    max_distance : float, optional
+        Public: larger distances count as this one in "cost" and "reconstruction". None: the radius
+        of the `bounds` of the first step.
+    shares : Shares, optional
+        How the budget is divided.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits. The search is one charge.
+    n_jobs : int, optional
+        Threads that fit candidates side by side.
+    random_state : int, RandomState instance or Generator, optional
+        Of the noise. It voids the guarantee against those who know it.
+    candidates_state : int, RandomState instance or Generator, optional
+        Of the draw of the candidates, which are public: an int reproduces them.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The fitted answer. All other attributes are as for `DPGridSearch`.
+
+    See Also
+    --------
+    DPGridSearch : All combinations.
+
+    Notes
+    -----
+    Guarantee: that of `DPGridSearch`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.model_selection import DPRandomizedSearch
+    >>> X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 4000, axis=0)
+    >>> X += np.random.default_rng(0).uniform(-0.1, 0.1, X.shape)
+    >>> grid = {"n_clusters": range(2, 9)}
+    >>> search = DPRandomizedSearch(DPKMeans(bounds=2.0), grid, n_iter=4, candidates_state=0)
+    >>> search.fit(X).n_candidates_
+    4
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_distributions,
+        n_iter=10,
+        *,
+        scoring=None,
+        epsilon=None,
+        delta=1e-6,
+        rho=None,
+        selection="auto",
+        final="auto",
+        public_steps=(),
+        max_distance=None,
+        shares=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=None,
+        candidates_state=None,
+    ):
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        self.scoring = scoring
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.selection = selection
+        self.final = final
+        self.public_steps = public_steps
+        self.max_distance = max_distance
+        self.shares = shares
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.candidates_state = candidates_state
+
+    def _candidates(self):
+        n_iter = check_integer(self.n_iter, "n_iter", low=1)
+        return ParameterSampler(
+            self.param_distributions, n_iter, random_state=self.candidates_state
+        )

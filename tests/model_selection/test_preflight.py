@@ -1,0 +1,82 @@
+"""What scikit-learn's own searches cost, before they start."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp.exceptions import BudgetExceededError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+from sklearn_dp.model_selection import preflight
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+X = np.random.default_rng(0).normal(size=(90, 3))
+
+
+def book(epsilon):
+    return PrivacyLedger(PrivacyBudget(epsilon=epsilon, delta=1e-4))
+
+
+def test_what_it_says_is_what_the_search_is_charged():
+    ledger = book(10.0)
+    search = GridSearchCV(
+        DPKMeans(epsilon=0.5, bounds=5.0, ledger=ledger), {"n_clusters": [2, 3]}, cv=3
+    )
+    told = preflight(search, X)
+    assert ledger.entries == ()
+    assert told.n_fits == 7
+    assert told.epsilon == pytest.approx(3.5)
+    search.fit(X)
+    assert len(ledger.entries) == 7
+    assert ledger.remaining == pytest.approx(told.remaining["in memory"])
+    assert "not private" in repr(told)
+
+
+def test_what_a_ledger_cannot_hold_is_refused_before_the_first_fit():
+    ledger = book(3.4)
+    search = GridSearchCV(DPKMeans(epsilon=0.5, ledger=ledger), {"n_clusters": [2, 3]}, cv=3)
+    with pytest.raises(BudgetExceededError):
+        preflight(search, X)
+    assert ledger.entries == ()
+    search.set_params(refit=False)
+    assert preflight(search, X).n_fits == 6
+
+
+def test_each_step_and_each_candidate_counts():
+    ledger = book(100.0)
+    pipe = make_pipeline(
+        DPPCA(2, epsilon=0.1, ledger=ledger), DPKMeans(3, ledger=ledger, epsilon=1.0)
+    )
+    search = RandomizedSearchCV(
+        pipe, {"dpkmeans__epsilon": [1.0, 2.0]}, n_iter=2, cv=4, random_state=0
+    )
+    told = preflight(search, X)
+    assert told.n_fits == 2 * (2 * 4 + 1)
+    # the last fit is of the dearest candidate
+    assert told.epsilon == pytest.approx(4 * 1.1 + 4 * 2.1 + 2.1)
+
+
+def test_ledgers_of_two_steps_are_counted_apart(tmp_path):
+    path = tmp_path / "ledger.json"
+    PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-4), path)
+    pipe = make_pipeline(
+        DPPCA(2, epsilon=0.1, ledger=path), DPKMeans(3, ledger=book(9.0), epsilon=1.0)
+    )
+    told = preflight(GridSearchCV(pipe, {"dpkmeans__n_clusters": [2]}, cv=4), X)
+    assert told.remaining[str(path)]["epsilon"] == pytest.approx(1.5)
+    assert told.remaining["in memory"]["epsilon"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("search", "words"),
+    [
+        (GridSearchCV(KMeans(), {"n_clusters": [2]}), "no private step"),
+        (RandomizedSearchCV(DPKMeans(), {"n_clusters": [2]}, n_iter=1), "random_state"),
+        (DPKMeans(), "param_grid"),
+    ],
+)
+def test_what_cannot_be_counted_is_named(search, words):
+    with pytest.raises(TypeError, match=words):
+        preflight(search, X)
