@@ -132,7 +132,20 @@ class LedgerCharge:
 
     @classmethod
     def of(cls, plan: PrivacyPlan, label: str) -> LedgerCharge:
-        """What a fit of a plan costs, whatever it spends of it."""
+        """What a fit of a plan costs, whatever it spends of it.
+
+        Parameters
+        ----------
+        plan : PrivacyPlan
+            Of an estimator: ``estimator.privacy_plan(n_features)``.
+        label : str
+            Name of the estimator.
+
+        Returns
+        -------
+        charge : LedgerCharge
+            In every currency.
+        """
         return cls(
             epsilon=plan.epsilon,
             delta=plan.target.delta,
