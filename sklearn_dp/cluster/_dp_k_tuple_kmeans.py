@@ -22,7 +22,8 @@ from sklearn.pipeline import Pipeline
 
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
 from .._aggregate.kmeans.engine import engine_entries, last_entries
-from .._aggregate.shared.blocks import draw_blocks, fit_blocks, gather
+from .._aggregate.shared.blocks import draw_blocks, fit_blocks
+from .._aggregate.shared.pieces import gather
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, validate_quietly

@@ -91,6 +91,7 @@ class TupleContext:
         -------
         result : EngineResult
         """
+        assert self.domain is not None
         rows, prefix = Rows.quantise(self.X, self.domain), "refine/"
         known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
         context = Context(

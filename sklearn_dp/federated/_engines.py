@@ -137,6 +137,7 @@ def partition(X: np.ndarray, units: Units) -> list[_Reader]:
     -------
     clients : list of callable
     """
+    parts: list[Any]
     if units.index is None:
         parts = [slice(start, start + _BLOCK) for start in range(0, len(X), _BLOCK)]
     else:

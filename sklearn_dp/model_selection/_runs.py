@@ -216,4 +216,5 @@ def _sliced(step, like):
 
 def _noise_of(session):
     """Standard deviation of the noise of the score of a run, as its report tells."""
-    return next(row["sigma"] for row in session.report().releases if row["release"] == SCORE)
+    made = (row for row in session.report().releases if row["release"] == SCORE)
+    return next((row.get("sigma", math.nan) for row in made), math.nan)

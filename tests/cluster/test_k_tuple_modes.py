@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -220,14 +221,14 @@ def test_pieces_give_what_a_fit_gives(monkeypatch):
     X, estimator = blobs(1500), model(**MODES["core"])
     whole = clone(estimator).fit(X).cluster_centers_
     for limit in (2**28, 1000):
-        monkeypatch.setattr(_blocks, "_KEPT_BYTES", limit)
+        monkeypatch.setattr(_pieces, "_KEPT_BYTES", limit)
         for cuts in ([1], [10, 700, 701], []):
             pieces = (piece for piece in np.split(X, cuts))
             fitted = clone(estimator).fit_blocks(pieces)
             assert np.array_equal(fitted.cluster_centers_, whole)
             assert fitted.n_features_in_ == 2
     for limit in (2**28, 1000):
-        monkeypatch.setattr(_blocks, "_KEPT_BYTES", limit)
+        monkeypatch.setattr(_pieces, "_KEPT_BYTES", limit)
         with pytest.raises(ValueError, match="columns"):
             clone(estimator).fit_blocks([X, X[:, :1]])
         with pytest.raises(ValueError, match="numeric") as caught:

@@ -547,7 +547,9 @@ def test_accuracy_needs_y():
     X = corners(600)
     y = (X[:, 0] > 0.5).astype(int)
     found = DPGridSearch(
-        SampleAndAggregate(LogisticRegression(), classes=[0, 1], n_blocks=20),
+        SampleAndAggregate(
+            LogisticRegression(), output=("coef_", "intercept_"), classes=[0, 1], n_blocks=20
+        ),
         {"n_blocks": [20, 30]},
         scoring="accuracy",
         epsilon=100.0,

@@ -1,14 +1,31 @@
-"""From Lloyd's iterations to the answer: in lengths, with errors, and with how good it is."""
+"""From Lloyd's iterations to the answer: in lengths, with errors, and with how good it is.
+
+Where the plan has an entry for the quality of the answer,
+
+1. centers are shrunk towards one, where noise rules (:mod:`.fallback`), and put into the domain;
+2. how far the rows are from them is released (:mod:`.quality`);
+3. standard errors of centers and weights follow from the noise of the releases; those of centers
+   also have the part of drawing the rows;
+4. all of it together becomes the status in words (:mod:`.status`).
+
+Elsewhere the centers are taken as they are, and the status says what the iterations have shown.
+"""
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ..._privacy._domain import Domain
+from ..shared.rows import Rows
+from .context import Context
 from .estimate import certain_counts
 from .fallback import towards_one
+from .lloyd import LloydResult
 from .quality import Quality, measure_quality
 from .status import Signs, in_words
+from .tuning import Tuning
 
 __all__ = ["EngineResult", "finished"]
 
@@ -49,7 +66,15 @@ class EngineResult:
     weights_sd: np.ndarray | None = None
 
 
-def finished(context, final, domain, status, *, n_leaves, quality=False):
+def finished(
+    context: Context,
+    final: LloydResult,
+    domain: Domain,
+    status: str,
+    *,
+    n_leaves: int | None,
+    quality: bool = False,
+) -> EngineResult:
     """The answer that Lloyd's iterations come to.
 
     Parameters
@@ -74,7 +99,8 @@ def finished(context, final, domain, status, *, n_leaves, quality=False):
     noise = math.sqrt(final.centers.shape[1]) * n_clusters / max(context.size.signal, 1e-300)
     one_center = len(final.centers) < n_clusters
     signs = Signs(context.size.signal, noise, n_leaves, one_center, final.noise_share)
-    points, found = _points(final.centers, context.rows, domain), {}
+    points = _points(final.centers, context.rows, domain)
+    found: dict[str, Any] = {}
     if quality:
         points, measured, loss = _measured(context, final, domain, n_leaves)
         signs = replace(
@@ -98,13 +124,32 @@ def finished(context, final, domain, status, *, n_leaves, quality=False):
     return _for_each(result, n_clusters) if quality else result
 
 
-def _measured(context, final, domain, n_leaves):
-    """Centers as released, their quality, and what their noise adds to the sum of squares."""
+def _measured(
+    context: Context, final: LloydResult, domain: Domain, n_leaves: int | None
+) -> tuple[np.ndarray, Quality, float]:
+    """Centers as released, their quality, and what their noise adds to the sum of squares.
+
+    Parameters
+    ----------
+    context : Context
+    final : LloydResult
+    domain : Domain
+    n_leaves : int or None
+
+    Returns
+    -------
+    points : ndarray of shape (k, d), in lengths
+    quality : Quality
+    loss : float, in squared steps
+        Noise that moves a center by e adds n |e|^2 to the sum of squares about a mean: in
+        expectation n d times the variance of a coordinate.
+    """
     rows, tuning = context.rows, context.tuning
     centers, middle, kept = towards_one(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
+    # The caps: a center that was shrunk is farther from its rows, by the way that it went.
     most = tuning.one_center_reach * context.radius
     way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
     caps = np.minimum(final.reach + way, most)
@@ -113,15 +158,29 @@ def _measured(context, final, domain, n_leaves):
     return points, measure_quality(context, steps, middle, caps, most), loss
 
 
-def _points(centers, rows, domain):
+def _points(centers: np.ndarray, rows: Rows, domain: Domain) -> np.ndarray:
+    """Centers in steps about the origin of the rows, as points of the domain."""
     return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
 
 
-def _centers_sd(final, inertia, n, tuning):
+def _centers_sd(final: LloydResult, inertia: float, n: float, tuning: Tuning) -> np.ndarray:
     """Standard error of a coordinate: the noise of the center, and that of drawing its rows.
 
-    The mean squared distance in a cluster is its own noisy one, as far as that tells more than the
-    one of all clusters.
+    Parameters
+    ----------
+    final : LloydResult
+    inertia : float, in squared steps
+        Released sum of squared distances to the centers.
+    n : float
+        Released number of units.
+    tuning : Tuning
+
+    Returns
+    -------
+    sd : ndarray of shape (k,), in steps
+        The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate.
+        v is the cluster's own noisy one, averaged with that of all clusters: clusters are taken to
+        differ from it by the part `spreads_differ`.
     """
     d = final.centers.shape[1]
     counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
@@ -132,11 +191,12 @@ def _centers_sd(final, inertia, n, tuning):
     return np.sqrt(final.variance + spread / (d * counts))
 
 
-def _for_each(result, n_clusters):
+def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:
     """One center for all clusters, where there is one only: the first of them has all the rows."""
     missing = n_clusters - len(result.centers)
     if not missing:
         return result
+    assert result.centers_sd is not None and result.weights_sd is not None
     return replace(
         result,
         centers=np.repeat(result.centers, n_clusters, axis=0),

@@ -2,6 +2,9 @@
 
 scikit-learn's KMeans spends most of a fit of a few hundred rows on checks and on one restart after
 the other. One start that tries more candidates for each center is as good as the best of several.
+
+Nothing here is private: :mod:`..shared.blocks` fits a clone to each block, and only an aggregate of
+all blocks is released. A fit is a function of the rows of its block and of its seed alone.
 """
 
 import numpy as np
@@ -22,6 +25,7 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int
     random_state : int
+        Below 2**31.
 
     Attributes
     ----------
@@ -41,8 +45,12 @@ class BlockKMeans(ClusterMixin, BaseEstimator):
         return self
 
 
-def _start(rows, k, seed):
-    """Greedy k-means++: of some candidates for each next center, the one that helps most."""
+def _start(rows: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """Greedy k-means++: of some candidates for each next center, the one that helps most.
+
+    Candidates are drawn in proportion to their squared distance from the centers so far (Arthur and
+    Vassilvitskii 2007). Rows may repeat where all of them are centers already.
+    """
     n = len(rows)
     squares, ones = np.einsum("ij,ij->i", rows, rows), np.ones(n)
     # |c - x|^2 = -2 c.x + |x|^2 + |c|^2 as one product.
@@ -59,7 +67,7 @@ def _start(rows, k, seed):
     return rows[chosen]
 
 
-def _iterate(rows, centers):
+def _iterate(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Lloyd's iterations; a center without rows stays where it is."""
     clusters = np.arange(len(centers))
     limit, labels = _TOLERANCE * rows.var(axis=0).mean(), None

@@ -47,6 +47,8 @@ class Coreset:
         if they filled the box evenly.
     noise : float
         Standard deviation of a count.
+    axes : Axes
+        Where centers are compared with the points.
     """
 
     points: np.ndarray
@@ -54,6 +56,7 @@ class Coreset:
     n_leaves: int
     inner: np.ndarray
     noise: float
+    axes: Axes
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -109,6 +112,7 @@ def build_coreset(
         len(points),
         np.sum(np.square(leaves.widths), axis=1) / 24,
         noise_sd(rho),
+        axes,
     )
 
 

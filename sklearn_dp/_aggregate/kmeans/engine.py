@@ -228,10 +228,10 @@ def fit_engine(
     n_leaves = coreset.n_leaves
     if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
         start, alone = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
-        final = lloyd(alone, start, axes=axes, coreset=coreset, callback=callback)
+        final = lloyd(alone, start, coreset=coreset, callback=callback)
     else:
-        start = _start(context, axes, coreset)
-        final = lloyd(context, start, axes=axes, coreset=coreset, callback=callback)
+        start = _start(context, coreset)
+        final = lloyd(context, start, coreset=coreset, callback=callback)
     return finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
 
 
@@ -292,15 +292,15 @@ def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, 
     return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
 
 
-def _start(context: Context, axes: Axes, coreset: Coreset) -> np.ndarray:
+def _start(context: Context, coreset: Coreset) -> np.ndarray:
     """Centers solved on the coreset, of shape (k0, d); more than asked for where space is large.
 
     Noise hides some clusters from the coreset. The counts of the first Lloyd iteration tell which
     of the surplus centers stand where rows are (`doc/development/kmeans_engine.md`, "Start").
     """
     k0 = n_clusters = context.n_clusters
-    if len(axes.spread) > 3:
+    if len(coreset.axes.spread) > 3:
         surplus = round(context.tuning.surplus * n_clusters)
         k0 = min(surplus, max(coreset.n_leaves, n_clusters))
     rng = context.session.rng("start")
-    return axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
+    return coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))

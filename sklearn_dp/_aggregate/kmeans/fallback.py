@@ -1,14 +1,24 @@
-"""Never worse than one center: what is done where noise rules, by released values alone."""
+"""Never worse than one center: what is done where noise rules, by released values alone.
+
+At a budget where the noise of a center is wider than the data, k centers cost more than the mean of
+all rows: on digits at epsilon = .1, 1.3 times as much. Two things prevent this. Before Lloyd's
+iterations, :func:`lost_in_noise` asks whether to look for one center only. After them,
+:func:`towards_one` shrinks each center towards the mean of all, by what of its distance may be
+noise. Both are post-processing.
+"""
 
 import numpy as np
 
 from ..shared.centering import noise_sd
+from .context import Context
 from .estimate import certain_counts
+from .lloyd import LloydResult
+from .tuning import Tuning
 
 __all__ = ["lost_in_noise", "towards_one"]
 
 
-def lost_in_noise(context, budget, n_leaves):
+def lost_in_noise(context: Context, budget: float, n_leaves: int) -> bool:
     """Whether one center is a better answer than several: before Lloyd's iterations.
 
     The noise of a center moves it by d (sd k / n)^2 squared radii of the data, if all of the
@@ -22,13 +32,19 @@ def lost_in_noise(context, budget, n_leaves):
         What Lloyd's iterations may spend, in rho.
     n_leaves : int
         Cells that stood out of the noise.
+
+    Returns
+    -------
+    lost : bool
     """
     k = context.n_clusters
     loss = context.rows.n_features * (k * noise_sd(budget) / context.size.n) ** 2
     return k > 1 and n_leaves < k and loss > context.tuning.hopeless
 
 
-def towards_one(final, n_leaves, tuning):
+def towards_one(
+    final: LloydResult, n_leaves: int | None, tuning: Tuning
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Centers shrunk towards their weighted mean, by what of their distance may be noise.
 
     Where the cells have shown the clusters the Kalman update has shrunk the centers towards what

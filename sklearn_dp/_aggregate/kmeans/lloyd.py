@@ -29,7 +29,6 @@ from ..._privacy._mechanisms import histogram
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..shared.axes import Axes
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
 from .clip import clip_radius
@@ -140,7 +139,6 @@ def lloyd(
     context: Context,
     centers: np.ndarray,
     *,
-    axes: Axes | None = None,
     coreset: Coreset | None = None,
     callback: Callable[[str], object] | None = None,
 ) -> LloydResult:
@@ -152,10 +150,8 @@ def lloyd(
         Its size and radius are known; its session's plan holds `lloyd_entries`.
     centers : ndarray of shape (k0, d), in steps about the origin of the rows
         Released; k0 >= n_clusters, reduced to n_clusters after the first iteration.
-    axes : Axes, optional
-        Where centers are compared when they are reduced.
     coreset : Coreset, optional
-        Tells in which direction to split a cluster.
+        What the start was solved on; needed where there are more centers than clusters.
     callback : callable, optional
         Called with the name of each iteration when it is done.
 
@@ -163,7 +159,7 @@ def lloyd(
     -------
     result : LloydResult
     """
-    context = _lloyd_context(context, axes, coreset)
+    context = _lloyd_context(context, coreset)
     estimate, last, converged = Estimate(centers), False, 0
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
@@ -188,7 +184,7 @@ def lloyd(
     )
 
 
-def _lloyd_context(context: Context, axes: Axes | None, coreset: Coreset | None) -> LloydContext:
+def _lloyd_context(context: Context, coreset: Coreset | None) -> LloydContext:
     """The context with the budget of all iterations, and the part of the rows not to clip."""
     budget, tuning = lloyd_budget(context.session, context.prefix), context.tuning
     # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where there is
@@ -196,7 +192,7 @@ def _lloyd_context(context: Context, axes: Axes | None, coreset: Coreset | None)
     noise = math.sqrt(context.rows.n_features) * context.n_clusters * noise_sd(budget / 4)
     known = np.log(tuning.inside_noise)
     inside = float(np.interp(math.log(noise / context.size.n), known, tuning.inside))
-    return LloydContext(**vars(context), axes=axes, coreset=coreset, budget=budget, inside=inside)
+    return LloydContext(**vars(context), coreset=coreset, budget=budget, inside=inside)
 
 
 def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bool) -> bool:

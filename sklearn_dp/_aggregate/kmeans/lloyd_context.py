@@ -1,8 +1,11 @@
-"""What the iterations of one run of Lloyd's algorithm share."""
+"""What the iterations of one run of Lloyd's algorithm share.
+
+:func:`.lloyd.lloyd` makes one from a :class:`.context.Context`. What changes from one iteration to
+the next is not here but in :class:`.estimate.Estimate`.
+"""
 
 from dataclasses import dataclass
 
-from ..shared.axes import Axes
 from .context import Context
 from .coreset import Coreset
 
@@ -15,17 +18,15 @@ class LloydContext(Context):
 
     Attributes
     ----------
-    axes : Axes or None
-        Where centers are compared with the coreset.
     coreset : Coreset or None
-        Tells widths of clusters, empty centers, and directions to split in.
+        Tells widths of clusters, empty centers, and directions to split in; None where the start is
+        not from one.
     budget : float
         Of all iterations, in rho.
     inside : float
         Part of the rows that a clip leaves as they are.
     """
 
-    axes: Axes | None = None
     coreset: Coreset | None = None
     budget: float
     inside: float

@@ -1,4 +1,11 @@
-"""The axes along which clusters can be told apart, from a released second moment."""
+"""The axes along which clusters can be told apart, from a released second moment.
+
+The cell tree affords at most 2 log2(signal) splits, about 20 where there is much data: in many
+features not even one across each. Separated clusters scatter more between them than within, so the
+leading eigenvectors of the second moment are the axes to split across. Up to 10 features all of
+them are kept; above, those that stand out of the noise. With 3 features or fewer nothing is
+rotated, and this module is not called.
+"""
 
 import math
 
@@ -6,11 +13,13 @@ import numpy as np
 
 from ..shared.axes import BASIS_BITS, Axes, second_moment
 from ..shared.centering import noise_sd
+from .context import Context
+from .tuning import Tuning
 
 __all__ = ["principal_axes"]
 
 
-def principal_axes(context, entry, rho):
+def principal_axes(context: Context, entry: str, rho: float) -> Axes:
     """The axes along which clusters can be told apart.
 
     Parameters
@@ -23,6 +32,7 @@ def principal_axes(context, entry, rho):
     Returns
     -------
     axes : Axes
+        The spread along an axis is at least what noise alone would show, and at most the radius.
     """
     rows, limit, size = context.rows, context.radius, context.size
     moment = second_moment(context.session, context.name(entry), rows, limit, context.units, rho)
@@ -44,8 +54,25 @@ def principal_axes(context, entry, rho):
     )
 
 
-def _n_axes(values, noise, n_clusters, tuning):
-    """Eigenvalues that stand out of the noise, whose edge is 2 (noise / sqrt 2) sqrt d."""
+def _n_axes(values: np.ndarray, noise: float, n_clusters: int, tuning: Tuning) -> int:
+    """How many eigenvalues stand out of the noise.
+
+    Parameters
+    ----------
+    values : ndarray of shape (d,)
+        Falling.
+    noise : float
+        Standard deviation of the diagonal of the noise matrix; off it, it is noise / sqrt 2.
+    n_clusters : int
+        The means of k clusters span k - 1 directions.
+    tuning : Tuning
+
+    Notes
+    -----
+    The largest eigenvalue of a symmetric d x d matrix of independent normal numbers of standard
+    deviation s off the diagonal is about 2 s sqrt(d) (Wigner). The cut is just below that, on top
+    of the median eigenvalue: what all directions share says nothing about clusters.
+    """
     edge = tuning.axes_edge * noise * math.sqrt(len(values) / 2)
     edge += max(0.0, float(np.median(values)))
     fewest, most = max(2, min(3, n_clusters - 1)), min(tuning.most_axes, max(n_clusters - 1, 2))

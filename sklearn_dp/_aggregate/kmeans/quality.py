@@ -1,4 +1,11 @@
-"""How good the released centers are: one more release, at the very end of a fit."""
+"""How good the released centers are: one more release, at the very end of a fit.
+
+Two capped sums of squared distances are released together: to the nearest of the centers (the
+inertia), and to one center for all rows (the total). Their ratio says what the clusters explain,
+and the status is made of it (:mod:`.status`). The caps are released values. The noise of the sums
+is proportional to the largest cap, so it is a distance that few rows are beyond, and not the
+diameter of the domain.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +14,10 @@ import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
+from ..._privacy._units import Units
 from ..shared.centering import noise_sd
-from ..shared.rows import nearest, square_sums
+from ..shared.rows import Rows, nearest, square_sums
+from .context import Run
 
 __all__ = ["Quality", "measure_quality", "quality_entry"]
 
@@ -33,19 +42,22 @@ class Quality:
     total_sd: float
 
     @property
-    def explained(self):
+    def explained(self) -> float:
         """The part of the sum about one center that the clusters explain."""
         least = max(self.total, self.total_sd)
         return float(np.clip(1 - self.inertia / least, 0.0, 1.0))
 
     @property
-    def explained_sd(self):
-        """Standard deviation of that part, by the first derivatives; at most one."""
+    def explained_sd(self) -> float:
+        """Standard deviation of that part, by the first derivatives; at most one.
+
+        With 1 - i/t for the part: its derivatives are -1/t by i, and i/t^2 = (1 - part)/t by t.
+        """
         least = max(self.total, self.total_sd)
         return min(1.0, math.hypot(self.inertia_sd, (1 - self.explained) * self.total_sd) / least)
 
 
-def quality_entry(rho, prefix=""):
+def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
     """The plan entry of `measure_quality`."""
     return PlanEntry(
         prefix + _QUALITY,
@@ -55,12 +67,14 @@ def quality_entry(rho, prefix=""):
     )
 
 
-def measure_quality(context, centers, middle, caps, most):
+def measure_quality(
+    context: Run, centers: np.ndarray, middle: np.ndarray, caps: np.ndarray, most: float
+) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
     Parameters
     ----------
-    context : Context
+    context : Run
         Its session's plan holds `quality_entry`.
     centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
         Released, in the ball that the rows were clipped to.
@@ -94,8 +108,33 @@ def measure_quality(context, centers, middle, caps, most):
     return Quality(float(inertia), float(sd[0]), float(total), float(sd[1]))
 
 
-def _capped_sums(rows, units, centers, middle, caps, largest):
-    """Exact sums of capped squares to the nearest center and to the middle; what a unit adds."""
+def _capped_sums(
+    rows: Rows,
+    units: Units,
+    centers: np.ndarray,
+    middle: np.ndarray,
+    caps: np.ndarray,
+    largest: np.ndarray,
+) -> tuple[np.ndarray, float]:
+    """Exact sums of capped squares to the nearest center and to the middle; what a unit adds.
+
+    Parameters
+    ----------
+    rows : Rows
+    units : Units
+    centers : ndarray of shape (k, d), integer-valued
+    middle : ndarray of shape (d,)
+    caps : ndarray of shape (k,)
+        Of the squares, by cluster.
+    largest : ndarray of shape (2,)
+        The largest of these, and the cap about the middle: both sums are in their steps.
+
+    Returns
+    -------
+    sums : ndarray of int64 of shape (2,)
+    scale : float
+        Most steps that a unit adds to either.
+    """
     labels, squared = nearest(rows, centers)
     _, alone = nearest(rows, rows.inside(middle[None]))
     one = np.zeros(rows.n_rows, dtype=np.int32)

@@ -1,7 +1,15 @@
-"""In words: what the releases say about the use of the answer, and what would help."""
+"""In words: what the releases say about the use of the answer, and what would help.
+
+A private fit always answers, so it has to say when the answer is of little use: most fits with too
+few rows for their budget look like any other. Each sentence follows from released values alone (a
+status that looked at the rows would be a leak), in an order from the plainest sign to the weakest.
+How often these words are right is measured in `doc/benchmarks/status.md`.
+"""
 
 import math
 from dataclasses import dataclass
+
+from .tuning import Tuning
 
 __all__ = ["Signs", "in_words"]
 
@@ -44,7 +52,7 @@ class Signs:
     explained_sd: float = math.nan
 
 
-def in_words(signs, status, tuning, epsilon):
+def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
     """The status: what was missing before, what is now and what would help, or "ok".
 
     Parameters
@@ -55,6 +63,18 @@ def in_words(signs, status, tuning, epsilon):
     tuning : Tuning
     epsilon : float
         Of the guarantee.
+
+    Returns
+    -------
+    status : str
+
+    Examples
+    --------
+    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
+    >>> in_words(Signs(1e4, 0.01, 12, False, 0.02), "ok", TUNING, 1.0)
+    'ok'
+    >>> in_words(Signs(20.0, 2.0, 0, False, 0.9), "ok", TUNING, 1.0).split(":")[0]
+    'too few rows for this budget'
     """
     if status != "ok":
         return status
@@ -62,7 +82,7 @@ def in_words(signs, status, tuning, epsilon):
     return "ok" if found is None else found + _remedy(signs, tuning, epsilon)
 
 
-def _early_trouble(signs, tuning):
+def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:
     """Without a released quality: what the start and the iterations show."""
     if signs.signal < tuning.useless_signal:
         return "too few rows for this budget: the centers are mostly noise"
@@ -73,7 +93,13 @@ def _early_trouble(signs, tuning):
     return None
 
 
-def _trouble(signs, tuning):
+def _trouble(signs: Signs, tuning: Tuning) -> str | None:
+    """With a released quality: what is wrong, or None.
+
+    Clusters that are shown to explain something end the list: what follows are signs that are
+    common in good fits too.
+    """
+    assert signs.loss is not None
     if signs.one_center:
         return "one center for all: several would be lost in the noise"
     if signs.loss > tuning.useless_loss:
@@ -94,12 +120,22 @@ def _trouble(signs, tuning):
     return None
 
 
-def _part(part):
+def _part(part: float) -> str:
+    """A part in words.
+
+    >>> _part(0.301), _part(0.95)
+    ('about 30 %', 'nearly all')
+    """
     return f"about {100 * part:.0f} %" if part < 0.9 else "nearly all"
 
 
-def _remedy(signs, tuning, epsilon):
-    """How many times the rows or the epsilon bring the noise down to a tenth of the rest."""
+def _remedy(signs: Signs, tuning: Tuning, epsilon: float) -> str:
+    """How many times the rows, or the epsilon, would help.
+
+    The noise of a center falls with their product. Times t, a loss that is a part p of the sum of
+    squares becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at
+    t = sqrt(9 p / (1 - p)). Without that figure, t brings the noise down to `_NOISE`.
+    """
     times = max(2.0, signs.noise / _NOISE)
     if signs.loss is not None and signs.loss > tuning.useless_loss:
         loss = min(signs.loss, 0.9)

@@ -1,4 +1,8 @@
-"""A released second moment, and the exact projection onto axes found in it."""
+"""A released second moment, and the exact projection onto axes found in it.
+
+Cells are cut along few axes (:class:`Axes`). Rows are integers, and so is the basis, in steps of
+2**-20: a projected row is then a function of that row and of the released basis, bit for bit.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +11,9 @@ import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._mechanisms import gram
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from .rows import Rows
 
 __all__ = ["BASIS_BITS", "Axes", "plain_axes", "second_moment"]
 
@@ -37,34 +44,67 @@ class Axes:
     limit: float
     rest: float = 0.0
 
-    def project(self, rows, squares):
+    def project(self, rows: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Integer rows to integer coordinates on the axes.
 
         Far rows stay far where there is a basis: a clip would pull a small cluster far out
         towards the others.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m, d), integer-valued, of norm at most 2**25
+        squares : ndarray of shape (m,)
+            Their squared norms.
+
+        Returns
+        -------
+        coordinates : ndarray of shape (m, q), integer-valued
         """
         if self.basis is None:
             return clip_integer_rows(rows, self.limit, squares)
         # At most 2**25 times 2**20: exact products and sums, whatever BLAS does.
         return np.floor(rows @ self.basis * 2.0**-BASIS_BITS)
 
-    def flatten(self, points):
-        """Released points of the whole space to coordinates along the axes."""
+    def flatten(self, points: np.ndarray) -> np.ndarray:
+        """Released points of the whole space to coordinates along the axes.
+
+        Of released points, so in plain floats.
+        """
         return points if self.basis is None else points @ (self.basis * 2.0**-BASIS_BITS)
 
-    def lift(self, points):
+    def lift(self, points: np.ndarray) -> np.ndarray:
         """Coordinates along the axes to points of the whole space."""
         return points if self.basis is None else points @ (self.basis.T * 2.0**-BASIS_BITS)
 
 
-def plain_axes(n_features, limit):
-    """The coordinate axes, with a nominal spread, where a rotation is not worth its price."""
+def plain_axes(n_features: int, limit: float) -> Axes:
+    """The coordinate axes, with a nominal spread, where a rotation is not worth its price.
+
+    The spread is that of rows of mean squared length limit^2 / 1.5, the same along each axis.
+    """
     whole = np.full(n_features, float(limit))
     return Axes(None, whole / math.sqrt(1.5 * n_features), whole, float(limit))
 
 
-def second_moment(session, entry, rows, limit, units, rho):
-    """Noisy sum of x x^T over rows clipped to a norm, in squared steps; see `gram`."""
+def second_moment(
+    session: PrivacySession, entry: str, rows: Rows, limit: float, units: Units, rho: float
+) -> np.ndarray:
+    """Noisy sum of x x^T over rows clipped to a norm; see `gram` for the sensitivity.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    rows : Rows
+    limit : float
+        Public or released, in steps.
+    units : Units
+    rho : float
+
+    Returns
+    -------
+    moment : ndarray of shape (d, d), symmetric, in squared steps
+    """
     parts = ((part, x, rows.squares[part]) for part, x in rows.chunks())
     return (
         gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit, rho=rho)

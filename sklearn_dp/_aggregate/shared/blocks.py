@@ -3,13 +3,25 @@
 The only place that uses joblib. The number of blocks is public, every unit draws its block
 independently of all others, and a block's result is a function of its own rows and its own seed.
 So adding or removing one unit replaces one result and leaves the others, and their number, alone.
+
+(The papers shuffle the rows and cut them into blocks of n / t. With n not public that is unsound:
+one row more can move the borders of all blocks.)
+
+What must not happen, and where it is prevented:
+
+* a fit that fails, or says something, tells about its rows: it is silent, and its result is a fixed
+  one (:func:`_fit_block`; :mod:`.silence`);
+* a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
+* a fit whose bits depend on the number of threads: each has one.
+
+:func:`fit_blocks` is for estimators; :func:`ask_all` asks the clients of a federation.
 """
 
-import itertools
 import math
-import tempfile
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import sklearn
@@ -18,6 +30,8 @@ from scipy.special import pdtr
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController
 
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from .silence import attempt, attempt_silently, relayed_signals, silent
 
 __all__ = [
@@ -26,7 +40,7 @@ __all__ = [
     "copied_rows",
     "draw_blocks",
     "fit_blocks",
-    "gather",
+    "n_threads",
     "uniforms",
     "unit_copies",
 ]
@@ -34,30 +48,48 @@ __all__ = [
 _MOST_COPIES = 64
 _MOST_THREADS = 1024  # that ask clients
 _TASKS = 64  # that the blocks are handed out in: a task costs as much as a small fit
-_KEPT_BYTES = 2**28  # of pieces: beyond this size they go to a temporary file
 
 
 @cache
-def _thread_pools():
+def _thread_pools() -> ThreadpoolController:
     """Looking for thread pools costs milliseconds: once per process."""
     return ThreadpoolController()
 
 
-def block_rows(blocks, n_blocks):
-    """Indices of the rows of each block, in their order, as a list of arrays."""
+def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
+    """Indices of the rows of each block, in their order, as a list of arrays.
+
+    >>> [rows.tolist() for rows in block_rows(np.array([1, 0, 1]), 3)]
+    [[1], [0, 2], []]
+    """
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(n_blocks + 1))
     return [order[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
 
 
-def unit_copies(draws, rate):
-    """Poisson(`rate`) numbers of copies, made of 64 random bits of each unit."""
+def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
+    """Poisson(`rate`) numbers of copies, made of 64 random bits of each unit.
+
+    By inversion of the distribution function on the upper 53 bits, at most 63 copies.
+
+    Parameters
+    ----------
+    draws : ndarray of uint64 of shape (n_units,)
+    rate : float, positive
+
+    Returns
+    -------
+    copies : ndarray of int of shape (n_units,)
+        Unreleased.
+    """
     # Rounded up, so that no number of copies is exceeded more often than by the Poisson law.
     steps = np.minimum(pdtr(np.arange(_MOST_COPIES), rate) * (1 + 1e-12), 1.0)
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")
 
 
-def draw_blocks(session, units, n_blocks, rate=None):
+def draw_blocks(
+    session: PrivacySession, units: Units, n_blocks: int, rate: float | None = None
+) -> np.ndarray | list[np.ndarray]:
     """The block of each row, or the rows of each block; drawn unit by unit, without looking.
 
     Parameters
@@ -82,7 +114,12 @@ def draw_blocks(session, units, n_blocks, rate=None):
     return copied_rows(draws, n_blocks, rate, units.spread)
 
 
-def copied_rows(draws, n_blocks, rate, spread=None):
+def copied_rows(
+    draws: np.ndarray,
+    n_blocks: int,
+    rate: float,
+    spread: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> list[np.ndarray]:
     """Indices of the rows of each block where units are drawn with replacement.
 
     Each unit has a Poisson(`rate`) number of copies, independent of everything else, and each copy
@@ -104,78 +141,51 @@ def copied_rows(draws, n_blocks, rate, spread=None):
     """
     spread = spread or (lambda per_unit: per_unit)
     copies = spread(unit_copies(draws, rate))
-    rows, blocks = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
+    blocks: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
     for copy in range(int(copies.max(initial=0))):
+        # The upper 32 bits times the number of blocks, over 2**32: uniform up to n_blocks / 2**32.
         high = spread(_mixed(draws, copy)) >> np.uint64(32)
         there = np.flatnonzero(copies > copy)
         rows.append(there)
         blocks.append(((high[there] * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64))
-    rows = np.concatenate(rows)
-    return [rows[places] for places in block_rows(np.concatenate(blocks), n_blocks)]
+    members = block_rows(np.concatenate(blocks), n_blocks)
+    row_of_copy = np.concatenate(rows)
+    return [row_of_copy[copies] for copies in members]
 
 
-def _mixed(words, number):
-    """Further 64 bits from each word: the splitmix64 generator, seeded with it."""
+def _mixed(words: np.ndarray, number: int) -> np.ndarray:
+    """Further 64 bits from each word: the splitmix64 generator, seeded with it.
+
+    (Steele, Lea and Flood 2014.) Not for noise: for draws of blocks, and for inner fits.
+    """
     mixed = words + np.uint64((0x9E3779B97F4A7C15 * (number + 1)) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def uniforms(seed, shape):
-    """Numbers in [0, 1) for a fit that starts at random; a function of a seed below 2**31."""
+def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Numbers in [0, 1) for a fit that starts at random; a function of a seed below 2**31.
+
+    Made of the seed alone: no generator has to be built for each of thousands of small fits.
+    """
     words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
     return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
 
 
-def gather(pieces):
-    """One array from an iterable of arrays of rows, each of which is read once.
-
-    Beyond 256 MB the rows are kept in a temporary file, which goes away with the array.
-    """
-    kept, size = [], 0
-    pieces = iter(pieces)
-    for piece in pieces:
-        kept.append(_numbers(piece))
-        size += kept[-1].nbytes
-        if size > _KEPT_BYTES:
-            return _spool(kept, pieces)
-    for piece in kept:
-        _check_width(piece, kept[0].shape[1])
-    return np.concatenate(kept)
-
-
-def _numbers(piece):
-    """A piece as a contiguous array of doubles; numpy's own error would quote what it holds."""
-    try:
-        piece = np.ascontiguousarray(piece, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        piece = None
-    if piece is None or piece.ndim != 2:
-        raise ValueError("each piece must be a numeric array of shape (n_i, n_features).")
-    return piece
-
-
-def _check_width(piece, width):
-    if piece.shape[1] != width:
-        raise ValueError("all pieces must have the same number of columns.")
-
-
-def _spool(kept, pieces):
-    width, rows = kept[0].shape[1], 0
-    with tempfile.TemporaryFile() as file:
-        for piece in map(_numbers, itertools.chain(kept, pieces)):
-            _check_width(piece, width)
-            file.write(piece.data)
-            rows += len(piece)
-        file.flush()
-        # The mapping outlives the file object.
-        return np.memmap(file, dtype=np.float64, mode="r", shape=(rows, width))
-
-
 def fit_blocks(
-    estimator, X, blocks, seeds, extract, shape, *, min_rows=1, prepare=None, n_jobs=None
-):
+    estimator: Any,
+    X: np.ndarray,
+    blocks: np.ndarray | list[np.ndarray],
+    seeds: Sequence[int],
+    extract: Callable[[Any], Any],
+    shape: tuple[int, ...],
+    *,
+    min_rows: int = 1,
+    prepare: Callable[[np.ndarray], np.ndarray] | None = None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
     """Fit a clone of `estimator` to every block and collect what `extract` reads from it.
 
     Parameters
@@ -223,13 +233,40 @@ def fit_blocks(
     return np.concatenate(found)
 
 
-def _read(X, rows, prepare):
+def _read(
+    X: np.ndarray, rows: np.ndarray, prepare: Callable[[np.ndarray], np.ndarray] | None
+) -> np.ndarray:
+    """The rows of one block, as doubles, as the fit is to see them."""
     part = np.asarray(X.take(rows, axis=0), dtype=np.float64)
     return part if prepare is None else prepare(part)
 
 
-def _fit_some(estimator, blocks, seeds, extract, shape, min_rows):
-    """The results of some blocks, each a function of its rows and its seed alone."""
+def _fit_some(
+    estimator: Any,
+    blocks: list[np.ndarray],
+    seeds: list[int],
+    extract: Callable[[Any], Any],
+    shape: tuple[int, ...],
+    min_rows: int,
+) -> np.ndarray:
+    """The results of some blocks, each a function of its rows and its seed alone.
+
+    One task of joblib: this may run in another process.
+
+    Parameters
+    ----------
+    estimator : estimator
+    blocks : list of ndarray
+        The rows of each block.
+    seeds : list of int
+    extract : callable
+    shape : tuple of int
+    min_rows : int
+
+    Returns
+    -------
+    results : ndarray of shape (len(blocks), *shape)
+    """
     names = [
         name
         for name in estimator.get_params(deep=True)
@@ -251,7 +288,29 @@ def _fit_some(estimator, blocks, seeds, extract, shape, min_rows):
         )
 
 
-def _fit_block(estimator, names, rows, seed, extract, shape, min_rows):
+def _fit_block(
+    estimator: Any,
+    names: list[str],
+    rows: np.ndarray,
+    seed: int,
+    extract: Callable[[Any], Any],
+    shape: tuple[int, ...],
+    min_rows: int,
+) -> np.ndarray:
+    """The result of one block, of a public shape: all NaN if anything at all has gone wrong.
+
+    Parameters
+    ----------
+    estimator : estimator
+    names : list of str
+        Its parameters that are random states, or make it talk.
+    rows : ndarray of shape (m, d)
+    seed : int
+    extract : callable
+    shape : tuple of int
+    min_rows : int
+    """
+
     def result():
         fitted = _seeded_clone(estimator, names, seed).fit(rows)
         found = np.array(extract(fitted), dtype=np.float64)
@@ -261,7 +320,7 @@ def _fit_block(estimator, names, rows, seed, extract, shape, min_rows):
     return np.full(shape, np.nan) if found is None else found
 
 
-def _seeded_clone(estimator, names, seed):
+def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
     """A fresh, silent estimator whose random states, nested ones too, all come from `seed`."""
     fixed, fresh, nested = {"random_state": seed, "verbose": 0}, clone(estimator), {}
     for name in names:
@@ -272,7 +331,13 @@ def _seeded_clone(estimator, names, seed):
     return fresh.set_params(**nested)
 
 
-def ask_all(function, clients, *, n_jobs=None, seconds=None):
+def ask_all(
+    function: Callable[[Any], Any],
+    clients: Sequence[Any],
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+) -> list[tuple[Any, BaseException | None]]:
     """Call a function on every client, in threads; what fails or hangs says so.
 
     Parameters
@@ -293,20 +358,23 @@ def ask_all(function, clients, *, n_jobs=None, seconds=None):
         )
 
 
-def n_threads(n_jobs):
-    """How many threads `n_jobs` means for :func:`ask_all`, a public number."""
-    return _workers(effective_n_jobs(n_jobs), _MOST_THREADS)
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means for :func:`ask_all`: a public number."""
+    return min(effective_n_jobs(n_jobs), _MOST_THREADS)
 
 
-def _workers(n_jobs, most):
+def _workers(n_jobs: int | None, most: int) -> int | None:
     """Joblib starts as many workers as it is told to, however little there is to do."""
     return n_jobs if n_jobs is None else min(n_jobs, most)
 
 
-def _ask_one(function, client, seconds):
+def _ask_one(
+    function: Callable[[Any], Any], client: Any, seconds: float | None
+) -> tuple[Any, BaseException | None]:
+    """What one client answers within some seconds, or what has gone wrong."""
     if seconds is None:
         return attempt(function, client)
-    found = []
+    found: list[tuple[Any, BaseException | None]] = []
     # A thread cannot be killed: as a daemon it at least does not outlive the process.
     worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
     worker.start()

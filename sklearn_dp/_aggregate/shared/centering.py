@@ -1,4 +1,13 @@
-"""Where the data are and how many rows there are; scales of noise and of histograms."""
+"""Where the data are and how many rows there are; scales of noise and of histograms.
+
+A private algorithm clips rows to a ball, and its noise is proportional to the radius of that ball.
+So the first release of most of them is a center (:func:`center_and_count`): about it the rows are
+shorter. The number of rows comes with it, in one Gaussian release of the joint vector.
+
+:class:`Size` is what all later choices look at: the number of rows as multiples of the noise that a
+count would have at this budget. Data is *small* where that is below 1000: there coarser histograms,
+fewer iterations and lower thresholds pay.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +16,9 @@ import numpy as np
 
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import round_up
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from .rows import Rows
 
 __all__ = ["Size", "bins_of", "center_and_count", "geometric_edges", "noise_sd"]
 
@@ -14,8 +26,15 @@ _JOINT = math.sqrt(1.25)
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
-def noise_sd(rho):
-    """Standard deviation of the noise of a release of sensitivity one."""
+def noise_sd(rho: float) -> float:
+    """Standard deviation of the noise of a Gaussian release of sensitivity one.
+
+    rho = 1 / (2 sd^2) (Bun and Steinke 2016, proposition 1.6). For predictions only: what is drawn
+    is rounded to the safe side by the kernel.
+
+    >>> noise_sd(0.5)
+    1.0
+    """
     return 1.0 / math.sqrt(2.0 * rho)
 
 
@@ -38,32 +57,64 @@ class Size:
     tail: float = 1.0
 
     @property
-    def signal(self):
+    def signal(self) -> float:
         """The number of units in noise units."""
         return self.n * self.mu
 
     @property
-    def small(self):
+    def small(self) -> bool:
         """Whether coarser choices pay."""
         return self.signal < _SMALL_SIGNAL
 
 
-def geometric_edges(top, n_bins, ratio):
-    """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each."""
+def geometric_edges(top: float, n_bins: int, ratio: float) -> np.ndarray:
+    """Bins [0, ...), ..., [top / ratio, top): the edges in between fall by `ratio` each.
+
+    >>> geometric_edges(8.0, 3, 2.0).tolist()
+    [0.0, 2.0, 4.0, 8.0]
+    """
     return np.concatenate([[0.0], top * float(ratio) ** -np.arange(n_bins - 1, -1, -1.0)])
 
 
-def bins_of(squared, edges):
-    """The bin of each squared length; the last one takes all beyond. Elementwise comparisons."""
+def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The bin of each squared length; the last one takes all beyond.
+
+    Elementwise comparisons of squares: a root would be rounded.
+
+    >>> bins_of(np.array([1.0, 4.0, 100.0]), np.array([0.0, 2.0, 4.0, 8.0])).tolist()
+    [0, 1, 2]
+    """
     return np.searchsorted(np.square(edges[1:-1]), squared, side="right")
 
 
-def center_and_count(session, entry, rows, units, rho):
-    """A released center (integers), the number of units, and the variance of that number."""
+def center_and_count(
+    session: PrivacySession, entry: str, rows: Rows, units: Units, rho: float
+) -> tuple[np.ndarray, float, float]:
+    """A released center, and the number of units.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    rows : Rows
+    units : Units
+    rho : float
+
+    Returns
+    -------
+    origin : ndarray of shape (d,), integer-valued
+        The noisy mean in grid steps, shrunk towards the public center where noise rules, in the
+        ball of the rows.
+    count : float
+        May be negative.
+    variance : float
+        Of the noise of the count.
+    """
     radius, d = rows.limit, rows.n_features
     total, weight = _exact_totals(rows, units)
     # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
-    # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 5/4, the claim after division by 5/4.
+    # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 1 + 1/4. With each part divided by sqrt(5/4)
+    # of its scale, as claimed here, the pair moves by a vector of length at most one.
     sensitivity = np.full(d + 1, round_up(radius * _JOINT))
     sensitivity[-1] = round_up(2 * units.scale * _JOINT)
     noisy = session.gaussian(
@@ -80,7 +131,8 @@ def center_and_count(session, entry, rows, units, rho):
     return origin, float(noisy[-1]), count_sd**2
 
 
-def _exact_totals(rows, units):
+def _exact_totals(rows: Rows, units: Units) -> tuple[np.ndarray, int]:
+    """Unreleased: the sum of the rows as integers of shape (d,), and the weight of all units."""
     total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
     for part, x in rows.chunks():
         if units.weights is not None:
@@ -91,8 +143,17 @@ def _exact_totals(rows, units):
     return total, weight
 
 
-def _shrunk(mean, noise, radius):
-    """Positive-part James-Stein towards the public center, as integers inside the ball."""
+def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
+    """Positive-part James-Stein towards the public center, as integers inside the ball.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (d,)
+        About the public center.
+    noise : float
+        Standard deviation of a coordinate.
+    radius : float
+    """
     length = max(float(np.linalg.norm(mean)), 1e-300)
     if len(mean) > 2:
         mean = mean * max(0.0, 1 - len(mean) * (noise / length) ** 2)

@@ -4,6 +4,19 @@ Python keeps its warning filters, logs and streams in the process, not in the th
 is silent these ways out are replaced by doors that look at who comes. A thread with a section
 finds a closed door and a room of its own, where its own filters, logs and redirections work; every
 other thread finds what was there before. The last one to leave puts everything back.
+
+How to read this module:
+
+1. :class:`.sections.Section` is the room: what the code of a fit may do to warnings and streams.
+2. ``_WAYS``, at the end, lists each way out of Python with the function that makes its door. A door
+   asks :func:`.sections.section_of_thread` who comes.
+3. ``DOORS`` (:class:`_Doors`) puts doors up when the first thread becomes silent, and takes them
+   down when the last one leaves. In between others may change filters and streams, in silent and in
+   other threads: ``tighten`` puts the doors up again.
+
+All attributes that are replaced belong to modules that other threads use at the same time. So every
+change is made under one lock, each door works whether or not it is still in place, and originals
+are put back only where the door is what is found.
 """
 
 import contextlib
@@ -12,68 +25,21 @@ import os
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["DOORS", "Section", "here", "inside"]
+from .sections import Section, inside, section_of_thread
+
+__all__ = ["DOORS"]
 
 _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
-here = threading.local()  # .section: the room of a silent thread; .raised: by a signal handler
-
-
-class Section:
-    """The room of a silent thread, and of the threads that it starts."""
-
-    def __init__(self):
-        self.active, self.filters, self.logs, self.targets, self._sink = True, [], [], {}, None
-
-    def stream(self, name):
-        """Where a stream leads to: whatever the fit has redirected it to, or nowhere."""
-        return self.targets.get(name) or self._nowhere()
-
-    def _nowhere(self):
-        if self._sink is None:
-            self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        return self._sink
-
-    def close(self):
-        self.active = False
-        if self._sink is not None:
-            self._sink.close()
-
-    def show(self, message):
-        """Treat a warning as the filters of this section say; it is never shown."""
-        for action, pattern, category, *_ in self.filters:
-            if issubclass(message.category, category) and (
-                pattern is None or pattern.match(str(message.message))
-            ):
-                if action == "error":
-                    raise message.message
-                if action == "ignore":
-                    return
-                break
-        if self.logs:
-            self.logs[-1].append(message)
-
-
-def section_of_thread():
-    """The section of this thread, or None where it may be heard."""
-    section = getattr(here, "section", None)
-    return section if section is not None and section.active else None
-
-
-@contextmanager
-def inside(section):
-    outer, here.section = getattr(here, "section", None), section
-    try:
-        yield
-    finally:
-        here.section = outer
 
 
 class _InSilence:
     """The text pattern of a filter that is for silent threads alone."""
 
-    def match(self, text):
+    def match(self, text: str) -> bool:
+        """What `warnings` asks of a pattern; the text does not matter."""
         return section_of_thread() is not None
 
 
@@ -84,9 +50,15 @@ _FILTER = ("always", _InSilence(), Warning, None, 0)
 
 
 class _Stream:
-    """A stream that leads silent threads elsewhere."""
+    """A stream that leads silent threads elsewhere.
 
-    def __init__(self, name, stream):
+    Every attribute is that of the stream it leads to at that moment, so it passes for a stream
+    wherever one is asked for by its methods. Special methods are looked up on the class, so those
+    that streams have are written out.
+    """
+
+    def __init__(self, name: str, stream: Any) -> None:
+        # Past our own __setattr__, which sets the attributes of the stream behind.
         vars(self).update(_name=name, _stream=stream)
 
     def _target(self):
@@ -110,11 +82,22 @@ class _Stream:
 
 
 class _Doors:
-    """Replaces the ways out while a thread of this process is silent."""
+    """Replaces the ways out while a thread of this process is silent.
 
-    def __init__(self):
-        self.lock, self._inside, self._originals = threading.RLock(), 0, []
-        self._lists, self._streams = [], {}
+    Attributes
+    ----------
+    lock : RLock
+        Held while anything of the process is changed. Reentrant: a door that holds it may call
+        another one.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self._inside = threading.RLock(), 0
+        # (owner, name, original, door) of each door that is up
+        self._originals: list[tuple[Any, str, Any, Any]] = []
+        # filter lists of threads that are not silent, and the stand-ins of streams, by name
+        self._lists: list[list] = []
+        self._streams: dict[str, _Stream] = {}
 
     def __enter__(self):
         with self.lock:
@@ -127,7 +110,7 @@ class _Doors:
             if self._inside == 0:
                 self._open()
 
-    def tighten(self):
+    def tighten(self) -> None:
         """Close again what has been opened by hand, or by a thread that is not silent."""
         with self.lock:
             if not self._inside:
@@ -139,7 +122,8 @@ class _Doors:
             for name in _STREAMS:
                 self._wrap(name)
 
-    def _close(self, owner, name, make):
+    def _close(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        """Put a door up, unless what is there is one of ours already."""
         original = vars(owner).get(name)
         if original is None or any(door is original for *_, door in self._originals):
             return
@@ -147,7 +131,7 @@ class _Doors:
         self._originals.append((owner, name, original, door))
         setattr(owner, name, door)
 
-    def _lead(self, filters):
+    def _lead(self, filters: list) -> None:
         """Put our filter in front of all others."""
         if filters and filters[0] is _FILTER:
             return
@@ -156,7 +140,8 @@ class _Doors:
         if not self.known(filters):
             self._lists.append(filters)
 
-    def _wrap(self, name):
+    def _wrap(self, name: str) -> None:
+        """Put a stand-in in the place of a stream."""
         now, known = getattr(sys, name), self._streams.get(name)
         if isinstance(now, _Stream):
             return
@@ -167,11 +152,12 @@ class _Doors:
             self._streams[name] = _Stream(name, now)
             setattr(sys, name, self._streams[name])
 
-    def known(self, filters):
+    def known(self, filters: object) -> bool:
         """Whether a list of filters comes from a thread that is not silent."""
         return any(known is filters for known in self._lists)
 
-    def _open(self):
+    def _open(self) -> None:
+        """Put back all that is still as we left it; what others have put there since stays."""
         for owner, name, original, door in reversed(self._originals):
             if vars(owner).get(name) is door:
                 setattr(owner, name, original)
@@ -183,20 +169,24 @@ class _Doors:
                 setattr(sys, name, now._stream)
         self._originals, self._lists, self._streams = [], [], {}
 
-    def renew_lock(self):
+    def renew_lock(self) -> None:
         """In the child of a fork: the thread that held it is not there."""
         self.lock = threading.RLock()
 
 
-def _drop(filters):
+def _drop(filters: list) -> None:
+    """Take our filter out of a list, in place: others hold the same list."""
     filters[:] = [item for item in filters if item is not _FILTER]
 
 
-def _filter_lists():
+def _filter_lists() -> list[list]:
     """The filters in force: of the process and, in newer Pythons, of the context."""
     of_context = getattr(warnings, "_get_filters", None)
     lists = [warnings.filters] if of_context is None else [of_context(), warnings.filters]
     return [filters for filters in lists if isinstance(filters, list)]
+
+
+# -- doors: functions of the original that make what takes its place -----------------------------
 
 
 def _closed(original):
@@ -209,6 +199,8 @@ def _closed(original):
 
 
 def _show(original):
+    """`warnings._showwarnmsg`: a warning of a silent thread goes to its section."""
+
     def door(message):
         section = section_of_thread()
         return original(message) if section is None else section.show(message)
@@ -217,6 +209,11 @@ def _show(original):
 
 
 def _add_filter(original):
+    """`simplefilter` and `filterwarnings`: those of a silent thread are its section's.
+
+    Filters for a module are left out: which one a warning came from is not told.
+    """
+
     def door(*item, append):
         section = section_of_thread()
         if section is None:
@@ -229,6 +226,8 @@ def _add_filter(original):
 
 
 def _reset_filters(original):
+    """`resetwarnings`: a silent thread forgets its own filters."""
+
     def door():
         section = section_of_thread()
         if section is None:
@@ -241,6 +240,12 @@ def _reset_filters(original):
 
 
 def _enter_catch(original):
+    """`catch_warnings`: a silent thread notes its own filters, and gets a log if it asks for one.
+
+    The original would copy the filters of the process, and put the copy back at the exit: with
+    threads in between, that undoes what others have set.
+    """
+
     def door(self):
         section = section_of_thread()
         if section is None:
@@ -248,7 +253,7 @@ def _enter_catch(original):
                 found = original(self)
                 DOORS.tighten()
             return found
-        log = [] if getattr(self, "_record", False) else None
+        log: list | None = [] if getattr(self, "_record", False) else None
         self._silent = section, list(section.filters), warnings.filters, log
         if log is not None:
             section.logs.append(log)
@@ -260,6 +265,8 @@ def _enter_catch(original):
 
 
 def _exit_catch(original):
+    """The end of `catch_warnings`: the section, or the process, gets back what it had."""
+
     def door(self, *error):
         entered = vars(self).pop("_silent", None)
         with DOORS.lock:
@@ -287,6 +294,8 @@ class _Redirected:
 
 
 def _enter_redirect(original):
+    """`redirect_stdout` and `redirect_stderr`: a silent thread redirects in its own section."""
+
     def door(self):
         section = section_of_thread()
         if section is not None:
@@ -304,6 +313,8 @@ def _enter_redirect(original):
 
 
 def _exit_redirect(original):
+    """The end of a redirection, by whoever began it."""
+
     def door(self, *error):
         if isinstance(self._old_targets[-1], _Redirected):
             self._old_targets.pop().put_back()
@@ -327,7 +338,9 @@ def _start(original):
     return door
 
 
-def _silent_run(section, run):
+def _silent_run(section: Section, run: Callable[[], None]) -> Callable[[], None]:
+    """What a thread runs, inside the section of the thread that started it."""
+
     def silent_run():
         with inside(section):
             try:
@@ -340,7 +353,8 @@ def _silent_run(section, run):
     return silent_run
 
 
-_WAYS = (
+# Each way out: who owns it, its name there, and what makes its door.
+_WAYS: tuple[tuple[Any, str, Callable[[Any], Any]], ...] = (
     (warnings, "_showwarnmsg", _show),
     (warnings, "_add_filter", _add_filter),
     (warnings, "resetwarnings", _reset_filters),

@@ -1,4 +1,13 @@
-"""Where the data are and how far they reach, at any scale: what moments are taken about."""
+"""Where the data are and how far they reach, at any scale: what moments are taken about.
+
+The radius that rows are clipped to has to fit them: too large, and the noise drowns the answer; too
+small, and the clip bends it. Nothing is known about the scale, so it is found in rounds: a released
+mean of the rows in the present ball, then a released radius about it that most rows are within, on
+a public grid of all scales. The noise of a mean is proportional to the ball that its rows are
+clipped to, so each round sees more. :func:`locate` says when another round follows.
+
+Who calls: `FriendlyCovariance`, `DPPCA` and the mixtures, before their own releases.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,6 +17,8 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius, safe_norms
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from .centering import center_and_count, noise_sd
 from .rows import Rows
 
@@ -46,8 +57,25 @@ class Located:
     status: str
 
 
-def location_entries(rho, share, *, centered=False, prefix=""):
-    """Plan entries of `locate` (of `about_origin` if centered), worth at most ``share * rho``."""
+def location_entries(
+    rho: float, share: float, *, centered: bool = False, prefix: str = ""
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `locate`, or of `about_origin`.
+
+    Parameters
+    ----------
+    rho : float
+        Of the whole fit.
+    share : float in (0, 1)
+        The entries come to at most ``share * rho``, in equal parts.
+    centered : bool
+        Whether the mean is known to be the origin: then only the reach is released.
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
     names = (_REACH,) if centered else (_BOUND, _CENTER, _REACH)
     part = math.nextafter(rho * share / len(names), 0.0)
     return tuple(
@@ -62,7 +90,16 @@ def location_entries(rho, share, *, centered=False, prefix=""):
     )
 
 
-def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
+def locate(
+    session: PrivacySession,
+    X: np.ndarray,
+    units: Units,
+    domain: Domain | None,
+    *,
+    fraction: float = 0.99,
+    wider: float = 1.0,
+    prefix: str = "",
+) -> Located:
     """Find a ball about the mean that holds most of the rows.
 
     Parameters
@@ -95,6 +132,7 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
     radius = private_radius(session, prefix + _BOUND, X - center, units, fraction=0.999)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
+    # A third of an entry for each round, and less by more than rounding could add up to.
     rho = [session.plan[prefix + name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
         rows = Rows.quantise(X, domain)
@@ -105,6 +143,8 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
             session, prefix + _REACH, domain.center_rows(X), units, rho=rho[1], fraction=fraction
         )
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
+        # The noise of the mean was proportional to the ball before: one that has hardly shrunk
+        # has nothing more to give.
         if domain.radius > before / 4:
             break
     sd = math.sqrt(variance)
@@ -115,8 +155,34 @@ def locate(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
     return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), status)
 
 
-def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=""):
-    """As :func:`locate`, where the origin is known to be the mean; the size stays unknown."""
+def about_origin(
+    session: PrivacySession,
+    X: np.ndarray,
+    units: Units,
+    domain: Domain | None,
+    *,
+    fraction: float = 0.99,
+    wider: float = 1.0,
+    prefix: str = "",
+) -> Located:
+    """As :func:`locate`, where the origin is known to be the mean; the size stays unknown.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds ``location_entries(..., centered=True)``.
+    X : ndarray of shape (n, d), finite
+    units : Units
+    domain : Domain or None
+    fraction : float, default=0.99
+    wider : float, default=1.0
+    prefix : str
+
+    Returns
+    -------
+    located : Located
+        With an infinite size.
+    """
     X, center, most = _known(X, domain)
     most, center = most + float(np.linalg.norm(center)), np.zeros(X.shape[1])
     radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
@@ -126,26 +192,26 @@ def about_origin(session, X, units, domain, *, fraction=0.99, wider=1.0, prefix=
     return Located(rows, domain, rows.ball / wider, math.inf, status)
 
 
-def _known(X, domain):
+def _known(X: np.ndarray, domain: Domain | None) -> tuple[np.ndarray, np.ndarray, float]:
     """Rows moved into public bounds, and the center and radius of these, if there are any."""
     if domain is None:
         return X, np.zeros(X.shape[1]), math.inf
     return _clipped(X, domain), domain.center, domain.radius
 
 
-def _least(radius, most):
+def _least(radius: float | None, most: float) -> float:
     """The released radius within the public one; the unit ball when there is neither."""
     if radius is None:
         return most if most < math.inf else 1.0
     return min(radius, most)
 
 
-def _box(center, radius):
+def _box(center: np.ndarray, radius: float) -> Domain:
     """Rows are cut to a box first, so that no difference overflows, and then to the ball in it."""
     return Domain(center, radius, center - radius, center + radius)
 
 
-def _clipped(X, domain):
+def _clipped(X: np.ndarray, domain: Domain) -> np.ndarray:
     """Rows moved into the domain, each on its own, elementwise in a fixed order."""
     if domain.low is not None:
         return np.clip(X, domain.low, domain.high)

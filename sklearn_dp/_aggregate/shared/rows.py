@@ -4,14 +4,30 @@ Everything here is a function of one row and of released values, bit for bit: op
 integers whose products and sums stay within 2**53, or the operation is elementwise. So nothing
 that is decided about a row depends on the other rows, on their order or on the size of the chunks
 (see `sklearn_dp._privacy._grid`).
+
+Why this matters: a floating-point matrix product may change in its last bits when a row is
+appended. A near-tie could then send *other* rows to another center, and no sensitivity covers that.
+
+The numbers, in grid steps: a row and a center have a norm of at most 2**25 about the origin of the
+rows. By Cauchy and Schwarz every product of two of them, and every partial sum of one, is at most
+2**50; -2 x.c + |c|^2 is at most 2**51 + 2**50. All of them are exact in float64, in whatever order
+BLAS adds them up. Chunks have at most 2**16 rows, so that sums over them stay below 2**53 too, and
+are then added up as integers.
+
+The rows themselves are unreleased. Nothing here releases anything: :func:`clipped_sums` and
+:func:`square_sums` are the exact statistics that callers hand to the session, with what a unit adds
+to them.
 """
 
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csc_array
 
+from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid, sum_type
+from ..._privacy._units import Units
 
 __all__ = ["Rows", "clipped_sums", "nearest", "row_slices", "square_sums", "to_centers"]
 
@@ -23,7 +39,10 @@ _ERROR_STEPS = 2.0**26
 
 
 class Rows:
-    """Integer rows about an origin.
+    """Integer rows about an origin, in memory or made anew in each pass.
+
+    Large tables are not kept twice: beyond 2**24 entries, rows are quantised again whenever they
+    are read, chunk by chunk.
 
     Parameters
     ----------
@@ -31,7 +50,9 @@ class Rows:
         Maps a slice to a new array of integer-valued float64 rows.
     n_rows, n_features : int
     ball : float
+        Bound of the norms of what `read` gives, in steps.
     unit : float, default=1.0
+        Length of a step.
 
     Attributes
     ----------
@@ -45,46 +66,80 @@ class Rows:
         Length of a step, a power of two: what is released is stated in lengths.
     """
 
-    def __init__(self, read, n_rows, n_features, ball, unit=1.0):
+    def __init__(
+        self,
+        read: Callable[[slice], np.ndarray] | None,
+        n_rows: int,
+        n_features: int,
+        ball: float,
+        unit: float = 1.0,
+    ) -> None:
+        self._stored: np.ndarray | None
         self._read, self._stored, self.unit = read, None, unit
         self.n_rows, self.n_features, self.ball, self.limit = n_rows, n_features, ball, ball
         self.origin = np.zeros(n_features)
 
     @classmethod
-    def quantise(cls, X, domain):
-        """Rows of floats, clipped into a public domain and rounded to its grid."""
+    def quantise(cls, X: np.ndarray, domain: Domain) -> "Rows":
+        """Rows of floats, clipped into a public domain and rounded to its grid, toward zero.
+
+        Toward zero, because a row must not become longer than the bound.
+        """
         grid = Grid.for_radius(domain.radius)
 
         def read(part):
             return grid.quantise(domain.center_rows(X[part]), domain.radius)
 
-        rows = cls(read, *X.shape, grid.steps(domain.radius), grid.unit)
+        rows = cls(read, X.shape[0], X.shape[1], grid.steps(domain.radius), grid.unit)
         if X.size <= _STORED_ENTRIES:
             rows.store()
         return rows
 
     @classmethod
-    def of(cls, array, ball, unit=1.0):
+    def of(cls, array: np.ndarray, ball: float, unit: float = 1.0) -> "Rows":
         """Rows that are integers already, of norm at most `ball`; not copied."""
-        rows = cls(None, *array.shape, ball, unit)
+        rows = cls(None, array.shape[0], array.shape[1], ball, unit)
         rows._stored = array
         return rows
 
-    def recenter(self, origin):
-        """Serve the rows about a released integer origin from now on."""
+    def recenter(self, origin: np.ndarray) -> None:
+        """Serve the rows about a released integer origin from now on.
+
+        Their norms are then bounded by the ball and the length of the origin together.
+        """
         self.origin = origin
         self.limit = self.ball + float(np.linalg.norm(origin))
         if self._stored is not None:
             self._stored -= origin
 
-    def inside(self, points):
-        """Points as integers in the ball that the rows were clipped to: as `nearest` needs them."""
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Points as integers in the ball that the rows were clipped to: as `nearest` needs them.
+
+        Parameters
+        ----------
+        points : ndarray of shape (m, n_features)
+            Released, about the origin; noise may have taken them anywhere.
+
+        Returns
+        -------
+        points : ndarray of shape (m, n_features), integer-valued
+        """
         absolute = points + self.origin
         length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
         return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
 
-    def map(self, function, n_features):
-        """Rows made of these by a function of (rows, squared norms), each row on its own."""
+    def map(
+        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
+    ) -> "Rows":
+        """Rows made of these by a function of (rows, squared norms), each row on its own.
+
+        Parameters
+        ----------
+        function : callable
+            Gives integers, of about the same norms at the most: `limit` is passed on.
+        n_features : int
+            Of the result.
+        """
 
         def read(part):
             return function(self._rows(part), self.squares[part])
@@ -94,30 +149,31 @@ class Rows:
             mapped.store()
         return mapped
 
-    def store(self):
+    def store(self) -> None:
         """Keep the rows in memory."""
         stored = np.empty((self.n_rows, self.n_features))
         for part, rows in self.chunks():
             stored[part] = rows
         self._stored = stored
 
-    def parts(self, width=1):
+    def parts(self, width: int = 1) -> list[slice]:
         """Slices of so few rows that a row may have `width` entries."""
         return row_slices(self.n_rows, max(width, self.n_features))
 
-    def chunks(self, width=1):
-        """Yield (slice, rows)."""
+    def chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice, rows): callers must not write into the rows."""
         for part in self.parts(width):
             yield part, self._rows(part)
 
-    def _rows(self, part):
+    def _rows(self, part: slice) -> np.ndarray:
         if self._stored is not None:
             return self._stored[part]
+        assert self._read is not None
         rows = self._read(part)
         return rows - self.origin if self.origin.any() else rows
 
     @cached_property
-    def squares(self):
+    def squares(self) -> np.ndarray:
         """Squared norms, exact: at most 2**50."""
         squares = np.empty(self.n_rows)
         for part, rows in self.chunks():
@@ -125,13 +181,17 @@ class Rows:
         return squares
 
 
-def row_slices(n_rows, width):
-    """Slices of so few rows, of `width` entries each, that a chunk fits into the caches."""
+def row_slices(n_rows: int, width: int) -> list[slice]:
+    """Slices of so few rows, of `width` entries each, that a chunk fits into the caches.
+
+    >>> row_slices(5, 2**17)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
     step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), _MOST_ROWS)
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def nearest(rows, centers):
+def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nearest of some integer centers, and the squared distance to it, exactly.
 
     Parameters
@@ -143,6 +203,7 @@ def nearest(rows, centers):
     -------
     labels : ndarray of int of shape (n,); the lowest index among equals
     squared : ndarray of float of shape (n,)
+        Both unreleased.
     """
     labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
     # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
@@ -152,14 +213,27 @@ def nearest(rows, centers):
         scores = directions @ x.T
         scores += lengths[:, None]
         best = scores.min(axis=0)
+        # From the last center to the first, so that the lowest index among equals stays.
         for j in range(len(centers) - 1, -1, -1):
             np.copyto(labels[part], j, where=scores[j] == best)
         squared[part] += best
     return labels, squared
 
 
-def to_centers(rows, centers, labels):
-    """Squared distance of each row to the center of its label, exactly; 0 for a negative label."""
+def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Squared distance of each row to the center of its label, exactly; 0 for a negative label.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued
+    labels : ndarray of int of shape (n,)
+
+    Returns
+    -------
+    squared : ndarray of shape (n,)
+        Unreleased.
+    """
     squared = np.zeros(rows.n_rows)
     for part, x in rows.chunks():
         residual = x - centers[labels[part]]
@@ -167,7 +241,14 @@ def to_centers(rows, centers, labels):
     return squared
 
 
-def clipped_sums(rows, centers, labels, squared, limits, units):
+def clipped_sums(
+    rows: Rows,
+    centers: np.ndarray,
+    labels: np.ndarray,
+    squared: np.ndarray,
+    limits: np.ndarray,
+    units: Units,
+) -> np.ndarray:
     """Exact sums, for each label, of the rows' residuals clipped to a norm.
 
     Parameters
@@ -211,10 +292,30 @@ def clipped_sums(rows, centers, labels, squared, limits, units):
     return sums - mass[:, None] * centers.astype(np.int64)
 
 
-def square_sums(labels, squared, cap, n_labels, units):
-    """Exact sums of min(squared, cap) / cap for each label, in steps of 2**-26; a unit adds 1.
+def square_sums(
+    labels: np.ndarray,
+    squared: np.ndarray,
+    cap: float | np.ndarray,
+    n_labels: int,
+    units: Units,
+) -> tuple[np.ndarray, float]:
+    """Exact sums of min(squared, cap) / cap for each label.
 
-    `cap` is a number, or one for each label.
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n,), not negative
+    squared : ndarray of shape (n,)
+    cap : float or ndarray of shape (n_labels,)
+        Public or released, positive.
+    n_labels : int
+    units : Units
+
+    Returns
+    -------
+    sums : ndarray of int64 of shape (n_labels,), in steps of 2**-26
+    scale : float
+        Steps that a unit adds at the most: 2**26, all of them to one label if its rows have one.
+        Rows of a unit with several labels share them out, as their weights sum to one at most.
     """
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
     scale = _ERROR_STEPS / cap * (1 - 2.0**-50)

@@ -14,18 +14,25 @@ outlive it, and the death of the process. `SECURITY.md` says so.
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import Any
 
 import numpy as np
 
-from .doors import DOORS, Section, here, inside
+from .doors import DOORS
+from .sections import Section, here, inside
 
 __all__ = ["attempt", "attempt_silently", "relayed_signals", "silent"]
 
 
 @contextmanager
-def silent():
-    """Nothing that this thread, or one that it starts, says in this block is heard."""
+def silent() -> Iterator[None]:
+    """Nothing that this thread, or one that it starts, says in this block is heard.
+
+    Other threads go on being heard: a fit must not swallow the warnings of a server around it.
+    """
     section = Section()
     with DOORS, relayed_signals(), inside(section):
         try:
@@ -37,13 +44,17 @@ def silent():
 # -- what a call dies of ---------------------------------------------------------------------------
 
 
-def attempt(function, *arguments):
+def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseException | None]:
     """The result and None, or None and the exception of whatever kind that came instead.
+
+    An inner fit that is given up is a fact about its rows, so whatever it raises, `SystemExit` too,
+    must end here and become the fixed result of a block that failed.
 
     What a signal handler raises (Ctrl-C, an alarm, a request to end) is no matter of the function:
     where signals are relayed, as in a block of :func:`silent`, it passes, even if the function has
     swallowed it.
     """
+    found: tuple[Any, BaseException | None]
     try:
         found = function(*arguments), None
     except BaseException as error:  # also SystemExit, and a KeyboardInterrupt that is none
@@ -56,11 +67,18 @@ def attempt(function, *arguments):
     raise raised.with_traceback(None)
 
 
-def attempt_silently(function, *arguments):
-    """As :func:`attempt`, in a section of its own; inside a block of :func:`silent`."""
+def attempt_silently(
+    function: Callable[..., Any], *arguments: Any
+) -> tuple[Any, BaseException | None]:
+    """As :func:`attempt`, in a section of its own; inside a block of :func:`silent`.
+
+    With a section for each block, the filters that one fit leaves behind are not those of the next:
+    the result of a block would otherwise depend on the blocks before it in the same thread.
+    """
     DOORS.tighten()
     section = Section()
-    with inside(section), np.errstate(all="ignore", call=None):
+    # numpy keeps the state of floating-point errors in the context: set anew, with no hook.
+    with inside(section), np.errstate(all="ignore", call=None):  # type: ignore[arg-type]
         try:
             return attempt(function, *arguments)
         finally:
@@ -69,12 +87,17 @@ def attempt_silently(function, *arguments):
 
 
 class _Relay:
-    """A signal handler of the user: heard, and what it raises is noted."""
+    """A signal handler of the user: heard, and what it raises is noted.
 
-    def __init__(self, handler):
+    Python runs handlers between two instructions of whatever runs in the main thread: perhaps of an
+    inner fit that catches everything. What is noted is raised again by :func:`attempt`, so that
+    Ctrl-C ends a fit in any case.
+    """
+
+    def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
         self.handler = handler
 
-    def __call__(self, number, frame):
+    def __call__(self, number: int, frame: FrameType | None) -> Any:
         try:
             with inside(None):
                 return self.handler(number, frame)
@@ -84,9 +107,9 @@ class _Relay:
 
 
 @contextmanager
-def relayed_signals():
+def relayed_signals() -> Iterator[None]:
     """Note what handlers of signals raise; Python calls them in the main thread only."""
-    relays = {}
+    relays: dict[int, _Relay] = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
         relays = {
@@ -94,12 +117,14 @@ def relayed_signals():
             for number, handler in handlers.items()
             if callable(handler) and not isinstance(handler, _Relay)
         }
+    # Defaults and handlers of C code are not callable and stay; a relay is not relayed again.
     for number, relay in relays.items():
         signal.signal(number, relay)
     try:
         yield
     finally:
         for number, relay in relays.items():
+            # One that was set in the block, by hand, stays.
             if signal.getsignal(number) is relay:
                 signal.signal(number, relay.handler)
         if relays:

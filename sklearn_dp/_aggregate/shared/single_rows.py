@@ -5,7 +5,15 @@ the result of another row. So everything that touches rows runs under :data:`row
 beyond :data:`LARGEST` count as that, and where rows may go on to another private estimator each
 result is made elementwise in a fixed order. A matrix product is not: its bits depend on the number
 of rows.
+
+These are the functions for what is *not* released by a fit but handed to the user row by row:
+labels, distances, transformed rows. (What a fit sums is made of integers: see :mod:`.rows`.) If a
+transformed row changed by a bit because of another row, a second private estimator behind this one
+would see two neighbouring tables differ in many rows, and its guarantee would be void.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -31,27 +39,35 @@ row_guard = np.errstate(all="ignore")
 """Decorator, and context, of all that touches rows: that one of them overflows must not show."""
 
 
-def saturated(X, largest=LARGEST):
-    """Rows with entries of at most `largest`; the same array if they are."""
+def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
+    """Rows with entries of at most `largest` in magnitude; the same array if they are.
+
+    >>> saturated(np.array([[1.0, -1e200]])).tolist()
+    [[1.0, -1e+150]]
+    """
     if not X.size or (X.max() <= largest and X.min() >= -largest):
         return X
     return np.clip(X, -largest, largest)
 
 
-def narrowed(values, dtype):
-    """Finite numbers, or infinite ones, as the nearest finite numbers of a type."""
+def narrowed(values: np.ndarray, dtype: np.dtype | type) -> np.ndarray:
+    """Finite numbers, or infinite ones, as the nearest finite numbers of a type.
+
+    >>> bool(np.isfinite(narrowed(np.array([1e300, np.inf]), np.float32)).all())
+    True
+    """
     limit = np.finfo(dtype).max
     # One less for the rounding of the limit of float32 in float64: there is none.
     return np.clip(values, -float(limit), float(limit)).astype(dtype)
 
 
-def finite(values):
+def finite(values: Any) -> np.ndarray:
     """What another library makes of rows, with finite numbers only."""
     values = np.asarray(values)
     return np.nan_to_num(values, copy=False) if values.dtype.kind == "f" else values
 
 
-def for_rows(function, X, width):
+def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width: int) -> np.ndarray:
     """A function of rows, chunk by chunk, in the type of the rows.
 
     Parameters
@@ -72,14 +88,17 @@ def for_rows(function, X, width):
     return values
 
 
-def distances(X, points):
+def distances(X: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Euclidean distances of rows to points, of shape (n, k)."""
     # One fixed loop over the coordinates for each pair.
     return cdist(X, saturated(points))
 
 
-def products(X, matrix):
-    """X @ matrix, one column of `X` after the other."""
+def products(X: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """X @ matrix, one column of `X` after the other.
+
+    Each entry of the result is a sum over the columns in their order, whatever the number of rows.
+    """
     total = np.zeros((len(X), matrix.shape[1]))
     for column, line in zip(X.T, matrix, strict=True):
         total += column[:, None] * line

@@ -2,6 +2,14 @@
 
 Not scikit-learn's: with several threads its sums depend on their timing, and a replay of a fit
 has to come to the same bits. All starts run side by side as one array operation.
+
+1. Greedy k-means++ starts (Arthur and Vassilvitskii 2007): of four candidates for each next center,
+   drawn in proportion to weight times squared distance, the one that lowers the cost most.
+2. Five of Lloyd's iterations for each start.
+3. Thirty more for the best fifth of them; the best of these is the answer.
+
+The restarts draw from the session's stream for algorithms, which is no noise: they tell nothing
+that the points do not.
 """
 
 import numpy as np
@@ -14,7 +22,13 @@ _MOST_DISTANCES = 2**24  # of all starts together, in one iteration
 _SHORT, _LONG = 5, 30  # iterations of all starts, and of those that lead
 
 
-def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
+def weighted_kmeans(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_starts: int = 20,
+) -> np.ndarray:
     """Centers of low weighted cost: k-means++ starts, Lloyd's iterations, the best of them.
 
     Parameters
@@ -29,6 +43,7 @@ def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
     Returns
     -------
     centers : ndarray of shape (n_clusters, q)
+        The points themselves, some of them more than once, where there are no more than clusters.
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
@@ -41,13 +56,15 @@ def weighted_kmeans(points, weights, n_clusters, rng, n_starts=20):
     return centers[np.argmin(cost)]
 
 
-def best_start(points, n_clusters, rng, n_starts):
+def best_start(
+    points: np.ndarray, n_clusters: int, rng: np.random.Generator, n_starts: int
+) -> np.ndarray:
     """The best of a few greedy k-means++ starts for points of equal weight."""
     centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
 
 
-def _nearest(points, centers):
+def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Index of the nearest center and squared distance to it, both of shape (n_starts, m).
 
     Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
@@ -68,24 +85,60 @@ def _nearest(points, centers):
     return labels, squared
 
 
-def _squared(points, centers):
-    """Squared distances of shape (..., m) for centers of shape (..., q)."""
+def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Squared distances of shape (..., m) for centers of shape (..., q).
+
+    |x|^2 + |c|^2 - 2 x.c, whose rounding may make a distance of zero negative: cut off at zero.
+    """
     flat = centers.reshape(-1, centers.shape[-1])
     square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
     square += np.einsum("ij,ij->i", points, points)
     return np.maximum(square, 0.0).reshape(*centers.shape[:-1], len(points))
 
 
-def _draw(mass, shape, rng):
-    """Indices with probabilities proportional to the last axis of `mass`."""
+def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices with probabilities proportional to the last axis of `mass`, by inversion.
+
+    Parameters
+    ----------
+    mass : ndarray of shape (..., m), not negative
+    shape : int
+        Number of draws for each.
+    rng : Generator
+
+    Returns
+    -------
+    indices : ndarray of int of shape (..., shape)
+        The last index where all mass is zero.
+    """
     total = np.cumsum(mass, axis=-1)
     goal = rng.random((*mass.shape[:-1], shape)) * total[..., -1:]
     below = (total[..., None, :] <= goal[..., None]).sum(axis=-1)
     return np.minimum(below, mass.shape[-1] - 1)
 
 
-def _starts(points, weights, n_clusters, rng, n_starts):
-    """Greedy k-means++, all starts at once: (n_starts, n_clusters, q). Returns costs too."""
+def _starts(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_starts: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Greedy k-means++, all starts at once.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+    weights : ndarray of shape (m,)
+    n_clusters : int
+    rng : Generator
+    n_starts : int
+
+    Returns
+    -------
+    centers : ndarray of shape (n_starts, n_clusters, q)
+    costs : ndarray of shape (n_starts,)
+    """
     norms, directions = np.einsum("ij,ij->i", points, points), -2.0 * points.T
 
     def squared(which):
@@ -106,8 +159,24 @@ def _starts(points, weights, n_clusters, rng, n_starts):
     return points[np.stack(chosen, axis=1)], closest @ weights
 
 
-def _iterate(points, weights, centers, n_iterations):
-    """Lloyd's iterations of several starts; centers without points stay. Returns costs too."""
+def _iterate(
+    points: np.ndarray, weights: np.ndarray, centers: np.ndarray, n_iterations: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lloyd's iterations of several starts; centers without points stay where they are.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+    weights : ndarray of shape (m,)
+    centers : ndarray of shape (n_starts, n_clusters, q)
+    n_iterations : int
+        At most: fewer when no point changes its center.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_starts, n_clusters, q)
+    costs : ndarray of shape (n_starts,)
+    """
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
     tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()

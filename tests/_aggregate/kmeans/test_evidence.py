@@ -20,10 +20,9 @@ def context(points, weights, noise=1.0, small=False):
         len(points),
         np.zeros(len(points)),
         noise,
+        plain_axes(2, 1e4),
     )
-    return SimpleNamespace(
-        coreset=core, axes=plain_axes(2, 1e4), tuning=TUNING, size=SimpleNamespace(small=small)
-    )
+    return SimpleNamespace(coreset=core, tuning=TUNING, size=SimpleNamespace(small=small))
 
 
 def around(center, distance, weight):

@@ -1,0 +1,89 @@
+"""Rooms of silent threads: what the code of an inner fit says there, nobody else hears.
+
+Which thread is in which room is kept in the thread itself (`here`). :mod:`.doors` asks for it at
+each of Python's ways out.
+"""
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+__all__ = ["Section", "here", "inside", "section_of_thread"]
+
+here = threading.local()  # .section: the room of a silent thread; .raised: by a signal handler
+
+
+class Section:
+    """The room of a silent thread, and of the threads that it starts.
+
+    Attributes
+    ----------
+    active : bool
+        Whether it is still in use. Threads that outlive it are heard again.
+    filters : list of tuple
+        Warning filters that the code inside has set, as in `warnings.filters`.
+    logs : list of list
+        Of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last.
+    targets : dict
+        Where it has redirected streams to, by their names.
+    """
+
+    def __init__(self) -> None:
+        self.active = True
+        self.filters: list[tuple] = []
+        self.logs: list[list] = []
+        self.targets: dict[str, Any] = {}
+        self._sink: TextIO | None = None
+
+    def stream(self, name: str) -> Any:
+        """Where a stream leads to: whatever the fit has redirected it to, or nowhere."""
+        return self.targets.get(name) or self._nowhere()
+
+    def _nowhere(self) -> TextIO:
+        # A real file: code inside may ask it for its number, its encoding or its buffer.
+        if self._sink is None:
+            self._sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return self._sink
+
+    def close(self) -> None:
+        """End the silence of this section's threads; what it has kept goes away with it."""
+        self.active = False
+        if self._sink is not None:
+            self._sink.close()
+
+    def show(self, message: warnings.WarningMessage) -> None:
+        """Treat a warning as the filters of this section say; it is never shown.
+
+        Code inside may rely on its own filters: on warnings as errors, or on a record of them. It
+        does not see the filters of the process, which another thread may change at any time.
+        """
+        for action, pattern, category, *_ in self.filters:
+            if issubclass(message.category, category) and (
+                pattern is None or pattern.match(str(message.message))
+            ):
+                if action == "error":
+                    raise message.message  # type: ignore[misc]
+                if action == "ignore":
+                    return
+                break
+        if self.logs:
+            self.logs[-1].append(message)
+
+
+def section_of_thread() -> Section | None:
+    """The section of this thread, or None where it may be heard."""
+    section = getattr(here, "section", None)
+    return section if section is not None and section.active else None
+
+
+@contextmanager
+def inside(section: Section | None) -> Iterator[None]:
+    """Run a block in a section, or, with None, where it is heard."""
+    outer, here.section = getattr(here, "section", None), section
+    try:
+        yield
+    finally:
+        here.section = outer
