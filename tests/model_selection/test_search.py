@@ -556,7 +556,7 @@ def test_accuracy_needs_y():
         random_state=0,
     )
     assert found.fit(X, y).best_score_ > 0.8
-    with pytest.raises(RuntimeError, match="no candidate"):
+    with pytest.raises(ValueError, match="y must be given"):
         found.fit(X)
 
 
