@@ -45,6 +45,7 @@ from ._validation import (
     check_real,
     check_sklearn_seed,
     check_table,
+    check_weights,
     validate_quietly,
 )
 from .exceptions import UtilityWarning
@@ -61,6 +62,7 @@ __all__ = [
     "check_real",
     "check_sklearn_seed",
     "check_table",
+    "check_weights",
     "fits_inside",
     "validate_quietly",
 ]
@@ -114,6 +116,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     `status_` is "ok" or says, from released values, why the answer is of little use; `fit` then
     warns and does not raise, since an exception would tell.
     """
+
+    max_weight = 1.0
+    """What a whole unit weighs where rows have weights; a parameter of those that take them."""
 
     _not_released = ("labels_",)
     """Attributes that are kept in memory for convenience and never leave it in a pickle."""
@@ -206,7 +211,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     # -- fit ------------------------------------------------------------------------------------
 
     @row_guard
-    def _fit_validated(self, X: ArrayLike, groups: ArrayLike | None) -> Self:
+    def _fit_validated(
+        self, X: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Charge, validate, fit. The body of every public `fit`.
 
         Parameters
@@ -215,6 +222,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             As the user gave it.
         groups : array-like of shape (n_samples,) or None
             Rows with the same value belong to one unit.
+        sample_weight : float, array-like of shape (n_samples,) or None
+            For a subclass that has a parameter `max_weight`. Rows without a weight are left out.
 
         Returns
         -------
@@ -228,8 +237,12 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             For parameters, before the charge; for data, after it.
         """
         session = self._open_session(X, unit_of(groups))
-        X = validate_quietly(self, X, dtype=[np.float64, np.float32])
-        return self._fit_session(X, self._units(X, groups), session)
+        rows: Any = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        if sample_weight is None:
+            return self._fit_session(rows, self._units(rows, groups), session)
+        weights = check_weights(sample_weight, len(rows))
+        units, there = Units.weighted(weights, float(self.max_weight), groups)
+        return self._fit_session(rows[there], units, session)
 
     def _open_session(self, X, unit, **public):
         """Plan and charge from the shape alone: the ledger is asked before data are looked at.

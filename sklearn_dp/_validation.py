@@ -20,6 +20,7 @@ __all__ = [
     "check_real",
     "check_sklearn_seed",
     "check_table",
+    "check_weights",
     "validate_quietly",
 ]
 
@@ -169,6 +170,32 @@ def check_table(X, name, **options):
     X : ndarray
     """
     return _quiet(name, check_array, X, input_name=name, **options)
+
+
+def check_weights(sample_weight, n_rows):
+    """Weights of rows, or an error that names them and quotes nothing.
+
+    Parameters
+    ----------
+    sample_weight : float or array-like of shape (n_rows,)
+    n_rows : int
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n_rows,), finite and at least 0
+    """
+    weights = np.full(n_rows, float(sample_weight)) if is_real(sample_weight) else sample_weight
+    options = {"ensure_2d": False, "ensure_min_samples": 0}
+    try:
+        weights = np.asarray(check_array(weights, dtype=np.float64, **options))
+    except (TypeError, ValueError, OverflowError):
+        weights = None  # the error of scikit-learn may quote values
+    if weights is None or weights.shape != (n_rows,) or (weights < 0).any():
+        raise ValueError(
+            "sample_weight must be a number or an array of shape (n_samples,), finite and not "
+            "negative."
+        )
+    return weights
 
 
 def _quiet(name, check, *arguments, **options):

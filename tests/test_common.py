@@ -44,7 +44,21 @@ LONG = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for 
 # -- scikit-learn's contract, and ours -------------------------------------------------------------
 
 
-@parametrize_with_checks([setting.estimator for setting in configurations("sklearn")])
+# Each has to fail, for the reason that is given.
+EXPECTED_FAILURES = {
+    "DPKMeans": {
+        "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is not a row that is "
+        "there twice: the noise is for what one row adds, which is bounded by one weight",
+        "check_all_zero_sample_weights_error": "whether any row has a weight is something about "
+        "the rows: an error would tell",
+    },
+}
+
+
+@parametrize_with_checks(
+    [setting.estimator for setting in configurations("sklearn")],
+    expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

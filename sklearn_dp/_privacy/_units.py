@@ -52,7 +52,11 @@ class Units:
         Weight of each row; those of a unit sum to at most `scale`. None: one each.
     index : ndarray of shape (n_rows,), or None
         The unit of each row, in the order of their first rows.
+    unit_weight : float
+        What a whole unit weighs, where rows have weights of their own (see :meth:`weighted`).
     """
+
+    unit_weight = 1.0
 
     def __init__(self, n_rows, groups=None):
         self.n_rows = int(n_rows)
@@ -67,10 +71,45 @@ class Units:
         # floor: the weights of a unit of m rows sum to m * floor(scale / m) <= scale.
         self.weights = (_WEIGHT_STEPS // members)[self.index].astype(np.int64)
 
+    @classmethod
+    def weighted(cls, weights, largest, groups=None):
+        """Units of rows that have weights of their own, and the rows that are there.
+
+        Parameters
+        ----------
+        weights : ndarray of float of shape (n,), finite and at least 0
+        largest : float
+            Public. Larger weights count as this one, and a row of this weight as a whole unit.
+        groups : array-like of shape (n,), optional
+
+        Returns
+        -------
+        units : Units
+            Of the rows that are there.
+        there : ndarray of bool of shape (n,)
+            False for rows that weigh less than a step, `largest` / 2**20: the units are those
+            that there would be without them, bit for bit.
+        """
+        # A function of the weight of one row and of `largest`: at most a whole unit, rounded down.
+        parts = np.floor(np.minimum(weights, largest) / largest * _WEIGHT_STEPS).astype(np.int64)
+        there = parts > 0
+        if groups is not None:
+            groups = code_groups(groups)
+            if len(groups) != len(parts):
+                raise ValueError("groups must have one entry for each row.")
+            groups = groups[there]
+        units = cls(int(there.sum()), groups)
+        whole = _WEIGHT_STEPS if groups is None else units.weights
+        # whole * part / 2**20 is at most `whole`, whatever the weights are: those of a unit sum to
+        # at most `scale`, as without weights. Products stay below 2**41.
+        units.weights = whole * parts[there] // _WEIGHT_STEPS
+        units.scale, units.unit_weight = _WEIGHT_STEPS, float(largest)
+        return units, there
+
     @property
     def name(self):
         """The unit in words."""
-        return "row" if self.weights is None else "group"
+        return "row" if self.index is None else "group"
 
     @property
     def step(self):
@@ -111,7 +150,7 @@ class Units:
     def take(self, rows):
         """The same units, restricted to some rows (a mask or indices)."""
         other = object.__new__(Units)
-        other.scale, other.size = self.scale, self.size
+        other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
         other.weights = None if self.weights is None else self.weights[rows]
         other.index = None if self.index is None else self.index[rows]
         other.n_rows = int(np.count_nonzero(rows)) if np.asarray(rows).dtype == bool else len(rows)

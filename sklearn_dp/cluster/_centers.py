@@ -24,6 +24,7 @@ from .._base import (
     budget_of,
     check_integer,
     check_real,
+    check_weights,
 )
 from .._dropin.replacing import Replacing
 from .._privacy._domain import Domain
@@ -103,16 +104,20 @@ class BaseDPCenters(
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
         self.labels_ = self._nearest(X)
 
-    def _store(self, X, result):
-        """Store what an engine released: an `EngineResult`, with its standard errors."""
+    def _store(self, X, result, unit_weight=1.0):
+        """Store what an engine released: an `EngineResult`, with its standard errors.
+
+        A whole unit of it weighs `unit_weight`.
+        """
         self.radius_, self.status_ = result.radius, result.status
         self.n_iter_ = result.n_iterations
         quality = result.quality
-        self.inertia_, self.inertia_std_error_ = quality.inertia, quality.inertia_sd
+        costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
+        self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
-        self._set_centers(X, result.centers, result.weights)
+        self._set_centers(X, result.centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
-        self.cluster_weights_std_error_ = result.weights_sd[order]
+        self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]
         self.cluster_centers_std_error_ = np.repeat(
             result.centers_sd[order, None], result.centers.shape[1], axis=1
         )
@@ -165,7 +170,9 @@ class BaseDPCenters(
         )
 
     @row_guard
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the sum of squared distances to the nearest center.
 
         No noise and no charge: the score of private rows is not private.
@@ -176,6 +183,8 @@ class BaseDPCenters(
             Rows, dense and finite.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
@@ -184,7 +193,10 @@ class BaseDPCenters(
         """
         X = self._validate_predict(X)
         _, nearest_ones = pairwise_distances_argmin_min(X, narrowed(self.cluster_centers_, X.dtype))
-        return -float(narrowed(np.square(nearest_ones, dtype=np.float64).sum(), np.float64))
+        costs = np.square(nearest_ones, dtype=np.float64)
+        if sample_weight is not None:
+            costs *= check_weights(sample_weight, len(X))
+        return -float(narrowed(costs.sum(), np.float64))
 
     @row_guard
     def private_score(

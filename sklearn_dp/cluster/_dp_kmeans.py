@@ -4,9 +4,14 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
+from typing import Self
+
+from numpy.typing import ArrayLike
+
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from .._base import Bounds, LedgerLike, RandomStateLike
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
+from .._sklearn_compat import with_callbacks
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
 
 __all__ = ["DPKMeans"]
@@ -34,6 +39,9 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for. Honest bounds help most when there are few rows.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -47,7 +55,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Released centers, by decreasing released weight.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Released number of units near each center.
+        Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)
         Standard error of each coordinate as an estimate of the center of its cluster: the noise,
         and the chance of which rows were drawn, from released counts and spreads.
@@ -83,9 +91,9 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
-    not public. An empty data set is refused, as everywhere in scikit-learn; all other sizes get
-    an answer.
+    (with `groups`: all rows of a group) with whatever weight, by exact Gaussian-DP accounting. The
+    number of rows is not public. An empty data set is refused, as everywhere in scikit-learn; all
+    other sizes get an answer.
 
     References
     ----------
@@ -114,6 +122,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -123,9 +132,59 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.max_weight = max_weight
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _check_parameters(self, n_features):
+        super()._check_parameters(n_features)
+        check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Compute private cluster centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts; not negative, and at most `max_weight`, which larger ones count
+            as. A weight belongs to its row and is as private. Weights are rounded down to
+            multiples of `max_weight` / 2**20; a row of less is not there at all. Where none is
+            there is an answer, too. A row of weight 2 is not a row that is there twice: what one
+            row adds is bounded by one weight.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group. Each group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
+
+        Returns
+        -------
+        self : DPKMeans
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+        """
+        self._fit_validated(X, groups, sample_weight)
+        if sample_weight is not None:
+            self.labels_ = self.predict(X)  # of rows without a weight too
+        return self
 
     def _plan_entries(self, target, n_features):
         return engine_entries(
@@ -142,4 +201,4 @@ class DPKMeans(StandardErrors, BaseDPCenters):
             callback=progress,
             quality=True,
         )
-        self._store(X, result)
+        self._store(X, result, units.unit_weight)

@@ -128,6 +128,7 @@ _BY_NAME = {
     "callbacks": junk,
     "estimator": junk_or(KMeans(2), KMeans, PCA(0.5), GaussianMixture(), EmpiricalCovariance()),
     "comp_cov": st.one_of(junk, widths.map(np.eye), widths.map(np.eye)),
+    "sample_weight": st.one_of(junk, st.just(None), st.just(0.5), widths.map(np.ones)),
     "norm": junk_or("frobenius", "spectral"),
     "scaling": junk_or(True, False),
     "squared": junk_or(True, False),

@@ -173,9 +173,9 @@ def _(original):
     "_fit_validated",
 )
 def _(original):
-    def fit_validated(self, X, groups):
+    def fit_validated(self, X, groups, *weights):
         treatment = np.geterr()["over"]
-        result = original(self, X, groups)
+        result = original(self, X, groups, *weights)
         self.treatment_ = treatment
         return result
 
