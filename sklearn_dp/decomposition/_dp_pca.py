@@ -316,10 +316,11 @@ class DPPCA(
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates along the components.
         """
+        X = self._validate_predict(X)
         scales = np.sqrt(self._variances()) if self.whiten_ else 1.0
         return for_rows(
             lambda rows: products(rows - self.mean_, self.components_.T) / scales,
-            self._validate_predict(X),
+            X,
             self.n_components_,
         )
 

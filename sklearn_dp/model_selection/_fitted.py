@@ -2,12 +2,58 @@
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
+from scipy.special import exp2, xlogy
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 
 from .._aggregate.shared.single_rows import finite, for_rows, products
+from .._base import BaseDPEstimator
 
-__all__ = ["Fitted"]
+__all__ = ["Fitted", "square_sums", "transformed"]
+
+_ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
+
+
+def transformed(step, X):
+    """What a fitted step makes of rows, each a function of its row alone, bit for bit.
+
+    Private steps and scalers work number by number. Any other step gets one row at a time: the
+    last bits of a matrix product hang on the rows beside a row, and a function of the user may look
+    at all of them. A row that it fails at counts as zeros.
+
+    Parameters
+    ----------
+    step : estimator
+    X : ndarray of shape (n, d)
+
+    Returns
+    -------
+    rows : ndarray of shape (n, width), finite
+    """
+    if len(X) and (isinstance(step, BaseDPEstimator) or type(step) in _ELEMENTWISE):
+        return finite(step.transform(X))
+    width = np.asarray(step.transform(np.zeros((1, X.shape[1])))).shape[1]
+    rows = np.zeros((len(X), width))
+    for i, row in enumerate(X):
+        try:
+            rows[i] = finite(np.asarray(step.transform(row[None].copy()), dtype=np.float64))
+        except Exception:  # one row must not decide about the whole fit
+            continue
+    return rows
+
+
+def square_sums(rows):
+    """Squared lengths of rows, the columns one after the other."""
+    total = np.zeros(len(rows))
+    for column in rows.T:
+        total += np.square(column)
+    return total
 
 
 class Fitted:
@@ -49,7 +95,7 @@ class Fitted:
     def last(self, X):
         """Rows in the space of the last step."""
         for _, step in self.steps[:-1]:
-            X = finite(step.transform(X))
+            X = transformed(step, X)
         return X
 
     def _back(self, points):
@@ -87,10 +133,14 @@ class Fitted:
 
         def density(rows):
             columns = [
-                log - 0.5 * np.sum(products(rows - mean, shape) ** 2, axis=1)
+                log - 0.5 * square_sums(products(rows - mean, shape))
                 for log, mean, shape in zip(logs, mixture.means_, shapes, strict=True)
             ]
-            return logsumexp(np.stack(columns, axis=1), axis=1)[:, None]
+            # Scipy's functions take one number after the other; numpy's may differ by lane.
+            most, total = np.maximum.reduce(columns), np.zeros(len(rows))
+            for column in columns:
+                total += exp2((column - most) * np.log2(np.e))
+            return (most + xlogy(1.0, total))[:, None]
 
         return for_rows(density, np.asarray(X, dtype=np.float64), 1)[:, 0]
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from .._aggregate.shared.blocks import ask_all, n_threads
 from .._aggregate.shared.silence import attempt_silently, silent
-from .._aggregate.shared.single_rows import finite
 from .._base import fits_inside
 from ._allowance import longest
-from ._fitted import Fitted
+from ._fitted import Fitted, transformed
 from ._plans import SCORE
 from ._scorers import noisy_score
 
@@ -183,7 +182,7 @@ class Runner:
         ]
         X = self._X
         for _, step in prefix:
-            X = finite(step.transform(X))
+            X = transformed(step, X)
         return Fitted(prefix + self._fitted(fit.steps, session, X)).stripped()
 
     def _fitted(self, steps, session, X):
@@ -191,7 +190,7 @@ class Runner:
         done: list[tuple[str, Any]] = []
         for step in steps:
             if done:
-                X = finite(done[-1][1].transform(X))
+                X = transformed(done[-1][1], X)
             estimator = deepcopy(step.estimator)
             if step.private:
                 with fits_inside(partial(_paid_step, session, step.name)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
+from ._fitted import square_sums
 
 __all__ = ["PrivateScorer", "Scorer", "noisy_score", "scorer_of"]
 
@@ -142,9 +143,9 @@ def _row_by_row(scorer):
         scores, model = np.full(len(X), scorer.low), fitted.model
         for i, row in enumerate(X):
             try:
-                # One row that makes its score fail must not decide about the whole candidate.
-                scores[i] = float(scorer.row_score(model, row, None if y is None else y[i]))
-            except Exception:
+                # A copy: other candidates see the same rows.
+                scores[i] = float(scorer.row_score(model, row.copy(), None if y is None else y[i]))
+            except BaseException:  # one row must not decide about the whole candidate, by an exit
                 continue
         return scores
 
@@ -190,7 +191,7 @@ def _reconstruction(limits):
 
     def values(fitted, X, y):
         gone = np.asarray(X, dtype=np.float64) - fitted.reconstructed(X)
-        return -(np.minimum(np.sqrt(np.sum(gone**2, axis=1)), cap) ** 2)
+        return -np.square(np.minimum(np.sqrt(square_sums(gone)), cap))
 
     return Scorer("reconstruction", -(cap**2), 0.0, values)
 
@@ -211,7 +212,11 @@ def _accuracy(limits):
     def values(fitted, X, y):
         if y is None:
             raise TypeError("scoring='accuracy' needs y.")
-        return (np.asarray(fitted.predict(X)) == y).astype(np.float64)
+        if not hasattr(fitted.final, "estimator_"):
+            return (np.asarray(fitted.predict(X)) == y).astype(np.float64)
+        # Another library's estimator, which multiplies matrices: one row at a time.
+        hit = PrivateScorer(lambda model, x, label: np.all(model.predict(x[None]) == label), 0, 1)
+        return _row_by_row(hit)(fitted, X, y)
 
     return Scorer("accuracy", 0.0, 1.0, values)
 
