@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_dp.audit import all_estimators, check_dp_estimator
+from sklearn_dp.audit import check_dp_estimator
 from sklearn_dp.audit._checks import CHECKS
 
 
@@ -50,10 +50,3 @@ def test_what_breaks_the_contract_is_told(make_toy, after_fit, name, value, mess
 def test_only_labels_may_be_kept_back(make_toy, monkeypatch):
     monkeypatch.setattr(make_toy, "_not_released", ("labels_", "mean_"))
     assert any("only labels_" in text for text in failures(make_toy()))
-
-
-def test_the_public_estimators_are_found():
-    found = all_estimators()
-    names = [name for name, _ in found]
-    assert names == sorted(names) and {"DPKMeans", "DPKTupleKMeans", "FriendlyMean"} <= set(names)
-    assert all(not name.startswith(("Base", "_")) and cls.__name__ == name for name, cls in found)

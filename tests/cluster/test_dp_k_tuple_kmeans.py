@@ -49,15 +49,6 @@ def test_enough_rows_and_budget_lead_to_the_tuples():
     assert fitted.cluster_weights_.sum() == pytest.approx(6000, abs=60)
 
 
-def test_few_rows_lead_to_the_coreset_by_a_released_count():
-    X, labels = blobs(2000)
-    fitted = model().fit(X)
-    assert fitted.path_ == "coreset"
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
-    entries = {row["release"] for row in fitted.privacy_report_.releases}
-    assert "count" in entries and not any(name.startswith("tuples/") for name in entries)
-
-
 class Disagreeing(ClusterMixin, BaseEstimator):
     """Centers at random: no two blocks agree."""
 
@@ -69,17 +60,6 @@ class Disagreeing(ClusterMixin, BaseEstimator):
         rng = np.random.default_rng(self.random_state)
         self.cluster_centers_ = rng.uniform(-0.7, 0.7, size=(self.n_clusters, X.shape[1]))
         return self
-
-
-def test_without_a_core_the_coreset_answers():
-    X, labels = blobs()
-    fitted = model(inner=Disagreeing()).fit(X)
-    assert fitted.path_ == "tuples, then coreset"
-    assert adjusted_rand_score(labels, fitted.labels_) > 0.95
-    fitted = model(inner=Disagreeing(), fallback="public").fit(X)
-    assert fitted.path_ == "tuples, then public"
-    assert np.isfinite(fitted.cluster_centers_).all()
-    assert np.linalg.norm(fitted.cluster_centers_, axis=1).max() <= 1 + 1e-9
 
 
 def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():

@@ -10,17 +10,8 @@ from scipy.stats import multivariate_normal
 from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
 from sklearn_dp._aggregate.moments import estimates, moment_releases, rounds
 from sklearn_dp._aggregate.moments.ellipsoid import (
-    FORMS,
-    WEIGHT_STEPS,
     Ellipsoid,
-    component_weights,
-    normal_quantile,
 )
-from sklearn_dp._aggregate.moments.moment_releases import exact_moments
-from sklearn_dp._aggregate.shared.rows import Rows
-from sklearn_dp._privacy._domain import Domain
-from sklearn_dp._privacy._trace import Trace, trace
-from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.covariance import FriendlyCovariance, _friendly_covariance
 from sklearn_dp.exceptions import UtilityWarning
@@ -151,101 +142,6 @@ def test_a_few_rows_are_told_to_be_too_few():
 def test_bad_parameters(options, error, match):
     with pytest.raises(error, match=match):
         FriendlyCovariance(**options).fit(np.zeros((5, 2)))
-
-
-# -- exact statistics ---------------------------------------------------------------------------
-
-
-def random_components(rng, d, k):
-    parts = []
-    for _ in range(k):
-        axes, scales, _ = np.linalg.svd(rng.normal(size=(d, d)) * 10.0 ** rng.uniform(4, 6))
-        center = np.rint(rng.normal(size=d) * 1e6)
-        parts.append(Ellipsoid(center, axes, scales, float(d), rng.uniform(1, 50)))
-    return parts
-
-
-def rows_of(X):
-    return Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
-
-
-def test_weights_are_responsibilities_and_sum_to_at_most_one():
-    rng = np.random.default_rng(0)
-    parts = random_components(rng, 3, 4)
-    X = np.vstack([rng.normal(size=(2000, 3)), 1e9 * rng.normal(size=(50, 3)), np.zeros((1, 3))])
-    rows = rows_of(X)
-    weights = component_weights(rows, parts)
-    total = weights.astype(np.int64).sum(axis=1)
-    assert total.max() <= WEIGHT_STEPS and total.min() > 0.99 * WEIGHT_STEPS
-    ((_, x),) = rows.chunks(4)
-    density = np.stack(
-        [p.weight * multivariate_normal(p.center, p.factor @ p.factor.T).pdf(x) for p in parts],
-        axis=1,
-    )[:2000]
-    seen = density.sum(axis=1) > 0
-    expected = density[seen] / density[seen].sum(axis=1, keepdims=True)
-    assert np.abs(weights[:2000][seen] / WEIGHT_STEPS - expected).max() < 0.01
-    hard = component_weights(rows, parts, soft=False)
-    assert set(np.unique(hard)) == {0, WEIGHT_STEPS} and (hard.sum(axis=1) == WEIGHT_STEPS).all()
-    assert (hard.argmax(axis=1)[:2000][seen] == expected.argmax(axis=1)).mean() > 0.999
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
-    """Exact: the moments of a data set are the sum of the moments of its rows, bit for bit."""
-    rng = np.random.default_rng(1)
-    parts, X = random_components(rng, 3, 3), rng.normal(size=(60, 3))
-
-    def moments(X):
-        rows = rows_of(X)
-        weights = component_weights(rows, parts)
-        return exact_moments(rows, Units(len(X)), parts, weights, 2.0, form)
-
-    whole, single = moments(X), [moments(X[i : i + 1]) for i in range(60)]
-    for i in range(3):
-        assert np.array_equal(whole[i], np.sum([one[i] for one in single], axis=0))
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(200), 2)])
-def test_sensitivities_hold_and_are_tight(form, groups):
-    """Over single units, soft and hard: never above the claim, and up to it."""
-    rng = np.random.default_rng(2)
-    parts = random_components(rng, 3, 3)
-    X = 10.0 ** rng.uniform(-3, 3, size=(400, 1)) * rng.normal(size=(400, 3))
-    worst = np.zeros(3)
-    for soft in (True, False):
-        for unit in range(200):
-            pick = slice(2 * unit, 2 * unit + (1 if groups is None else 2))
-            rows = rows_of(X[pick])
-            units = Units(rows.n_rows, None if groups is None else groups[pick])
-            weights = component_weights(rows, parts, soft=soft)
-            counts, sums, moments = exact_moments(rows, units, parts, weights, 2.0, form)
-            claim = moment_releases._moment_sensitivity(3, form, 2.0**30)
-            worst = np.maximum(
-                worst,
-                [
-                    counts.sum() / WEIGHT_STEPS,
-                    np.linalg.norm(sums) / 2.0**15,
-                    np.sqrt(np.sum(np.square(moments / claim))),
-                ],
-            )
-    assert worst.max() <= 1 and worst.min() > 0.95
-
-
-def test_the_errors_are_those_of_theory():
-    """separated_gaussians:C7: the error over the oracle formula, in the median of 9 fits, lies in
-    [0.7, 1.25].
-    """
-    for d, n, rho in ((2, 5000, 0.02), (5, 10000, 0.02), (5, 60000, 0.02)):
-        ratios = []
-        for seed in range(9):
-            X, truth = normal(n, d, 20.0, seed=seed)
-            model = FriendlyCovariance(rho=rho, random_state=seed).fit(X)
-            square = normal_quantile(0.9, d)
-            oracle = d * (d + 1) * (1 / n + square**2 / (4 * 0.6 * rho * n**2))
-            ratios.append(error(truth, model.covariance_) / oracle**0.5)
-        assert 0.7 < np.median(ratios) < 1.25
 
 
 # -- audits and mutants -------------------------------------------------------------------------
@@ -397,29 +293,3 @@ def test_mutants_of_the_core_are_killed(name, monkeypatch):
     X = normal(1800, 2, 100.0, shift=1.0)[0]
     result = replay_audit(FriendlyCovariance(**CORE), X, repeats=2)
     assert result.violations
-
-
-def test_a_stop_on_true_values_is_killed(monkeypatch):
-    original = FriendlyCovariance._fit
-
-    def fit(self, X, units, session, progress):
-        numbers = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
-        monkeypatch.setattr(
-            rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}
-        )
-        original(self, X, units, session, progress)
-
-    monkeypatch.setattr(FriendlyCovariance, "_fit", fit)
-    X = normal(90, 3, 100.0)[0]
-    assert replay_audit(FriendlyCovariance(epsilon=20.0), X).violations
-
-
-def test_noise_is_symmetric_and_the_plan_is_kept():
-    X = normal(3000, 4, 5.0)[0]
-    recorder = Trace()
-    with trace(recorder):
-        model = FriendlyCovariance(epsilon=1.0, random_state=0).fit(X)
-    paid = sum(event.cost for event in recorder.events)
-    assert paid <= model.privacy_plan(4).rho and paid > 0.97 * model.privacy_plan(4).rho
-    moments = [event for event in recorder.events if event.entry == "component moments"]
-    assert all(event.output.shape == (1, 10) for event in moments) and len(moments) >= 2

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.moments import ellipsoid
+from sklearn_dp._aggregate.moments.ellipsoid import (
+    WEIGHT_STEPS,
+    Ellipsoid,
+    component_weights,
+)
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._domain import Domain
 
 
 class Whitened:
@@ -23,3 +31,43 @@ def test_squared_lengths_of_far_rows_are_exact_in_any_number_of_features(d):
     ones = d // 2
     assert squares == [d * (limit - 1) ** 2, (d - ones) * limit**2 + ones]
     assert max(squares) < 2**53
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def random_components(rng, d, k):
+    parts = []
+    for _ in range(k):
+        axes, scales, _ = np.linalg.svd(rng.normal(size=(d, d)) * 10.0 ** rng.uniform(4, 6))
+        center = np.rint(rng.normal(size=d) * 1e6)
+        parts.append(Ellipsoid(center, axes, scales, float(d), rng.uniform(1, 50)))
+    return parts
+
+
+def rows_of(X):
+    return Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
+
+
+def test_weights_are_responsibilities_and_sum_to_at_most_one():
+    rng = np.random.default_rng(0)
+    parts = random_components(rng, 3, 4)
+    X = np.vstack([rng.normal(size=(2000, 3)), 1e9 * rng.normal(size=(50, 3)), np.zeros((1, 3))])
+    rows = rows_of(X)
+    weights = component_weights(rows, parts)
+    total = weights.astype(np.int64).sum(axis=1)
+    assert total.max() <= WEIGHT_STEPS and total.min() > 0.99 * WEIGHT_STEPS
+    ((_, x),) = rows.chunks(4)
+    density = np.stack(
+        [p.weight * multivariate_normal(p.center, p.factor @ p.factor.T).pdf(x) for p in parts],
+        axis=1,
+    )[:2000]
+    seen = density.sum(axis=1) > 0
+    expected = density[seen] / density[seen].sum(axis=1, keepdims=True)
+    assert np.abs(weights[:2000][seen] / WEIGHT_STEPS - expected).max() < 0.01
+    hard = component_weights(rows, parts, soft=False)
+    assert set(np.unique(hard)) == {0, WEIGHT_STEPS} and (hard.sum(axis=1) == WEIGHT_STEPS).all()
+    assert (hard.argmax(axis=1)[:2000][seen] == expected.argmax(axis=1)).mean() > 0.999

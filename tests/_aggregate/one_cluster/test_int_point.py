@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from sklearn_dp import PrivacyLedger
 from sklearn_dp._aggregate.one_cluster.int_point import (
     _middle,
     int_point,
@@ -16,8 +15,6 @@ from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
-from sklearn_dp.cluster import int_point as public_int_point
-from sklearn_dp.exceptions import BudgetExceededError
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 SEARCH = Search(center_method="clip", replace=True)
@@ -78,58 +75,6 @@ def test_replay_of_neighbours():
         with trace(replay):
             assert run(other, 20, 50.0, seed) == first
         assert replay.finish() == []
-
-
-@pytest.mark.parametrize("bounds", [1000.0, (0.0, 500.0)])
-def test_a_median_with_bounds_and_a_report(bounds):
-    values = np.random.default_rng(3).normal(100.0, 5.0, size=4000)
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
-    for seed in range(3):
-        found = public_int_point(
-            values, bounds=bounds, n_points=2000, epsilon=1.0, random_state=seed, ledger=ledger
-        )
-        assert 90 < found.point < 110
-    report = found.privacy_report
-    assert report.epsilon <= 1.0 and report.spent_rho <= report.rho
-    assert len(ledger.entries) == 3
-    with pytest.raises(BudgetExceededError):
-        public_int_point(values, bounds=bounds, n_points=2000, epsilon=1.0, ledger=ledger)
-
-
-def test_the_median_of_neighbours():
-    """Replay of the public function: from bounds and floats on."""
-    rng = np.random.default_rng(4)
-    for seed in range(30):
-        values = rng.normal(size=rng.integers(0, 30))
-        other, recorder = np.append(values, rng.choice([1e300, 0.0, -3.0])), Trace()
-        options = dict(bounds=4.0, n_points=20, epsilon=30.0, random_state=seed)
-        with trace(recorder):
-            first = public_int_point(values, **options)
-        replay = Replay(recorder.events, np.append(np.arange(len(values)), -1))
-        with trace(replay):
-            assert public_int_point(other, **options).point == first.point
-        assert replay.finish() == []
-
-
-@pytest.mark.parametrize("values", [[[1.0]], ["a"], [np.nan], [1j], [np.inf], 3.0, [object()]])
-def test_bad_values(values):
-    with pytest.raises(ValueError, match="values must be a vector"):
-        public_int_point(values, bounds=1.0, n_points=3)
-
-
-@pytest.mark.parametrize(
-    "options, error",
-    [
-        ({"bounds": None}, ValueError),
-        ({"bounds": -1.0}, ValueError),
-        ({"n_points": 0}, ValueError),
-        ({"n_points": 2.5}, TypeError),
-        ({"epsilon": -1.0}, ValueError),
-    ],
-)
-def test_bad_parameters(options, error):
-    with pytest.raises(error, match=next(iter(options))):
-        public_int_point([1.0, 2.0], **{"bounds": 1.0, "n_points": 3, **options})
 
 
 def test_too_few_numbers_get_an_answer():

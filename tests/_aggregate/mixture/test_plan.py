@@ -1,0 +1,112 @@
+"""Plans of mixtures: what they spend, and whose units pay."""
+
+import math
+
+import mpmath as mp
+import pytest
+from mixture_tools import POINTS, Mixture
+
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp.mixture import (
+    DPGaussianMixture,
+    KTupleOptions,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+@pytest.mark.parametrize(
+    "epsilon, delta, rho",
+    [
+        (0.1, 1e-6, 0.000321),
+        (0.5, 1e-6, 0.006642),
+        (1, 1e-6, 0.024356),
+        (2, 1e-6, 0.088153),
+        (4, 1e-6, 0.311064),
+        (8, 1e-6, 1.052356),
+        (1, 1e-5, 0.030556),
+        (1, 1e-8, 0.017205),
+    ],
+)
+def test_selections_are_converted_as_zcdp(epsilon, delta, rho):
+    """separated_gaussians:A6: the table, by the plan of a partition, which chooses balls."""
+    plan = DPGaussianMixture(3, method="partition", epsilon=epsilon, delta=delta).privacy_plan(4)
+    assert not plan.gaussian and plan.rho == pytest.approx(rho, abs=1.1e-6, rel=5e-6)
+    for other in (
+        {"epsilon": 1.01 * epsilon, "delta": delta},
+        {"epsilon": epsilon, "delta": 1.01 * delta},
+    ):
+        more = DPGaussianMixture(3, method="partition", **other).privacy_plan(4).rho
+        assert plan.rho < more < 1.03 * plan.rho
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1, 5, 10, 20])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+def test_gaussian_plans_keep_the_exact_inequality(epsilon, delta):
+    """separated_gaussians:A7: the inequality in 60 digits for s = 1 / mu; with one part in 10^4
+    less noise it fails.
+
+    The classical formula fails, too, where epsilon is 10.
+    """
+
+    def holds(noise):
+        with mp.workdps(60):
+            s, e = mp.mpf(noise), mp.mpf(epsilon)
+            found = mp.ncdf(1 / (2 * s) - e * s) - mp.exp(e) * mp.ncdf(-1 / (2 * s) - e * s)
+            return found <= mp.mpf(delta)
+
+    plan = DPGaussianMixture(3, epsilon=epsilon, delta=delta).privacy_plan(4)
+    noise = 1 / math.sqrt(2 * plan.rho)
+    assert plan.gaussian and holds(noise) and not holds(noise * (1 - 1e-4))
+    classical = math.sqrt(2 * math.log(2 / delta)) / epsilon
+    assert holds(classical) == (epsilon <= 5 or delta == 1e-9 and epsilon == 10)
+
+
+def test_the_halves_share_a_plan_and_not_their_units():
+    """Both halves have the whole budget, but for what the location of all rows takes."""
+    model = DPGaussianMixture(3, method="k_tuples", epsilon=4.0)
+    plan = model.privacy_plan(4)
+    costs = {
+        path: math.fsum(entry.rho for entry in plan.entries if entry.paths == path)
+        for path in {entry.paths for entry in plan.entries}
+    }
+    assert set(costs) == {(), ("first half",), ("second half",)}
+    assert costs["first half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
+    assert costs["second half",] == pytest.approx(0.95 * plan.rho, rel=1e-6)
+    assert plan.epsilon <= 4.0 and plan.delta_failure == pytest.approx(5e-7)
+    model.set_params(options=KTupleOptions(60), random_state=0)
+    report = model.fit(Mixture(3, 4, 14, 20000).X)
+    parts = {row["part"] for row in report.privacy_report_.releases if "part" in row}
+    assert parts == {"first half", "second half"}
+    assert (
+        report.privacy_report_.spent_rho
+        <= plan.rho
+        < sum(row["rho"] for row in report.privacy_report_.releases)
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "partition"},
+        {"method": "partition", "options": POINTS},
+        {"method": "partition", "covariance_type": "spherical", "bounds": 4.0},
+        {"method": "k_tuples", "epsilon": 4.0},
+        {"method": "k_tuples", "rho": 0.5},
+        {"method": "partition", "rho": 0.1, "options": POINTS},
+        {"method": "auto"},
+    ],
+)
+@pytest.mark.parametrize("k", [1, 2, 6])
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_plans_spend_what_was_asked_for(options, k, d):
+    model = DPGaussianMixture(k, **options)
+    plan = model.privacy_plan(d)
+    wanted = options.get("rho") or PrivacyBudget(
+        epsilon=options.get("epsilon", 1.0), delta=1e-6
+    ).to_rho(plan.gaussian, plan.delta_failure)
+    assert 0.999 * wanted < plan.rho <= wanted
+    assert plan.gaussian == (k == 1 or options["method"] == "auto")

@@ -1,0 +1,61 @@
+"""Rounds of whitened moments: errors as predicted, and stops by released values only."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.moments import rounds
+from sklearn_dp._aggregate.moments.ellipsoid import (
+    normal_quantile,
+)
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.covariance import FriendlyCovariance
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def normal(n, d, condition, scale=1.0, shift=0.0, seed=0):
+    """Rows of a rotated normal law, and its covariance."""
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    scales = scale * np.sqrt(np.geomspace(1, 1 / condition, d))
+    X = (rng.normal(size=(n, d)) * scales) @ rotation.T + shift * scale
+    return X, (rotation * scales**2) @ rotation.T
+
+
+def error(covariance, estimate):
+    """|S^-1/2 Shat S^-1/2 - I|_F."""
+    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
+    return np.linalg.norm(inverse @ estimate @ inverse.T - np.eye(len(covariance)))
+
+
+def test_the_errors_are_those_of_theory():
+    """separated_gaussians:C7: the error over the oracle formula, in the median of 9 fits, lies in
+    [0.7, 1.25].
+    """
+    for d, n, rho in ((2, 5000, 0.02), (5, 10000, 0.02), (5, 60000, 0.02)):
+        ratios = []
+        for seed in range(9):
+            X, truth = normal(n, d, 20.0, seed=seed)
+            model = FriendlyCovariance(rho=rho, random_state=seed).fit(X)
+            square = normal_quantile(0.9, d)
+            oracle = d * (d + 1) * (1 / n + square**2 / (4 * 0.6 * rho * n**2))
+            ratios.append(error(truth, model.covariance_) / oracle**0.5)
+        assert 0.7 < np.median(ratios) < 1.25
+
+
+def test_a_stop_on_true_values_is_killed(monkeypatch):
+    original = FriendlyCovariance._fit
+
+    def fit(self, X, units, session, progress):
+        numbers = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
+        monkeypatch.setattr(
+            rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}
+        )
+        original(self, X, units, session, progress)
+
+    monkeypatch.setattr(FriendlyCovariance, "_fit", fit)
+    X = normal(90, 3, 100.0)[0]
+    assert replay_audit(FriendlyCovariance(epsilon=20.0), X).violations

@@ -1,0 +1,167 @@
+"""Counts of neighbours and the score of a radius: by hand, exact, sensitivity."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from sklearn_dp._aggregate.one_cluster import (
+    radius as _good_radius,
+)
+from sklearn_dp._aggregate.one_cluster.pair_counts import (
+    LinearRadii,
+    LogRadii,
+    counts_within,
+    neighbour_counts,
+    radius_scores,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+@dataclass
+class Squares:
+    """Any squared radii."""
+
+    squares: np.ndarray
+
+    def bins(self, squared):
+        return np.searchsorted(self.squares, squared)
+
+
+@dataclass
+class Ladder:
+    """Which radius comes before each one."""
+
+    before: np.ndarray
+
+
+def score(points, radii, t):
+    """L at some radii, of points on a line or in space."""
+    points = np.asarray(points, dtype=float)
+    points = points[:, None] if points.ndim == 1 else points
+    radii = Squares(np.floor(np.square(np.asarray(radii, dtype=float))))
+    return radius_scores(neighbour_counts(points, radii), t) / t
+
+
+def plain_score(points, square, t):
+    """L by its definition."""
+    if not len(points):
+        return 0
+    counts = (cdist(points, points, "sqeuclidean") <= square).sum(axis=1)
+    return np.sort(np.minimum(counts, t))[::-1][:t].sum()
+
+
+def test_scores_by_hand():
+    points = [0, 0, 0, 10]
+    assert score(points, [0, 10], 3).tolist() == [3, 3]
+    assert score(points, [0, 9.9, 10], 4).tolist() == [2.5, 2.5, 4]
+    assert score([5, 5], [0, 1], 4).tolist() == [1, 1]  # padded: (2 + 2) / 4
+    assert score(np.empty((0, 1)), [0, 1], 3).tolist() == [0, 0]
+    # L of a negative radius, that is before the first one, is 0: t^2 - 0 and 9 - t^2 + slack.
+    values = _good_radius.quality(np.array([9, 9]), 3, 4, Ladder(np.array([-1, 0])))
+    assert values.tolist() == [4, 0]
+
+
+def integer_points(draw_from, n, d, high=2**23):
+    return draw_from.integers(-high, high, (n, d)).astype(float) / math.isqrt(d)
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 40),
+    st.integers(1, 6),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.sampled_from([3, 60, 2**20]),
+)
+def test_scores_agree_with_their_definition_for_every_tiling(n, d, t, seed, high):
+    rng = np.random.default_rng(seed)
+    points = np.trunc(integer_points(rng, n, d, high))
+    for radii in (LogRadii(1.0, 2.0 * high * 2), LinearRadii(high / 30 + 1, 4.0 * high)):
+        counts = neighbour_counts(points, radii)
+        scores = radius_scores(counts, t)
+        for tile in ((1, 3), (3, 7), (7, 64), (64, 500)):
+            assert np.array_equal(neighbour_counts(points, radii, tile=tile), counts)
+        assert scores.tolist() == [plain_score(points, s, t) for s in radii.squares]
+        assert (np.diff(scores) >= 0).all() and scores[0] >= 0 and scores[-1] <= t * t
+        if n >= t:
+            assert scores[-1] == t * t  # the last radius reaches across the domain
+        order = rng.permutation(n)
+        assert np.array_equal(radius_scores(neighbour_counts(points[order], radii), t), scores)
+
+
+@pytest.mark.parametrize("d", [1, 3, 5, 24])
+def test_squared_distances_are_exact(d):
+    rng = np.random.default_rng(d)
+    points = np.trunc(integer_points(rng, 70, d, 2**24))
+    exact = points.astype(np.int64)
+    exact = np.square(exact[:, None] - exact[None]).sum(axis=2)
+    radii = Squares(np.unique(exact)[::7].astype(float))
+    found = neighbour_counts(points, radii, tile=(9, 16))
+    assert np.array_equal(found, (exact[:, :, None] <= radii.squares).sum(axis=1))
+
+
+def neighbours(rng, points):
+    """A random data set that differs by one row: added, removed or replaced."""
+    kind = rng.integers(3)
+    i = rng.integers(len(points))
+    new = rng.integers(0, 8, (1, points.shape[1])).astype(float)
+    if kind == 0:
+        return np.vstack([points, new])
+    kept = np.delete(points, i, axis=0)
+    return kept if kind == 1 else np.vstack([kept, new])
+
+
+def test_sensitivity_of_the_score():
+    rng = np.random.default_rng(0)
+    radii = Squares(np.array([0.0, 1, 2, 4, 9, 16, 30]))
+    for _ in range(10_000):
+        t = int(rng.integers(1, 7))
+        points = rng.integers(0, 8, (rng.integers(1, 12), rng.integers(1, 3))).astype(float)
+        other = neighbours(rng, points)
+        a, b = (radius_scores(neighbour_counts(x, radii), t) for x in (points, other))
+        full = min(len(points), len(other)) >= t
+        assert np.abs(a - b).max() <= (2 * t - 2 if full else 2 * t - 1)
+
+
+@pytest.mark.parametrize("t", [3, 5, 20])
+def test_the_sensitivity_is_attained(t):
+    spokes = np.eye(t + 2) * 1000.0
+    with_hub = np.vstack([spokes, np.zeros(t + 2)])
+    radii = Squares(np.array([1200.0**2]))
+    change = radius_scores(neighbour_counts(with_hub, radii), t) - radius_scores(
+        neighbour_counts(spokes, radii), t
+    )
+    assert change[0] == 2 * t - 2
+
+
+def test_the_largest_count_alone_would_be_far_more_sensitive():
+    before = np.array([1.0] + [0] * 50 + [2] * 50)[:, None]
+    after = before.copy()
+    after[0] = 2
+    radii = Squares(np.array([1.0]))
+    counts = [neighbour_counts(x, radii)[:, 0] for x in (before, after)]
+    assert [min(c.max(), 100) for c in counts] == [100, 51]
+    scores = [radius_scores(c[:, None], 100)[0] for c in counts]
+    assert abs(scores[0] - scores[1]) == 98
+
+
+def test_radii_cover_the_domain_and_bins_match_them():
+    rng = np.random.default_rng(2)
+    squared = np.concatenate([rng.integers(0, 2**50, 1000), np.arange(70)]).astype(float)
+    for radii in (LogRadii(3.0, 2.0**25), LogRadii(2.0**9, 2.0**25), LinearRadii(2.0**12, 2.0**25)):
+        assert np.array_equal(radii.bins(squared), np.searchsorted(radii.squares, squared))
+        assert radii.squares[0] == 0 and radii.squares[-1] >= 2.0**50 - 1
+        half = np.where(radii.before < 0, 0, radii.squares[radii.before])
+        assert (half <= radii.squares).all()
+    assert len(LinearRadii(1.0, 2.0**25).squares) <= 2**14
+
+
+def test_counts_within_are_exact():
+    squared = np.array([0.0, 1, 4, 4, 9, math.inf])
+    assert counts_within(squared, np.array([0.0, 3, 4, 100])).tolist() == [1, 2, 4, 5]

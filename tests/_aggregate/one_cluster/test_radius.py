@@ -1,0 +1,154 @@
+"""Selectors of a radius: quality, laws, promises."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sklearn_dp._aggregate.one_cluster import (
+    radius as _good_radius,
+)
+from sklearn_dp._aggregate.one_cluster.pair_counts import (
+    LinearRadii,
+    LogRadii,
+    neighbour_counts,
+    radius_scores,
+)
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._noise import NoiseSource
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def open_session(*entries, seed=0):
+    rho = sum(entry.rho for entry in entries) * 1.01
+    return PrivacySession(
+        PrivacyPlan(PrivacyBudget(rho=rho, delta=0.01), entries), random_state=seed
+    )
+
+
+def test_quality_is_quasi_concave_and_reaches_half_the_slack():
+    rng = np.random.default_rng(1)
+    for n in range(10, 60):
+        t, slack = int(rng.integers(7, n)), int(rng.integers(2, 40))
+        points = rng.integers(0, 2**20, (n, 2)).astype(float)
+        for radii in (LogRadii(2.0**8, 2.0**22), LinearRadii(2.0**14, 2.0**22)):
+            scores = radius_scores(neighbour_counts(points, radii), t)
+            values = _good_radius.quality(scores, t, slack, radii)
+            peak = int(values.argmax())
+            assert (np.diff(values[: peak + 1]) >= 0).all()
+            assert (np.diff(values[peak:]) <= 0).all()
+            assert values.max() >= slack / 2
+
+
+def planted_scores(n=4000, t=800, seed=0):
+    rng = np.random.default_rng(seed)
+    points = rng.random((n, 2))
+    angle, length = 2 * np.pi * rng.random(t), 0.02 * np.sqrt(rng.random(t))
+    points[:t] = [0.4, 0.6] + (length * [np.cos(angle), np.sin(angle)]).T
+    points = np.trunc(points * 2**23)
+    radii = LogRadii(2.0**9, 2.0**24)
+    return points, radii, radius_scores(neighbour_counts(points, radii), t)
+
+
+def softmax(scores, epsilon, sensitivity):
+    weights = epsilon / (2 * sensitivity) * (scores - scores.max())
+    return np.exp(weights) / np.exp(weights).sum()
+
+
+def test_the_exponential_mechanism_hits_its_target_with_the_promised_probability():
+    """Exact: no draws. The event of one_cluster:16 at epsilon = 0.5."""
+    points, radii, scores = planted_scores()
+    t, epsilon = 800, 0.5
+    loss = 8 / epsilon * math.log(len(scores) / 0.05)
+    values = _good_radius.quality(scores, t, math.ceil(t * loss), radii)
+    chance = softmax(values, epsilon, 2 * t - 1)
+    before = np.where(radii.before < 0, 0, scores[radii.before])
+    good = (scores >= t * t - t * loss) & (before < t * t)
+    assert chance[good].sum() >= 0.99
+
+
+def test_probabilities_of_neighbours_are_within_bounded_range():
+    points, radii, scores = planted_scores(300, 60)
+    other = radius_scores(neighbour_counts(points[1:], radii), 60)
+    for epsilon in (0.5, 2.0):
+        logs = [
+            np.log(softmax(_good_radius.quality(s, 60, 400, radii), epsilon, 119))
+            for s in (scores, other)
+        ]
+        ratio = logs[0] - logs[1]
+        assert 0 < ratio.max() - ratio.min() <= epsilon + 1e-9
+
+
+def test_exponential_choices_follow_the_law():
+    """Chi-square over 1000 choices; false alarms at 1e-6."""
+    _, radii, scores = planted_scores(300, 60)
+    rho, t = 0.02, 60
+    epsilon = _good_radius.exponential_epsilon(rho)
+    slack = _good_radius._slack(t, 8 / epsilon * math.log(len(scores) / 0.05))
+    chance = softmax(_good_radius.quality(scores, t, slack, radii), epsilon, 2 * t - 1)
+    found = [
+        _good_radius._by_exponential(
+            open_session(PlanEntry("r", "exponential", rho), seed=seed), "r", scores, t, radii
+        )[0]
+        for seed in range(1000)
+    ]
+    counts = np.bincount(found, minlength=len(chance))
+    often = chance * 1000 >= 5
+    expected = np.append(chance[often], chance[~often].sum()) * 1000
+    observed = np.append(counts[often], counts[~often].sum())
+    keep = expected > 0.5
+    statistic = np.sum((observed[keep] - expected[keep]) ** 2 / expected[keep])
+    assert stats.chi2.sf(statistic, keep.sum() - 1) > 1e-6
+
+
+def test_many_exponential_choices_follow_the_law():
+    """one_cluster:16: chi-square over 100 000 draws, all that are accepted, of which a choice is
+    the first; false alarms at 1e-6.
+    """
+    _, radii, scores = planted_scores(300, 60)
+    values = _good_radius.quality(scores, 60, 1500, radii)
+    noise, epsilon, found = NoiseSource(5), 0.5, np.empty(0, dtype=int)
+    while len(found) < 100_000:
+        found = np.append(found, noise._accepted_trials(values.max() - values, epsilon / 2 / 119))
+    chance = softmax(values, epsilon, 119)
+    assert chance.max() < 0.9 and chance.min() * len(found) > 5
+    counts = np.bincount(found, minlength=len(chance))
+    assert stats.chisquare(counts, chance * len(found)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("grid", ["log", "linear"])
+@pytest.mark.parametrize("method", _good_radius.RADIUS_METHODS)
+def test_every_selector_finds_a_good_radius(method, grid):
+    points, _, _ = planted_scores(900, 400)
+    # RecConcave needs far more than the others.
+    rho, t = (500.0 if method == "rec_concave" else 0.5), 400
+    radii = _good_radius.radii_of(grid, 2.0**23 * 1.5)
+    for seed in range(5):
+        session = open_session(*_good_radius.good_radius_entries(method, rho, 1e-6), seed=seed)
+        found = _good_radius.good_radius(session, "radius", points, t, radii, method)
+        planted = 0.02 * 2**23
+        step = math.sqrt(radii.squares[1])
+        assert 0.7 * planted <= math.sqrt(found.square) <= 4 * planted + step
+        assert found.loss > 0
+        assert session.spent <= rho * (1 + 1e-9)
+
+
+def test_radius_on_a_line_against_the_smallest_interval():
+    """Exact probability of r <= max(2 sqrt(2) r_opt, r_min); promised: 95 %."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        n, t = 400, int(rng.integers(100, 300))
+        points = np.sort(np.trunc(2**23 * rng.random(n) ** rng.integers(1, 6)))
+        optimal = (points[t - 1 :] - points[: n - t + 1]).min() / 2
+        radii = LogRadii(2.0**9, 2.0**24)
+        scores = radius_scores(neighbour_counts(points[:, None], radii), t)
+        loss = 8 / 2.0 * math.log(len(scores) / 0.05)
+        chance = softmax(
+            _good_radius.quality(scores, t, math.ceil(t * loss), radii), 2.0, 2 * t - 1
+        )
+        lengths = np.sqrt(radii.squares)
+        assert chance[lengths <= max(2**1.5 * optimal, 2.0**9) + 1].sum() >= 0.95

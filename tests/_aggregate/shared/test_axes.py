@@ -1,0 +1,69 @@
+"""Second moments and the axes found in them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def test_subspaces_are_as_good_as_lemma_3_1_says():
+    """separated_gaussians:C3: the distance of cluster means from the released subspace, B = 2 |E|;
+    200 trials.
+    """
+    worst = 0.0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, d, k = 400, 12, 4
+        centers, labels = rng.normal(size=(k, d)) * 1000, rng.integers(k, size=n)
+        X = np.rint(centers[labels] + 100 * rng.normal(size=(n, d)))
+        limit = float(np.linalg.norm(X, axis=1).max())
+        session = PrivacySession(
+            PrivacyPlan(
+                PrivacyBudget(rho=100.0, delta=0.1), (PlanEntry("axes", "gaussian", 100.0),)
+            ),
+            random_state=seed,
+        )
+        rho = 10.0 ** rng.uniform(-3, 2)
+        moment = second_moment(session, "axes", Rows.of(X, limit), limit, Units(n), rho)
+        vectors = np.linalg.eigh(moment)[1][:, -k:]
+        E = np.linalg.norm(moment - X.T @ X, 2)
+        A = centers[labels]
+        for i in range(k):
+            mean, n_i = X[labels == i].mean(axis=0), (labels == i).sum()
+            left = np.linalg.norm(mean - vectors @ (vectors.T @ mean))
+            right = np.linalg.norm(X - A, 2) / math.sqrt(n_i) + math.sqrt(2 * E / n_i)
+            worst = max(worst, left / right)
+    assert 0.01 < worst <= 1.0
+
+
+def test_symmetric_noise_has_the_norm_of_its_law():
+    """separated_gaussians:A3: d = 20, mean spectral norm 6.05; the diagonal has twice the variance
+    of the rest.
+    """
+    rows = Rows.of(np.zeros((1, 20)), 1000.0)
+    session = PrivacySession(
+        PrivacyPlan(
+            PrivacyBudget(rho=1e6, delta=0.1), (PlanEntry("axes", "gaussian", 1e6, uses=None),)
+        ),
+        random_state=0,
+    )
+    noise = np.array(
+        [second_moment(session, "axes", rows, 1000.0, Units(1), 0.5) / 1e6 for _ in range(300)]
+    )
+    assert np.array_equal(noise, noise.transpose(0, 2, 1))
+    assert np.linalg.norm(noise, 2, axis=(1, 2)).mean() == pytest.approx(6.05, abs=0.2)
+    diagonal = np.einsum("nii->ni", noise).var()
+    rest = noise[:, *np.triu_indices(20, 1)].var()
+    assert diagonal == pytest.approx(1, rel=0.12) and rest == pytest.approx(0.5, rel=0.05)

@@ -1,0 +1,112 @@
+"""A search before it sees data: what it plans, and what the ledger is charged."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans, DPKTupleKMeans
+from sklearn_dp.exceptions import LedgerError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+from sklearn_dp.model_selection import (
+    DPGridSearch,
+    _runs,
+)
+
+GRID = {"n_clusters": [2, 3, 4]}
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+]
+
+
+def corners(n, sd=0.1, d=2):
+    """Three clusters at corners of a triangle in the first two of d features."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((n, d))
+    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
+    return X + sd * rng.standard_normal((n, d))
+
+
+def search(**options):
+    given = {"epsilon": 2.0, "random_state": 0, **options}
+    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
+
+
+def spending(monkeypatch):
+    """Plans of all fits that a search makes, with what they are for."""
+    fits = []
+    original = _runs.Runner._inner
+
+    def recorded(self, entry, plan, tag):
+        fits.append((tag, plan))
+        return original(self, entry, plan, tag)
+
+    monkeypatch.setattr(_runs.Runner, "_inner", recorded)
+    return fits
+
+
+def pipeline():
+    return make_pipeline(DPPCA(bounds=3.0), DPKMeans(3, bounds=3.0))
+
+
+@pytest.mark.parametrize("final", ["refit", "winner"])
+def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):
+    """Prefix, every candidate and the last fit are paid for: rho adds up to at most the whole."""
+    fits = spending(monkeypatch)
+    grid = {"dppca__n_components": [1, 2, 3]}
+    found = DPGridSearch(
+        pipeline(), grid, epsilon=2.0, scoring="cost", selection="all", final=final, random_state=0
+    ).fit(corners(300, d=4))
+    tags = [tag for tag, _ in fits]
+    wanted = ["first steps", *(f"candidate {i}" for i in range(3))]
+    assert tags == wanted + (["last fit"] if final == "refit" else [])
+    total = sum(plan.rho for _, plan in fits)
+    whole = found.privacy_plan(4).rho
+    assert 0.999 * whole < total <= whole * (1 + 1e-12)
+    # and what each fit may spend is what its steps and its score have been given
+    for _, plan in fits:
+        assert sum(entry.rho for entry in plan.entries) <= plan.rho
+
+
+def test_one_candidate_is_a_plain_fit(monkeypatch):
+    fits = spending(monkeypatch)
+    found = DPGridSearch(
+        DPKMeans(bounds=2.0), {"n_clusters": [3]}, epsilon=1.0, random_state=0
+    ).fit(corners(600))
+    assert [tag for tag, _ in fits] == ["last fit"]
+    assert np.isnan(found.best_score_)
+    assert found.privacy_plan(2).rho == pytest.approx(
+        DPKMeans(3, bounds=2.0, epsilon=1.0).privacy_plan(2).rho
+    )
+
+
+def test_candidates_that_are_not_gaussian_are_composed_as_zcdp():
+    found = DPGridSearch(
+        DPKTupleKMeans(bounds=2.0, n_tuples=20), GRID, epsilon=60.0, random_state=0
+    )
+    plan = found.privacy_plan(2)
+    assert not plan.gaussian
+    assert 0 < plan.delta_failure <= 0.5e-6
+    assert plan.epsilon <= 60.0
+    assert found.fit(corners(900)).best_params_["n_clusters"] in (2, 3, 4)
+
+
+def test_auto_releases_few_and_hides_many():
+    few = search().privacy_plan(2)
+    many = DPGridSearch(DPKMeans(bounds=2.0), {"n_clusters": range(2, 11)}).privacy_plan(2)
+    assert few.gaussian
+    assert many.one_step
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), composition="gaussian")
+    assert (
+        DPGridSearch(DPKMeans(bounds=2.0), {"n_clusters": range(2, 11)}, ledger=ledger)
+        .privacy_plan(2)
+        .gaussian
+    )
+
+
+def test_best_does_not_fit_a_gaussian_ledger():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), composition="gaussian")
+    with pytest.raises((ValueError, LedgerError), match="selection='all'"):
+        search(selection="best", ledger=ledger).fit(corners(30))

@@ -1,0 +1,210 @@
+"""Runs of a search: fitted once, each with noise of its own, all of them paid for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.model_selection import (
+    DPGridSearch,
+    _runs,
+    _scorers,
+)
+
+GRID = {"n_clusters": [2, 3, 4]}
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+]
+
+
+def corners(n, sd=0.1, d=2):
+    """Three clusters at corners of a triangle in the first two of d features."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((n, d))
+    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
+    return X + sd * rng.standard_normal((n, d))
+
+
+def search(**options):
+    given = {"epsilon": 2.0, "random_state": 0, **options}
+    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
+
+
+def spending(monkeypatch):
+    """Plans of all fits that a search makes, with what they are for."""
+    fits = []
+    original = _runs.Runner._inner
+
+    def recorded(self, entry, plan, tag):
+        fits.append((tag, plan))
+        return original(self, entry, plan, tag)
+
+    monkeypatch.setattr(_runs.Runner, "_inner", recorded)
+    return fits
+
+
+def pipeline():
+    return make_pipeline(DPPCA(bounds=3.0), DPKMeans(3, bounds=3.0))
+
+
+def test_a_prefix_is_fitted_once_and_cut_to_size():
+    grid = {"dppca__n_components": [1, 2, 3]}
+    found = DPGridSearch(
+        pipeline(), grid, epsilon=20.0, scoring="cost", selection="all", random_state=0
+    ).fit(corners(600, d=4))
+    components = [each.steps[0][1].components_ for each in found.estimators_]
+    assert [len(each) for each in components] == [1, 2, 3]
+    np.testing.assert_array_equal(components[0], components[2][:1])
+    explained = [each.steps[0][1].explained_ for each in found.estimators_]
+    assert explained == sorted(explained)
+    assert found.best_params_["dppca__n_components"] >= 2
+    assert found.transform(corners(5, d=4)).shape == (5, 3)
+
+
+def test_a_prefix_that_varies_is_fitted_for_each_candidate(monkeypatch):
+    fits = spending(monkeypatch)
+    grid = {"dppca__bounds": [2.0, 3.0], "dppca__n_components": [2]}
+    DPGridSearch(
+        pipeline(), grid, epsilon=20.0, scoring="cost", max_distance=3.0, random_state=0
+    ).fit(corners(300, d=4))
+    assert [tag for tag, _ in fits] == ["candidate 0", "candidate 1", "last fit"]
+    assert [entry.name for entry in fits[0][1].entries] == ["dppca", "dpkmeans", "score"]
+
+
+def test_the_number_of_runs_does_not_show(monkeypatch):
+    """Two searches with the same winning run and other numbers of losing ones: the same pickle."""
+    from sklearn_dp._privacy._selection import Thin
+
+    def outcome(drawn):
+        monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
+        found = search(selection="best", final="winner").fit(corners(900))
+        return found.best_index_, pickle.dumps(found), repr(found.privacy_report_)
+
+    # Run 0 is the only run of the right number of clusters: it wins.
+    first, second = outcome([1, 0]), outcome([1, 0, 2])
+    assert first[0] == 1
+    assert first == second
+
+
+def test_fits_of_one_search_have_noise_of_their_own():
+    """The same candidate twice: other centers, with a seed too."""
+    grid = [{"n_clusters": [3]}, {"n_clusters": [3]}]
+    found = DPGridSearch(DPKMeans(bounds=2.0), grid, epsilon=2.0, random_state=0).fit(corners(300))
+    first, second = (each.cluster_centers_ for each in found.estimators_)
+    assert np.abs(first - second).max() > 1e-6
+
+
+SMALL = {"n_clusters": [2, 3]}
+
+
+def uncentered(monkeypatch):
+    """Scores between low and high, with the sensitivity of centered ones."""
+    original = _scorers.noisy_score
+
+    def shifted(session, entry, scorer, fitted, X, y, units):
+        wide = _scorers.Scorer(
+            scorer.name, 2 * scorer.low - scorer.high, scorer.high, scorer.values
+        )
+        half = _Halved(session)
+        return original(half, entry, wide, fitted, X, y, units)
+
+    monkeypatch.setattr(_runs, "noisy_score", shifted)
+
+
+class _Halved:
+    """A session that is told half of a sensitivity."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def gaussian(self, entry, value, *, sensitivity, unit):
+        return self._session.gaussian(entry, value, sensitivity=sensitivity / 2, unit=unit)
+
+
+def rows_that_hang_on_others(monkeypatch):
+    """A row's score depends on the mean of all rows."""
+    original = _scorers._silhouette
+
+    def moved(limits):
+        scorer = original(limits)
+        return _scorers.Scorer(
+            scorer.name,
+            scorer.low,
+            scorer.high,
+            lambda fitted, X, y: scorer.values(fitted, X - X.mean(axis=0), y),
+        )
+
+    monkeypatch.setitem(_scorers._BUILT_IN, "silhouette", moved)
+
+
+def exact_score(monkeypatch):
+    """The score is compared without its noise."""
+    original = _runs.Runner._scored
+
+    def scored(self, number, session):
+        _, fitted = original(self, number, session)
+        values = self._plan.scorer.values(fitted, self._X, self._y)
+        return float(values.sum()), fitted
+
+    monkeypatch.setattr(_runs.Runner, "_scored", scored)
+
+
+def losers_kept(monkeypatch):
+    """Scores of runs that lost are stored."""
+    original = _runs.Runner._best
+
+    def best(self):
+        outcome = original(self)
+        outcome.scores[:] = len(self._X)
+        return outcome
+
+    monkeypatch.setattr(_runs.Runner, "_best", best)
+
+
+@pytest.mark.parametrize(
+    ("broken", "selection"),
+    [
+        (uncentered, "all"),
+        pytest.param(rows_that_hang_on_others, "all", marks=pytest.mark.slow),
+        pytest.param(exact_score, "all", marks=pytest.mark.slow),
+        (exact_score, "best"),
+        pytest.param(losers_kept, "best", marks=pytest.mark.slow),
+    ],
+)
+def test_broken_searches_are_caught(monkeypatch, broken, selection):
+    broken(monkeypatch)
+    estimator = DPGridSearch(DPKMeans(bounds=2.0), SMALL, epsilon=20.0, selection=selection)
+    assert replay_audit(estimator, corners(60)).violations
+
+
+@pytest.mark.parametrize("forgotten", ["first steps", "last fit", "candidates"])
+def test_fits_that_are_not_paid_are_caught(monkeypatch, forgotten):
+    """A fit outside the charge spends what the plan does not hold."""
+    original = _runs.Runner._inner
+
+    def free(self, entry, plan, tag):
+        if entry == forgotten:
+            return self._session.inside(plan, tag)
+        return original(self, entry, plan, tag)
+
+    monkeypatch.setattr(_runs.Runner, "_inner", free)
+    fits = []
+    inside = _runs.Runner.run
+
+    def run(self):
+        outcome = inside(self)
+        fits.append(self._session.spent)
+        return outcome
+
+    monkeypatch.setattr(_runs.Runner, "run", run)
+    grid = {"dppca__n_components": [1, 2]}
+    found = DPGridSearch(
+        pipeline(), grid, epsilon=2.0, scoring="cost", selection="all", random_state=0
+    ).fit(corners(90, d=3))
+    assert fits[0] < 0.9 * found.privacy_plan(3).rho

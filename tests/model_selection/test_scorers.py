@@ -1,0 +1,74 @@
+"""Scores of candidates: of single rows, bounded, with noise."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_dp import DPGaussianMixture, DPKMeans, SampleAndAggregate
+from sklearn_dp.model_selection import (
+    DPGridSearch,
+    PrivateScorer,
+)
+
+GRID = {"n_clusters": [2, 3, 4]}
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+]
+
+
+def corners(n, sd=0.1, d=2):
+    """Three clusters at corners of a triangle in the first two of d features."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((n, d))
+    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
+    return X + sd * rng.standard_normal((n, d))
+
+
+def search(**options):
+    given = {"epsilon": 2.0, "random_state": 0, **options}
+    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
+
+
+def test_mixtures_are_chosen_by_density():
+    X = corners(3000, sd=0.2)
+    found = DPGridSearch(
+        DPGaussianMixture(bounds=3.0), {"n_components": [1, 3]}, epsilon=5.0, random_state=0
+    ).fit(X)
+    assert found.best_params_ == {"n_components": 3}
+    mean = found.best_estimator_.score(X) + np.log(np.pi * 9.0)
+    assert found.best_score_ == pytest.approx(mean, abs=0.1)
+    assert found.score_samples(X[:3]).shape == (3,)
+    assert found.predict_proba(X[:3]).shape == (3, 3)
+
+
+def test_a_score_of_ones_own():
+    def near(fitted, x, y):
+        if x[0] > 100:
+            raise ValueError(f"row {x}")
+        return float(np.abs(fitted.cluster_centers_ - x).max(axis=1).min() < 0.3)
+
+    scorer = PrivateScorer(near, low=0.0, high=1.0)
+    X = np.vstack([corners(300), [[1e6, 0.0]]])
+    found = search(scoring=scorer, epsilon=20.0).fit(X)
+    assert found.best_params_["n_clusters"] >= 3
+    assert found.best_score_ == pytest.approx(1.0, abs=0.1)
+
+
+def test_accuracy_needs_y():
+    X = corners(600)
+    y = (X[:, 0] > 0.5).astype(int)
+    found = DPGridSearch(
+        SampleAndAggregate(
+            LogisticRegression(), output=("coef_", "intercept_"), classes=[0, 1], n_blocks=20
+        ),
+        {"n_blocks": [20, 30]},
+        scoring="accuracy",
+        epsilon=100.0,
+        random_state=0,
+    )
+    assert found.fit(X, y).best_score_ > 0.8
+    with pytest.raises(ValueError, match="y must be given"):
+        found.fit(X)
