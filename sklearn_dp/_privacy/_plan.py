@@ -18,13 +18,14 @@ How its guarantee is computed:
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
 
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
+from ._checks import is_integer
 from ._neighbours import check_relation, check_unit
 from ._report import PrivacyReport
 from ._rounding import float_up
@@ -275,6 +276,42 @@ class PrivacyPlan:
 
         return pd.DataFrame(self.rows())
 
+    def noise(self, n_units):
+        """The table with one more column: how large the noise will be beside the sums.
+
+        Parameters
+        ----------
+        n_units : int
+            About how many units there will be; public.
+
+        Returns
+        -------
+        report : PrivacyReport
+            Its column "noise / signal" is the standard deviation of each release, over `n_units`
+            times its sensitivity, which is the largest that an exact sum can be. It is not known
+            (NaN) where the noise is not Gaussian.
+
+        Examples
+        --------
+        >>> plan = PrivacyPlan(
+        ...     PrivacyBudget(rho=0.5, delta=1e-6), (PlanEntry("sum", Mechanism.GAUSSIAN, rho=0.5),)
+        ... )
+        >>> plan.noise(1000).releases[0]["noise / signal"]
+        0.001
+        """
+        if not is_integer(n_units):
+            raise TypeError("n_units must be an integer.")
+        if n_units < 1:
+            raise ValueError("n_units must be at least 1.")
+        report = self.report()
+        rows = [
+            # Gaussian noise of scale sigma costs rho = (sensitivity / sigma)^2 / 2. Where an entry
+            # pays for several releases, this is the noise of their best average.
+            row | {"noise / signal": _relative_noise(entry, int(n_units))}
+            for entry, row in zip(self.entries, report.releases, strict=True)
+        ]
+        return replace(report, releases=tuple(rows))
+
     def report(self, log=(), noise="system"):
         """A printable report of this plan and the releases made so far.
 
@@ -292,3 +329,13 @@ class PrivacyPlan:
 
     def _repr_html_(self):
         return self.report()._repr_html_()
+
+
+def _relative_noise(entry, n_units):
+    """Standard deviation of a Gaussian release over its sensitivity, for each of the units.
+
+    No guarantee hangs on it, so it is not rounded outward.
+    """
+    if entry.mechanism is not Mechanism.GAUSSIAN:
+        return math.nan
+    return 1 / (n_units * math.sqrt(2 * entry.rho)) if entry.rho > 0 else math.inf

@@ -13,7 +13,10 @@ from ._parts import maximum_cost
 
 __all__ = ["PrivacyReport"]
 
-_COLUMNS = ("release", "mechanism", "sensitivity", "sigma", "rho", "cap", "delta", "path", "part")
+_COLUMNS = (
+    "release", "mechanism", "sensitivity", "sigma", "noise / signal", "rho", "cap", "delta",
+    "path", "part",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Plans: what fits a target, and which entries there can be."""
 
+import math
+
 import numpy as np
 import pytest
 from kernel_tools import make_plan
@@ -72,3 +74,25 @@ def test_mechanisms_are_known_by_name():
 def test_units_and_relations_are_known_by_name(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         make_plan(**options)
+
+
+def test_noise_beside_the_sums():
+    """sigma = sensitivity / sqrt(2 rho), over n times the sensitivity; not for other laws."""
+    plan = make_plan(
+        PlanEntry("a", "gaussian", 0.02),
+        PlanEntry("b", "laplace", 0.02),
+        PlanEntry("c", "gaussian", 0),
+    )
+    a, b, c = (row["noise / signal"] for row in plan.noise(50).releases)
+    assert a == pytest.approx(0.1, rel=1e-15) and math.isnan(b) and c == math.inf
+    assert [row["rho"] for row in plan.noise(50).releases] == [0.02, 0.02, 0]
+    assert (
+        "noise / signal" in repr(plan.noise(50)) and "noise / signal" in plan.noise(50).to_frame()
+    )
+    assert "noise" not in plan.report().releases[0]
+
+
+@pytest.mark.parametrize("n_units, error", [(0, ValueError), (2.5, TypeError), (True, TypeError)])
+def test_noise_needs_a_number_of_units(n_units, error):
+    with pytest.raises(error, match="n_units must be"):
+        make_plan(PlanEntry("a", "gaussian", 0.1)).noise(n_units)

@@ -1,0 +1,12 @@
+"""What a budget buys, where it goes, and how sure an answer is: curves and pictures.
+
+Nothing here is charged. Curves are fitted on rows that are public or synthetic; budgets are read
+off plans, reports and ledgers; centers are drawn as they were released. The pictures follow
+scikit-learn's displays: `from_...` makes one and draws it, `plot` draws it again, and attributes
+with a trailing underscore are artists of Matplotlib (of the extra `plot`).
+"""
+
+from ._curve import PrivacyUtilityCurve, utility_curve
+from ._utility_display import PrivacyUtilityDisplay
+
+__all__ = ["PrivacyUtilityCurve", "PrivacyUtilityDisplay", "utility_curve"]

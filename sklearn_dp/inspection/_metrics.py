@@ -1,0 +1,144 @@
+"""How good a fit is beside one without privacy, and how good it can be at best."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._base import BaseDPEstimator
+from .._dropin.replacing import REPLACED
+from .._privacy._plan import PrivacyPlan
+from ._public_rows import clusters_of
+
+__all__ = ["COST", "Yardstick", "cost_floor", "yardstick"]
+
+COST = "cost over cost without privacy"
+"""The label of ratios of costs; displays write them as what is lost, in per cent."""
+
+# Parameters that mean the same without privacy. Nothing else is handed over.
+_SHARED = ("n_clusters", "n_components", "covariance_type", "whiten", "assume_centered")
+# One start may end in a poor basin, and private fits would then seem better than they are.
+_STARTS = {"KMeans": 10, "GaussianMixture": 5}
+# From measurements of the engine: extra cost over the square of the noise, see `cost_floor`.
+_FLOOR = 1.4
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What fits are measured by.
+
+    Attributes
+    ----------
+    label : str
+        In words, for an axis.
+    value : callable
+        From a fitted estimator to a number.
+    reference : float
+        The number of the non-private twin; NaN where there is none.
+    is_cost : bool
+        Whether numbers are costs over that of the twin, which `cost_floor` bounds.
+    """
+
+    label: str
+    value: Callable[[Any], float]
+    reference: float
+    is_cost: bool = False
+
+
+def yardstick(
+    estimator: BaseDPEstimator, X: np.ndarray, metric: Callable | None, seed: int | None
+) -> Yardstick:
+    """The metric of the user, or the score beside that of the non-private twin.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+    X : ndarray of shape (n_samples, n_features)
+        Public rows, which the twin is fitted on.
+    metric : callable or None
+        From a fitted estimator and rows to a number.
+    seed : int or None
+        Of the twin.
+
+    Returns
+    -------
+    yardstick : Yardstick
+        Scores of k-means are costs, and compared by their ratio. Log-densities have no zero, so
+        their difference counts.
+    """
+    twin = _fitted_twin(estimator, X, seed)
+    if metric is not None:
+        if not callable(metric):
+            raise TypeError("metric must be None or a function of a fitted estimator and rows.")
+        found = math.nan if twin is None else _number(metric(twin, X))
+        name = getattr(metric, "__name__", "metric").strip("<>")
+        return Yardstick(name.replace("_", " "), lambda model: _number(metric(model, X)), found)
+    if twin is None or not hasattr(twin, "score"):
+        raise TypeError(f"metric must be given: {type(estimator).__name__} has no score.")
+    best = float(twin.score(X))
+    if estimator._replaces != "KMeans":
+        label = "log-density lost per row"
+        return Yardstick(label, lambda model: best - float(model.score(X)), 0.0)
+    if best == 0:
+        raise ValueError("X_public: it costs nothing without privacy; give a metric.")
+    return Yardstick(COST, lambda model: float(model.score(X)) / best, 1.0, is_cost=True)
+
+
+def _number(value: Any) -> float:
+    """What a metric has returned, as a float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+    raise TypeError(f"metric must return a number, got {kind}.")
+
+
+def _fitted_twin(
+    estimator: BaseDPEstimator, X: np.ndarray, seed: int | None
+) -> BaseEstimator | None:
+    """The class that an estimator takes the place of, fitted on public rows; None without one."""
+    name = getattr(estimator, "_replaces", "")
+    if not name:
+        return None
+    kind = REPLACED[name][0]
+    known = inspect.signature(kind).parameters
+    options = {each: getattr(estimator, each) for each in _SHARED if hasattr(estimator, each)}
+    options = {each: value for each, value in options.items() if each in known}
+    if name in _STARTS:
+        options["n_init"] = _STARTS[name]
+    if "random_state" in known:
+        options["random_state"] = seed
+    return kind(**options).fit(X)
+
+
+def cost_floor(
+    estimator: BaseDPEstimator, plan: PrivacyPlan, n_features: int, n_units: int
+) -> float:
+    """A cost over that of the twin which no fit of this plan gets below, by its noise alone.
+
+    With the share rho_s of Lloyd's sums, mu^2 = 2 rho_s; each of the k centers has noise of
+    standard deviation nu = sqrt(d) k / (n mu), in the scale of the clusters, and the cost exceeds
+    the best by about 1.4 nu^2. Lost clusters and wrong basins come on top: it is a floor.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+    plan : PrivacyPlan
+        Of the private fit.
+    n_features, n_units : int
+
+    Returns
+    -------
+    floor : float
+        NaN where a plan has no such sums, or the number of clusters is not known.
+    """
+    sums = [entry.rho for entry in plan.entries if entry.name == "lloyd sums"]
+    n_clusters = clusters_of(estimator)
+    if not sums or n_clusters is None:
+        return math.nan
+    nu = math.sqrt(n_features) * n_clusters / (n_units * math.sqrt(2 * sums[0]))
+    return 1 + _FLOOR * nu**2

@@ -1,0 +1,114 @@
+"""Rows that stand for private ones: given by the user, or made up.
+
+They cost nothing, because they say nothing about anybody. That the user's rows are public is the
+user's word; nothing in a table could show it.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist
+from sklearn.datasets import make_blobs
+
+from .._base import MOST_CLUSTERS, MOST_FEATURES, BaseDPEstimator, check_integer, check_table
+
+__all__ = ["clusters_of", "public_rows", "synthetic_rows"]
+
+# Enough for each cluster to have an inside; more rows cost time and change little, since the noise
+# is scaled to their number.
+_ROWS, _ROWS_PER_CLUSTER = 2000, 100
+# Between any two centers, in standard deviations of a cluster: neighbours hardly overlap.
+_SEPARATION = 6.0
+
+
+def clusters_of(estimator: BaseDPEstimator) -> int | None:
+    """The number of clusters or components that an estimator was told, or None."""
+    # What an estimator chooses by itself is a word or a pair here, and no number.
+    for name in ("n_clusters", "n_components"):
+        value = getattr(estimator, name, None)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            return int(value)
+    return None
+
+
+def public_rows(
+    estimator: BaseDPEstimator,
+    X_public: ArrayLike | None,
+    n_features: object,
+    n_clusters: object,
+) -> np.ndarray | tuple[int, int]:
+    """The rows of the user, or the shape of a mixture to be made up.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Says how many clusters there are, where `n_clusters` does not.
+    X_public : array-like of shape (n_samples, n_features) or None
+    n_features, n_clusters : object
+        Of the mixture; None where there are rows.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features), or a pair of int
+        The pair has the numbers of features and clusters.
+    """
+    if X_public is not None:
+        for name, value in (("n_features", n_features), ("n_clusters", n_clusters)):
+            if value is not None:
+                raise TypeError(f"{name} is for X_public=None; rows have their own shape.")
+        return check_table(X_public, "X_public", dtype=np.float64)
+    if n_features is None:
+        raise TypeError("X_public must be public rows; without them, n_features must be given.")
+    if n_clusters is None:
+        n_clusters = clusters_of(estimator)
+        if n_clusters is None:
+            raise TypeError("n_clusters must be given where neither rows nor estimator tell it.")
+    return (
+        check_integer(n_features, "n_features", low=1, high=MOST_FEATURES),
+        check_integer(n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS),
+    )
+
+
+def synthetic_rows(
+    shape: tuple[int, int], n_units: int, *, exact: bool, seed: int | None
+) -> np.ndarray:
+    """Rows of a mixture of round, separated Gaussian clusters of the same size.
+
+    Parameters
+    ----------
+    shape : pair of int
+        Numbers of features and clusters.
+    n_units : int
+        Number of the rows that they stand for.
+    exact : bool
+        Make as many as they stand for; otherwise fewer do, with noise scaled to their number.
+    seed : int or None
+        Of the mixture and its rows.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    n_features, n_clusters = shape
+    size = n_units if exact else min(n_units, max(_ROWS, _ROWS_PER_CLUSTER * n_clusters))
+    X, _ = make_blobs(size, centers=_separated(n_features, n_clusters, seed), random_state=seed)
+    return X
+
+
+def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
+    """Centers at random in a cube, which grows until no two of them are close.
+
+    The cube ends up about as small as can be: clusters a thousand deviations apart would be found
+    by anybody, and their curve would promise too much.
+    """
+    side: Any = _SEPARATION
+    options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}
+    while True:
+        # With a spread of zero the rows are the centers, one for each cluster.
+        centers = make_blobs(
+            **options, centers=n_clusters, cluster_std=0.0, center_box=(0, side), shuffle=False
+        )[0]
+        if n_clusters == 1 or pdist(centers).min() >= _SEPARATION:
+            return centers
+        side *= 1.1  # with a seed, the same draw in a larger cube: it gets there

@@ -1,0 +1,77 @@
+"""One look for all pictures of this package.
+
+Colors are those of Okabe and Ito, which people of all kinds of color vision tell apart; no
+statement rests on color alone. Axes have labels and few lines. Legends stand above the picture,
+never on it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ACCENT", "INK", "MUTED", "OTHER", "PALE", "axes_for", "legend_above", "title"]
+
+ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion
+INK, MUTED, PALE = "#1d2433", "#6b7280", "#d9dce2"
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes to draw on, made if there are none, in the look of this package.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+    size : pair of float
+        Of a new figure, in inches.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        Without Matplotlib; the message says how to get it.
+    TypeError
+        If `ax` is something else.
+    """
+    try:
+        pyplot: Any = importlib.import_module("matplotlib.pyplot")
+    except ImportError as error:
+        raise ImportError(
+            "pictures need Matplotlib: python -m pip install 'sklearn-dp[plot]'"
+        ) from error
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=size, layout="constrained")
+    if not hasattr(ax, "plot"):
+        raise TypeError(f"ax must be axes of Matplotlib, got {type(ax).__name__}.")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(PALE)
+    ax.tick_params(colors=MUTED, labelcolor=INK)
+    ax.set_axisbelow(True)  # lines of the grid belong behind the data
+    return ax
+
+
+def title(ax: Axes, text: str, lines_below: int = 0) -> None:
+    """A title at the left, with room for the legend and further lines below it."""
+    pad = 8 + 17 * lines_below
+    ax.set_title(text, loc="left", fontsize=11, fontweight="bold", color=INK, pad=pad)
+
+
+def legend_above(ax: Axes, columns: int) -> None:
+    """A legend between title and axes, in one row where it fits."""
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        frameon=False,
+        borderaxespad=0.2,
+        handlelength=1.5,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        fontsize=8.5,
+    )
