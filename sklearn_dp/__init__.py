@@ -17,7 +17,8 @@ Which one to take:
 
 * clusters: :class:`DPKMeans`; :class:`DPKTupleKMeans` for another clusterer on random blocks;
   :class:`DPOneCluster` and :class:`DPOneClusterKMeans` for small balls in much noise;
-  :class:`FederatedDPKMeans` where clients keep their rows;
+  :class:`FederatedDPKMeans` where clients keep their rows; :class:`DPCoreset` for weighted points
+  to run any clusterer on;
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
@@ -29,6 +30,7 @@ from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
 from ._privatize import privatize
 from .cluster import (
+    DPCoreset,
     DPKMeans,
     DPKTupleKMeans,
     DPOneCluster,
@@ -43,6 +45,7 @@ from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
 
 __all__ = [
+    "DPCoreset",
     "DPGaussianMixture",
     "DPKMeans",
     "DPKTupleKMeans",

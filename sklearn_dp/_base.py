@@ -123,6 +123,10 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
     _not_released = ("labels_",)
     """Attributes that are kept in memory for convenience and never leave it in a pickle."""
 
+    _length_released: tuple[str, ...] = ()
+    """Arrays whose length is a release, as how many cells stand out of the noise: more rows, more
+    of them. The checks of pickles do not weigh them."""
+
     # -- parameters -----------------------------------------------------------------------------
 
     def _target(self):

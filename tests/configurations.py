@@ -64,6 +64,13 @@ TABLE = {
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
     ],
+    "DPCoreset": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH)),
+        ({"n_clusters": 3, "epsilon": 100.0, "bounds": 8.0}, PATH),
+        ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
+    ],
     "DPKTupleKMeans": [
         *COMMON,
         ({"n_clusters": 3}, PATH),

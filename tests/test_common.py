@@ -19,6 +19,7 @@ HARMLESS = {
     "DPPCA": _NO_LABELS | {"rows out of bounds refused", "second moment without a clip"},
     "FriendlyCovariance": _NO_LABELS | {"rows out of bounds refused"},
     "DPGaussianMixture": _NO_LABELS,
+    "DPCoreset": _NO_LABELS,
     "FriendlyMean": POINTS,
     # The ball of their second moment is the domain, which holds all points.
     "DPOneCluster": {*POINTS, "clip skipped", "second moment without a clip"},

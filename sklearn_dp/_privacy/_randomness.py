@@ -19,7 +19,7 @@ from ._noise import NoiseSource
 from ._plan import require
 from ._trace import Event
 
-__all__ = ["AlgorithmicRandomness", "seed_of"]
+__all__ = ["AlgorithmicRandomness", "sampling_rng", "seed_of"]
 
 _MOST_BLOCKS = 2**32
 
@@ -143,3 +143,24 @@ def seed_of(random_state):
     else:
         raise TypeError("random_state must be None, an int, a RandomState or a Generator.")
     return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))
+
+
+def sampling_rng(random_state):
+    """A generator for synthetic rows that are drawn from releases: post-processing, no noise.
+
+    Parameters
+    ----------
+    random_state : None, int, RandomState or Generator
+        As for :func:`seed_of`. Any of them is as private as another: what is drawn is a function
+        of releases and of numbers that are independent of the data.
+
+    Returns
+    -------
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> bool(sampling_rng(0).random() == sampling_rng(0).random())
+    True
+    """
+    return np.random.default_rng(seed_of(random_state))

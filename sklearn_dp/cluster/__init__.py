@@ -1,5 +1,6 @@
 """Private clustering."""
 
+from ._dp_coreset import DPCoreset
 from ._dp_k_tuple_kmeans import DPKTupleKMeans
 from ._dp_kmeans import DPKMeans
 from ._dp_one_cluster import DPOneCluster
@@ -10,6 +11,7 @@ from ._k_tuples import KTupleResult, aggregate_k_tuples
 from ._options import FarBallsOptions, FriendlyCoreOptions
 
 __all__ = [
+    "DPCoreset",
     "DPKMeans",
     "DPKTupleKMeans",
     "DPOneCluster",

@@ -34,7 +34,7 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
 
-__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters"]
+__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "nearest_point"]
 
 CENTERS_WITH_ERRORS = {
     "cluster_centers_": (-np.inf, np.inf),
@@ -124,10 +124,7 @@ class BaseDPCenters(
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""
-        if not len(X):  # scikit-learn's function refuses what a private fit must not
-            return np.empty(0, dtype=np.int32)
-        labels = pairwise_distances_argmin(X, narrowed(self.cluster_centers_, X.dtype))
-        return labels.astype(np.int32)
+        return nearest_point(X, self.cluster_centers_)
 
     @property
     def _n_features_out(self):
@@ -278,6 +275,23 @@ class BaseDPCenters(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def nearest_point(X: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Index of the nearest of some released points for each row, none of no rows.
+
+    Parameters
+    ----------
+    X : ndarray of float of shape (n, d), finite
+    points : ndarray of shape (m, d)
+
+    Returns
+    -------
+    index : ndarray of int32 of shape (n,)
+    """
+    if not len(X):  # scikit-learn's function refuses what a private fit must not
+        return np.empty(0, dtype=np.int32)
+    return pairwise_distances_argmin(X, narrowed(points, X.dtype)).astype(np.int32)
 
 
 def _noisy_cost(session, X, units, centers, cap):

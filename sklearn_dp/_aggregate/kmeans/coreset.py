@@ -42,9 +42,8 @@ class Coreset:
         Noisy numbers of units.
     n_leaves : int
         How many of them, in front, stand for data; the others are public guesses of little weight.
-    inner : ndarray of shape (n_leaves,)
-        About the mean squared distance of a cell's rows from its mean: half of what it would be
-        if they filled the box evenly.
+    widths : ndarray of shape (n_leaves, q), in grid steps
+        Of their boxes.
     noise : float
         Standard deviation of a count.
     axes : Axes
@@ -54,9 +53,17 @@ class Coreset:
     points: np.ndarray
     weights: np.ndarray
     n_leaves: int
-    inner: np.ndarray
+    widths: np.ndarray
     noise: float
     axes: Axes
+
+    @property
+    def inner(self) -> np.ndarray:
+        """About the mean squared distance of a cell's rows from its mean, of shape (n_leaves,).
+
+        Half of what it would be if they filled the box evenly.
+        """
+        return np.sum(np.square(self.widths), axis=1) / 24
 
     @property
     def leaves(self) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +117,7 @@ def build_coreset(
         np.concatenate([points, guesses]),
         np.concatenate([leaves.counts, np.full(len(guesses), weight)]),
         len(points),
-        np.sum(np.square(leaves.widths), axis=1) / 24,
+        leaves.widths,
         noise_sd(rho),
         axes,
     )

@@ -50,10 +50,21 @@ from .quality import quality_entry
 from .radius import mean_radius
 from .tuning import TUNING, Tuning
 
-__all__ = ["engine_entries", "fit_engine", "last_entries"]
+__all__ = [
+    "BOUND",
+    "CELLS",
+    "MEANS",
+    "axes_of",
+    "engine_entries",
+    "far_look_pays",
+    "first_entries",
+    "fit_engine",
+    "last_entries",
+    "located",
+]
 
-_BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
-_MOMENT, _CELLS, _MEANS = "second moment", "cells", "cell means"
+BOUND, _CENTER, _RADIUS = "bound", "sum and count", "radius"
+_MOMENT, CELLS, MEANS = "second moment", "cells", "cell means"
 
 
 def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
@@ -68,8 +79,8 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
         return {
             _CENTER: center,
             _RADIUS: (tuning.radius_share_flat,) * 2,
-            _CELLS: cells,
-            _MEANS: means,
+            CELLS: cells,
+            MEANS: means,
         }
     moment = (
         (tuning.wide_moment_share, tuning.wide_moment_cap)
@@ -80,18 +91,18 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
         _CENTER: center,
         _RADIUS: (tuning.radius_share,) * 2,
         _MOMENT: moment,
-        _CELLS: cells,
-        _MEANS: means,
+        CELLS: cells,
+        MEANS: means,
     }
 
 
 _WORDS = {
-    _BOUND: "a unit adds 1 to the histogram of norms",
+    BOUND: "a unit adds 1 to the histogram of norms",
     _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
     _RADIUS: "a unit adds 1 to the histogram of distances from the center",
     _MOMENT: "squared radius in Frobenius norm",
-    _CELLS: "a unit adds 1 to the cells of each level",
-    _MEANS: "a unit adds a residual clipped to the reach of its cell",
+    CELLS: "a unit adds 1 to the cells of each level",
+    MEANS: "a unit adds a residual clipped to the reach of its cell",
 }
 
 
@@ -122,14 +133,43 @@ def engine_entries(
     -------
     entries : tuple of PlanEntry
     """
-    entries, part = [], rho
-    if not bounds_known:
-        entries.append(_entry(_BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
-        part = sum_down([rho, -entries[0].rho])
-    for name, (share, most) in _shares(n_features, tuning).items():
-        entries.append(_entry(name, prefix, part, share, most, None if name == _CELLS else 1))
+    entries = first_entries(
+        rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
+    )
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
     return (*entries, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
+
+
+def first_entries(
+    rho: float,
+    n_features: int,
+    *,
+    bounds_known: bool,
+    prefix: str = "",
+    tuning: Tuning = TUNING,
+) -> tuple[PlanEntry, ...]:
+    """Entries of what comes before Lloyd's iterations: up to the coreset.
+
+    Parameters
+    ----------
+    rho : float
+        Of all; the shares of `tuning` are parts of it.
+    n_features : int
+    bounds_known : bool
+    prefix : str
+    tuning : Tuning
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
+    entries, part = [], rho
+    if not bounds_known:
+        entries.append(_entry(BOUND, prefix, rho, tuning.bound_share, tuning.bound_share))
+        part = sum_down([rho, -entries[0].rho])
+    for name, (share, most) in _shares(n_features, tuning).items():
+        entries.append(_entry(name, prefix, part, share, most, None if name == CELLS else 1))
+    return tuple(entries)
 
 
 def last_entries(
@@ -211,7 +251,7 @@ def fit_engine(
     -------
     result : EngineResult
     """
-    domain, status = known_or_paid(session, prefix + _BOUND, X, units, domain)
+    domain, status = known_or_paid(session, prefix + BOUND, X, units, domain)
     run = Run(
         session=session,
         rows=Rows.quantise(X, domain),
@@ -220,11 +260,11 @@ def fit_engine(
         prefix=prefix,
         tuning=tuning,
     )
-    context = _located(run)
+    context = located(run, math.sqrt(2 * lloyd_budget(session, prefix)))
     fraction = _initial_budget_fraction(context)
-    axes = _axes(context, fraction)
+    axes = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
-    coreset = build_coreset(context, _CELLS, _MEANS, axes, cells_rho, far_rho)
+    coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
     n_leaves = coreset.n_leaves
     if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
         start, alone = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
@@ -235,12 +275,21 @@ def fit_engine(
     return finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
 
 
-def _located(run: Run) -> Context:
+def located(run: Run, mu: float) -> Context:
     """The rows about a released center, with their released number and radius.
 
-    The signal (`Size`) tells what can be seen with the budget of all that is still to come.
+    Parameters
+    ----------
+    run : Run
+        Its rows are moved to the center.
+    mu : float
+        GDP parameter of all that is still to come: the signal (`Size`) tells what can be seen with
+        that budget.
+
+    Returns
+    -------
+    context : Context
     """
-    mu = math.sqrt(2 * lloyd_budget(run.session, run.prefix))
     entry = run.name(_CENTER)
     origin, count, variance = center_and_count(
         run.session, entry, run.rows, run.units, run.left(_CENTER)
@@ -266,7 +315,7 @@ def _initial_budget_fraction(context: Context) -> float:
     )
 
 
-def _axes(context: Context, fraction: float) -> Axes:
+def axes_of(context: Context, fraction: float = 1.0) -> Axes:
     """Measured axes from 4 features on; a part of the share, or the most in small data."""
     if context.rows.n_features <= 3:
         return plain_axes(context.rows.n_features, context.radius)
@@ -279,17 +328,34 @@ def _axes(context: Context, fraction: float) -> Axes:
 def _cell_shares(context: Context, axes: Axes, fraction: float) -> tuple[float, float]:
     """What the cell tree may spend, and a last look at far rows that are in none of its cells.
 
+    The look takes its share from Lloyd's iterations.
+    """
+    tuning, few = context.tuning, len(axes.spread) <= 3
+    nominal = context.session.plan[context.name(CELLS)].rho
+    rho = nominal * (tuning.flat_cells if few else 1.0) * fraction
+    look = far_look_pays(context, axes, rho)
+    return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
+
+
+def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
+    """Whether to look once more, with coarse cells, at far rows that are in no cell of the tree.
+
     Where the rows have long tails there may be small clusters far away, and they rule the cost.
     Without measured axes coarse cells mix what is close by: then they pay only where every
-    cluster is large. The look takes its share from Lloyd's iterations.
+    cluster is large.
+
+    Parameters
+    ----------
+    context : Context
+    axes : Axes
+    rho : float
+        What the cell tree has.
     """
     size, tuning = context.size, context.tuning
-    few = len(axes.spread) <= 3
-    nominal = context.session.plan[context.name(_CELLS)].rho
-    rho = nominal * (tuning.flat_cells if few else 1.0) * fraction
     large = size.n / context.n_clusters > tuning.dense_rows * noise_sd(rho / 4)
-    look = (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
-    return math.nextafter(rho, 0.0), tuning.far_cells * nominal if look else 0.0
+    return bool(
+        (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
+    )
 
 
 def _start(context: Context, coreset: Coreset) -> np.ndarray:

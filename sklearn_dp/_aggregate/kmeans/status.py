@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .tuning import Tuning
 
-__all__ = ["Signs", "in_words"]
+__all__ = ["Signs", "in_words", "synopsis_in_words"]
 
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 
@@ -80,6 +80,49 @@ def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
         return status
     found = _early_trouble(signs, tuning) if signs.loss is None else _trouble(signs, tuning)
     return "ok" if found is None else found + _remedy(signs, tuning, epsilon)
+
+
+def synopsis_in_words(
+    signs: Signs, status: str, n_clusters: int, tuning: Tuning, epsilon: float
+) -> str:
+    """The status of released points that are the answer themselves, without centers.
+
+    Parameters
+    ----------
+    signs : Signs
+        Its number of leaves is known.
+    status : str
+        What is known to be missing; "ok" otherwise.
+    n_clusters : int
+        How many groups will be asked for.
+    tuning : Tuning
+    epsilon : float
+        Of the guarantee.
+
+    Returns
+    -------
+    status : str
+
+    Examples
+    --------
+    >>> from sklearn_dp._aggregate.kmeans.tuning import TUNING
+    >>> synopsis_in_words(Signs(1e4, 0.01, 120, False, 0.0), "ok", 20, TUNING, 1.0)
+    'ok'
+    >>> synopsis_in_words(Signs(20.0, 2.0, 0, False, 0.0), "ok", 20, TUNING, 1.0).split(":")[0]
+    'one point for all rows'
+    """
+    if status != "ok":
+        return status
+    n_leaves = signs.n_leaves or 0
+    if n_leaves == 0:
+        found = "one point for all rows: no cell stands out of the noise"
+    elif signs.signal < tuning.useless_signal:
+        found = "too few rows for this budget: the points are mostly noise"
+    elif n_leaves < n_clusters:
+        found = f"fewer points than n_clusters: {n_leaves}"
+    else:
+        return "ok"
+    return found + _remedy(signs, tuning, epsilon)
 
 
 def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:

@@ -112,6 +112,7 @@ _ONE = {"bounds": 1.0}
 _ZCDP = 8.0
 
 CASES = {
+    "DPCoreset": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),

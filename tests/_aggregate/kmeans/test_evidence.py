@@ -18,7 +18,7 @@ def context(points, weights, noise=1.0, small=False):
         np.array(points, dtype=float),
         np.array(weights, dtype=float),
         len(points),
-        np.zeros(len(points)),
+        np.zeros((len(points), 2)),
         noise,
         plain_axes(2, 1e4),
     )

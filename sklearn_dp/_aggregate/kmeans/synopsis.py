@@ -1,0 +1,203 @@
+"""A coreset as the answer: the first half of the engine, with all of the budget.
+
+The steps are those of :func:`.engine.fit_engine` up to the coreset, and nothing comes after them:
+bound, center and size, radius, axes, cells, means. What differs is the shares (:func:`_tuning`),
+and that the public guesses are dropped: they help k-means where no cell is seen, but here they
+would be points that no row stands behind.
+
+All releases are Gaussian, so a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho). What is solved
+on the points afterwards, as often as wanted, is post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from ..shared.axes import BASIS_BITS, Axes
+from ..shared.bounds import known_or_paid
+from ..shared.rows import Rows
+from .context import Context, Run
+from .coreset import Coreset, build_coreset
+from .engine import BOUND, CELLS, MEANS, axes_of, far_look_pays, first_entries, located
+from .status import Signs, synopsis_in_words
+from .tuning import TUNING, Tuning
+
+__all__ = ["Synopsis", "build_synopsis", "synopsis_entries"]
+
+
+def _tuning(n_features: int) -> Tuning:
+    """The engine's numbers with other shares: there is no Lloyd iteration to pay.
+
+    Parameters
+    ----------
+    n_features : int
+
+    Returns
+    -------
+    tuning : Tuning
+        Its shares sum to one.
+    """
+    flat = n_features <= 3
+    return replace(
+        TUNING,
+        center_share=0.05,
+        radius_share=0.04,
+        radius_share_flat=0.05,
+        moment_share=0.15,
+        moment_cap=0.15,
+        wide_moment_share=0.15,
+        wide_moment_cap=0.15,
+        cells_share=0.60 if flat else 0.47,
+        cells_cap=0.60 if flat else 0.47,
+        means_share=0.30 if flat else 0.29,
+    )
+
+
+def synopsis_entries(rho: float, n_features: int, *, bounds_known: bool) -> tuple[PlanEntry, ...]:
+    """Plan entries of `build_synopsis`: from parameters and public facts alone.
+
+    Parameters
+    ----------
+    rho : float
+        The sum of all of them stays below.
+    n_features : int
+    bounds_known : bool
+        Whether the data have a public bound; otherwise finding one is paid for.
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        Their sensitivities are those of the engine's entries of the same names. The last one, for
+        the means, may also spend what levels of the tree that were not needed have left.
+    """
+    tuning = _tuning(n_features)
+    *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
+    return (*first, replace(means, max_rho=rho))
+
+
+@dataclass(frozen=True)
+class Synopsis:
+    """Released weighted points, in lengths, by decreasing weight.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, d)
+        In the domain; at least one.
+    weights : ndarray of shape (m,), positive
+        Noisy numbers of units.
+    widths : ndarray of shape (m, q)
+        Of the cells, along the axes.
+    basis : ndarray of shape (q, d) or None
+        The axes, orthonormal up to 2**-20. None: the coordinates.
+    residual : float
+        Released mean squared length of the rows off the axes, for each direction off them.
+    size : float
+        Released number of units.
+    domain : Domain
+        Public or released: what the rows were clipped to.
+    status : str
+        "ok", or why the points may be of little use.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+    widths: np.ndarray
+    basis: np.ndarray | None
+    residual: float
+    size: float
+    domain: Domain
+    status: str
+
+
+def build_synopsis(
+    session: PrivacySession,
+    X: np.ndarray,
+    units: Units,
+    domain: Domain | None,
+    n_clusters: int,
+    callback: Callable[[str], object],
+) -> Synopsis:
+    """Release weighted points that stand for the rows.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `synopsis_entries`.
+    X : ndarray of shape (n, d)
+        Finite float64; n may be 0.
+    units : Units
+    domain : Domain or None
+        None: no public bound is known.
+    n_clusters : int
+        About how many groups will be asked for: the tree is as deep as they need.
+    callback : callable
+        Called with the name of each step when it is done.
+
+    Returns
+    -------
+    synopsis : Synopsis
+    """
+    domain, status = known_or_paid(session, BOUND, X, units, domain)
+    run = Run(
+        session=session,
+        rows=Rows.quantise(X, domain),
+        units=units,
+        n_clusters=n_clusters,
+        tuning=_tuning(X.shape[1]),
+    )
+    context = located(run, math.sqrt(2 * session.remaining()))
+    axes = axes_of(context)
+    callback("axes")
+    cells_rho, far_rho = _cell_shares(context, axes)
+    coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
+    callback("cells")
+    noise = math.sqrt(X.shape[1]) * n_clusters / context.size.signal
+    signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
+    status = synopsis_in_words(signs, status, n_clusters, context.tuning, session.plan.epsilon)
+    return _in_lengths(context, coreset, domain, status)
+
+
+def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
+    """What the cell tree may spend, and a last look at far rows: both from the share of cells.
+
+    No Lloyd iteration follows that could pay for the look. Rounded down twice: the two of them
+    then sum to at most the share.
+    """
+    rho = context.left(CELLS)
+    if not far_look_pays(context, axes, rho):
+        return rho, 0.0
+    tree = rho / (1 + context.tuning.far_cells) * (1 - 2.0**-40)
+    return tree, context.tuning.far_cells * tree
+
+
+def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str) -> Synopsis:
+    """The leaves as points of the domain, the heaviest first; where there is none, one point.
+
+    The one point is the released center of all rows; its cell is as wide as a uniform law of the
+    released spread (a standard deviation times the root of 12), so that samples spread as rows do.
+    """
+    rows, axes = context.rows, coreset.axes
+    points, weights = coreset.leaves
+    widths = coreset.widths
+    if not len(points):
+        points, weights = np.zeros((1, len(axes.spread))), np.array([context.size.n])
+        widths = math.sqrt(12) * axes.spread[None]
+    order = np.argsort(-weights, kind="stable")
+    lifted = (axes.lift(points[order]) + rows.origin) * rows.unit + domain.center
+    basis = axes.basis
+    return Synopsis(
+        domain.clip_points(lifted),
+        weights[order],
+        widths[order] * rows.unit,
+        None if basis is None else basis.T * 2.0**-BASIS_BITS,
+        axes.rest * rows.unit**2 / max(rows.n_features - len(axes.spread), 1),
+        context.size.n,
+        domain,
+        status,
+    )

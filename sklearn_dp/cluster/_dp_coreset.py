@@ -1,0 +1,280 @@
+"""A released synopsis of the rows: weighted points that any estimator may be run on.
+
+The releases are those of :mod:`sklearn_dp._aggregate.kmeans.synopsis`. Everything after a fit is a
+function of them, and of randomness that hides nothing: it costs nothing, however often it is done.
+"""
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.kmeans.synopsis import build_synopsis, synopsis_entries
+from .._aggregate.shared.shrinkage import normal_points
+from .._aggregate.shared.single_rows import row_guard
+from .._base import (
+    MOST_CLUSTERS,
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_integer,
+)
+from .._privacy._randomness import sampling_rng
+from .._sklearn_compat import with_callbacks
+from ._centers import nearest_point
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["DPCoreset"]
+
+_MOST_SAMPLES = 10**8
+
+
+class DPCoreset(BaseDPEstimator):
+    """Release weighted points that stand for the rows; then run whatever you like on them.
+
+    One fit, one price: the points, their weights and the cells they come from are private, so any
+    estimator with `sample_weight` may be fitted on them, with any parameters, as often as wanted.
+    Labels that are found for the points are carried back to rows by :meth:`predict`. What takes no
+    weights gets synthetic rows from :meth:`sample`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=20
+        About the largest number of groups that will be asked for, public.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        For interface compatibility: the fit runs on one thread and is fast.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    points_ : ndarray of shape (n_points, n_features)
+        Released points in the bounds, by decreasing weight. At least one.
+    weights_ : ndarray of shape (n_points,)
+        Released number of units that each stands for: noisy and positive.
+    widths_ : ndarray of shape (n_points, n_axes)
+        Widths of the cell of each point along the axes.
+    basis_ : ndarray of shape (n_axes, n_features) or None
+        Released axes along which cells are cut: from 4 features on. None: the coordinates.
+    residual_variance_ : float
+        Released variance of the rows in each direction off the axes; 0 where there is none.
+    size_ : float
+        Released number of units.
+    resolution_ : float
+        Median of the widest side of the cells: what is closer together cannot be told apart.
+    status_ : str
+        "ok", or in words what the releases showed to be missing.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPKMeans : More accurate where one k-means answer is all that is wanted.
+    sklearn_dp.mixture.DPGaussianMixture : A density in closed form.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
+    (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
+    not public, and neither is the number of points before they are released.
+
+    `labels[coreset.predict(X)]` tells about private rows, and is no release.
+
+    Rows that no cell stands out for are in no point: weights sum to less than `size_`. Some points
+    of little weight are noise. A gap in the data that is narrower than two or three cells
+    (`resolution_`) is not seen.
+
+    References
+    ----------
+    Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
+    round. ICML. (coreset idea)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn_dp import DPCoreset
+    >>> X = np.vstack([np.full((5000, 2), -0.5), np.full((5000, 2), 0.5)])
+    >>> coreset = DPCoreset(n_clusters=2, epsilon=1.0, bounds=1.0).fit(X)
+    >>> model = KMeans(2).fit(coreset.points_, sample_weight=coreset.weights_)
+    >>> np.sort(model.cluster_centers_[:, 0]).round(1)
+    array([-0.5,  0.5])
+    """
+
+    _length_released = ("points_", "weights_", "widths_")
+
+    def __init__(
+        self,
+        n_clusters: int = 20,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+        """Release the points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+            For the interface of scikit-learn.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group, and each group has the same total weight.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+        """
+        return self._fit_validated(X, groups)
+
+    def _check_parameters(self, n_features):
+        check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
+
+    def _plan_entries(self, target, n_features):
+        return synopsis_entries(target.to_rho(), n_features, bounds_known=self.bounds is not None)
+
+    def _fit(self, X, units, session, progress):
+        domain = self._domain(X.shape[1])
+        found = build_synopsis(session, X, units, domain, self.n_clusters, progress)
+        self.points_, self.weights_ = found.points, found.weights
+        self.widths_, self.basis_ = found.widths, found.basis
+        self.residual_variance_ = found.residual
+        self.size_, self.status_ = found.size, found.status
+        self.resolution_ = float(np.median(found.widths.max(axis=1)))
+        self._region = found.domain  # public or released: where samples may lie
+
+    @row_guard
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Index of the nearest released point for each row: ``labels[coreset.predict(X)]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        index : ndarray of int32 of shape (n_samples,)
+            Rows of `points_`. Not private where the rows are.
+        """
+        return nearest_point(self._validate_predict(X), self.points_)
+
+    @row_guard
+    def sample(
+        self, n_samples: int = 1, *, random_state: RandomStateLike | None = None
+    ) -> np.ndarray:
+        """Draw synthetic rows from the released cells, at no cost in privacy.
+
+        A point is drawn by its weight, then a row uniformly in a box about it, as wide as its cell.
+        In directions without cells a normal number of the released variance is added.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many rows to draw.
+        random_state : int, RandomState instance or Generator, optional
+            Of this sample only: it is no noise, and any value is as private as another.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Synthetic rows in the bounds.
+        """
+        check_is_fitted(self)
+        n = check_integer(n_samples, "n_samples", low=1, high=_MOST_SAMPLES)
+        rng = sampling_rng(random_state)
+        ends = np.cumsum(self.weights_)
+        chosen = np.searchsorted(ends[:-1], rng.random(n) * ends[-1], side="right")
+        offsets = (rng.random((n, self.widths_.shape[1])) - 0.5) * self.widths_[chosen]
+        if self.basis_ is not None:
+            offsets = offsets @ self.basis_ + _off_axes(
+                n, self.basis_, self.residual_variance_, rng
+            )
+        return self._region.clip_points(self.points_[chosen] + offsets)
+
+    def to_frame(self) -> "DataFrame":
+        """The points with their weights as a pandas DataFrame (needs pandas).
+
+        Returns
+        -------
+        frame : DataFrame
+            One row for each point: its features, by name, and the column "weight".
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{i}" for i in range(self.n_features_in_)]
+        frame = pd.DataFrame(self.points_, columns=list(names))
+        frame.insert(len(names), "weight", self.weights_, allow_duplicates=True)
+        return frame
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        return tags
+
+
+def _off_axes(n, basis, variance, rng):
+    """Normal offsets in the directions off the axes.
+
+    Parameters
+    ----------
+    n : int
+    basis : ndarray of shape (q, d)
+    variance : float
+        In each of the d - q directions.
+    rng : Generator
+
+    Returns
+    -------
+    offsets : ndarray of shape (n, d)
+    """
+    offsets = normal_points(rng, n, np.full(basis.shape[1], np.sqrt(variance)))
+    return offsets - offsets @ basis.T @ basis
