@@ -22,7 +22,7 @@ _MOST_UNITS = 2**53  # beyond it, floats cannot count
 class PrivacyUtilityCurve:
     """What fits of an estimator are worth at each epsilon, on public rows.
 
-    Attributes
+    Parameters
     ----------
     epsilons : ndarray of shape (n_epsilons,)
         Increasing.

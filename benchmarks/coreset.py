@@ -1,0 +1,144 @@
+"""Released points in the place of rows: k-means and DBSCAN on a coreset, beside the rows.
+
+    python benchmarks/coreset.py              # 5 coresets of each data set; a minute
+    python benchmarks/coreset.py --seeds 12
+
+Prints two tables and writes doc/benchmarks/coreset.md. k-means: the cost on the rows of the centers
+that scikit-learn's KMeans finds on the weighted points, over the cost of those that it finds on the
+rows; beside it DPKMeans, which pays for each k anew. DBSCAN: the adjusted Rand index of the labels
+that the points carry back to the rows, by the recipe of the user guide. epsilon = 1, delta = 1e-6,
+public bounds; each seed is another noise, and for DBSCAN also other rows.
+"""
+
+import argparse
+import os
+import platform
+import time
+import warnings
+from pathlib import Path
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import kmeans as setting  # noqa: E402 - the benchmark beside this file
+import numpy as np  # noqa: E402
+import sklearn  # noqa: E402
+from sklearn.cluster import DBSCAN, KMeans  # noqa: E402
+from sklearn.datasets import load_digits, make_circles, make_moons  # noqa: E402
+from sklearn.metrics import adjusted_rand_score  # noqa: E402
+
+from sklearn_dp import DPCoreset, DPKMeans  # noqa: E402
+
+OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "coreset.md"
+CLUSTERS = (2, 5, 8, 12, 20)
+HEAD = """# Released points in the place of rows
+
+`DPCoreset` at epsilon = 1, delta = 1e-6, with public bounds and its default `n_clusters=20`;
+medians of {seeds} fits.
+
+First table: the cost, on the rows, of the centers that `KMeans` finds on the weighted points, over
+the cost of those that it finds on the rows; in parentheses the same of `DPKMeans(k)`, which pays
+for each k anew. Seconds are CPU seconds of one coreset. Below 1: a better optimum was found.
+Second table: labels of `DBSCAN` on the points, carried back to the rows, beside the truth.
+
+`python benchmarks/coreset.py --seeds {seeds}` with {versions}.
+
+"""
+SHAPES = ((make_moons, {}), (make_circles, {"factor": 0.5}))
+ROWS = (2000, 5000, 20_000)
+
+
+def mixture(n, d, k, seed=0):
+    """Separated round clusters in the unit ball."""
+    rng = np.random.default_rng(seed)
+    centers = setting.in_ball(rng, k, d) * 0.8
+    gap = setting.smallest_gap(centers)
+    width = gap / 10 if d <= 10 else gap / (2 * np.sqrt(d) + 6)
+    X = centers[rng.integers(0, k, n)] + width * rng.normal(size=(n, d))
+    return setting.into_ball(X), 1.0
+
+
+def data_sets():
+    """Name, rows, public bounds."""
+    for n, d in ((10_000, 2), (10_000, 20)):
+        yield f"8 clusters, n = {n:,}, d = {d}", *mixture(n, d, 8)
+    X = load_digits().data
+    yield f"digits, n = {len(X):,}, d = 64", X, (0.0, 16.0)
+
+
+def best_of(X, k, weights=None, n_init=5):
+    """Centers of scikit-learn's k-means."""
+    return KMeans(k, n_init=n_init, random_state=0).fit(X, sample_weight=weights).cluster_centers_
+
+
+def kmeans_line(X, bounds, n_seeds):
+    """Median points, seconds, and for each k the two ratios of costs."""
+    coresets, begin = [], time.process_time()
+    for seed in range(n_seeds):
+        coresets.append(DPCoreset(bounds=bounds, random_state=seed).fit(X))
+    seconds, cells = (time.process_time() - begin) / n_seeds, []
+    for k in CLUSTERS:
+        base = setting.cost(X, best_of(X, k))
+        on_points = [
+            setting.cost(X, best_of(c.points_, k, c.weights_)) / base
+            for c in coresets
+            if len(c.points_) >= k
+        ]
+        direct = [
+            setting.cost(X, DPKMeans(k, bounds=bounds, random_state=seed).fit(X).cluster_centers_)
+            for seed in range(n_seeds)
+        ]
+        cells.append((np.median(on_points), np.median(direct) / base))
+    return int(np.median([len(c.points_) for c in coresets])), seconds, cells
+
+
+def dbscan_line(shape, options, n, n_seeds):
+    """How many seeds reach an index of .97, and the median index."""
+    found = []
+    for seed in range(n_seeds):
+        X, truth = shape(n, noise=0.05, random_state=seed, **options)
+        coreset = DPCoreset(bounds=3.0, random_state=seed).fit(X)
+        least = int(0.0025 * coreset.weights_.sum()) + 1
+        model = DBSCAN(eps=2 * coreset.resolution_, min_samples=least)
+        model.fit(coreset.points_, sample_weight=coreset.weights_)
+        found.append(adjusted_rand_score(truth, model.labels_[coreset.predict(X)]))
+    return sum(index >= 0.97 for index in found), np.median(found)
+
+
+def tables(n_seeds):
+    """The lines of the page, as they are measured."""
+    yield f"| rows | points | seconds | {' | '.join(f'k = {k}' for k in CLUSTERS)} |"
+    yield "|---" * (3 + len(CLUSTERS)) + "|"
+    for name, X, bounds in data_sets():
+        points, seconds, cells = kmeans_line(X, bounds, n_seeds)
+        ratios = " | ".join(f"{ours:.3f} ({direct:.3f})" for ours, direct in cells)
+        yield f"| {name} | {points} | {seconds:.2f} | {ratios} |"
+    yield ""
+    yield f"| rows for DBSCAN | index at least .97, of {n_seeds} | median index |"
+    yield "|---|---|---|"
+    for shape, options in SHAPES:
+        for n in ROWS:
+            count, median = dbscan_line(shape, options, n, n_seeds)
+            yield f"| {shape.__name__[5:]}, n = {n:,} | {count} | {median:.3f} |"
+
+
+def main():
+    """Measure, print, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    n_seeds = parser.parse_args().seeds
+    warnings.simplefilter("ignore")
+    versions = (
+        f"Python {platform.python_version()}, numpy {np.__version__}, "
+        f"scikit-learn {sklearn.__version__}"
+    )
+    lines = []
+    for line in tables(n_seeds):
+        print(line, flush=True)
+        lines.append(line)
+    page = HEAD.format(seeds=n_seeds, versions=versions)
+    OUTPUT.write_text(page + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
