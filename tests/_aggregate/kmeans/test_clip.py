@@ -1,0 +1,59 @@
+"""The clip radius of each cluster: what is within it, what it keeps, and what noise makes of it."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.kmeans.clip import clip_radius
+from sklearn_dp._aggregate.kmeans.lloyd_context import LloydContext
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+RADIUS = 2.0**16
+
+
+def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2):
+    distances = np.asarray(distances, dtype=float)
+    session = open_session(PlanEntry("distances", "gaussian", rho), rho=2 * rho)
+    context = LloydContext(
+        session=session,
+        rows=Rows.of(np.zeros((len(distances), d)), RADIUS),
+        units=Units(len(distances)),
+        n_clusters=2,
+        size=Size(float(len(distances)) if n is None else n, 100.0),
+        radius=RADIUS,
+        budget=1.0,
+        inside=0.9,
+    )
+    labels = np.asarray(labels, dtype=np.int64)
+    return clip_radius(context, "distances", labels, distances**2, np.array(scales), rho)
+
+
+def test_most_rows_are_within_and_the_far_ones_are_reached():
+    """1000 rows, one in twenty at ten times the distance of the others."""
+    clip = clipped(np.repeat([800.0, 8000.0], [950, 50]), np.arange(1000) % 2)
+    assert clip.radius[0] == clip.radius[1]
+    assert 800 <= clip.radius[0] <= 800 * 2 ** (1 / 3)
+    assert 8000 * TUNING.quality_reach <= clip.reach[0] <= RADIUS
+    # What is clipped moves by r / t times 1/2 in a plane; bins are a factor of 2^(1/3) wide.
+    low, high = (0.95 + 0.05 * f * clip.radius[0] / 8000 / 2 for f in (2 ** (-1 / 3), 2 ** (1 / 3)))
+    assert low < clip.gain < high
+
+
+def test_a_wide_cluster_has_a_wide_radius():
+    """Rows are counted by distance over scale, so one histogram serves both."""
+    distances = np.where(np.arange(1000) % 2, 1600.0, 400.0)
+    clip = clipped(distances, np.arange(1000) % 2, scales=(0.5, 2.0))
+    assert clip.radius[1] == 4 * clip.radius[0]
+    assert 400 <= clip.radius[0] <= 400 * 2 ** (1 / 3) and clip.gain == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_where_noise_rules_the_radius_is_a_part_of_that_of_the_data(n):
+    clip = clipped(np.full(n, 10.0), np.zeros(n), rho=1e-6, n=20.0)
+    assert np.allclose(clip.radius, TUNING.clip_default * RADIUS)
+    assert TUNING.least_gain <= clip.gain <= 1 and (clip.reach > 0).all()

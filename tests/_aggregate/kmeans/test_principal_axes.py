@@ -1,0 +1,79 @@
+"""Axes to tell clusters apart: all of few, the leading ones of many."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.principal_axes import _n_axes, principal_axes
+from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+LIMIT = 2.0**12
+
+
+def axes_of(points, k=3, rho=1e8):
+    points = np.asarray(points, dtype=float)
+    session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
+    context = Context(
+        session=session,
+        rows=Rows.of(points, LIMIT),
+        units=Units(len(points)),
+        n_clusters=k,
+        size=Size(float(max(len(points), 1)), 1.0),
+        radius=LIMIT,
+    )
+    return principal_axes(context, "axes", rho)
+
+
+def crosses(d):
+    """Half of the rows at +-2000 on the first axis, half at +-1000 on the second."""
+    points = np.zeros((400, d))
+    points[:200, 0] = 2000.0 * (-1) ** np.arange(200)
+    points[200:, 1] = 1000.0 * (-1) ** np.arange(200)
+    return points
+
+
+def test_many_features_keep_the_leading_axes():
+    axes = axes_of(crosses(12))
+    assert axes.basis.shape == (12, 2)
+    assert np.allclose(np.abs(axes.basis[:2]), 2.0**20 * np.eye(2), atol=2.0**10)
+    assert np.allclose(axes.spread, [2000 / np.sqrt(2), 1000 / np.sqrt(2)], rtol=1e-3)
+    assert np.allclose(axes.half_widths, np.minimum(LIMIT, TUNING.box_reach * axes.spread))
+    assert axes.rest < 1e3  # nothing but noise is off the axes
+
+
+def test_what_is_off_the_axes_is_told():
+    """400 rows of squared length 100 on each of ten more axes, in turn."""
+    points = np.tile(crosses(12), (2, 1))
+    points[400:] = 0
+    points[np.arange(400, 800), 2 + np.arange(400) % 10] = 10.0
+    assert axes_of(points, rho=1e14).rest == pytest.approx(100 * 400 / 800, rel=0.01)
+
+
+def test_few_features_keep_all_axes():
+    axes = axes_of(crosses(4))
+    assert axes.basis.shape == (4, 4) and axes.rest == 0
+
+
+def test_no_rows_have_axes_too():
+    axes = axes_of(np.zeros((0, 12)), rho=0.1)
+    assert np.isfinite(axes.basis).all() and (axes.spread > 0).all()
+    assert (axes.spread <= LIMIT).all() and axes.rest >= 0
+
+
+@pytest.mark.parametrize(
+    ("n_large", "k", "expected"),
+    [(0, 10, 3), (5, 10, 5), (9, 10, 8), (12, 10, 8), (0, 2, 2), (4, 2, 2), (5, 4, 3)],
+)
+def test_axes_that_stand_out_are_counted_within_limits(n_large, k, expected):
+    """At least 2, or 3 where there are clusters for it; at most k - 1, which means span, and 8."""
+    values = np.repeat([100.0, 1.0], [n_large, 30 - n_large])
+    assert TUNING.most_axes == 8
+    assert _n_axes(values, 0.0, k, TUNING) == expected
+    noise = 200 / np.sqrt(15) / TUNING.axes_edge  # the edge of the noise is at 200
+    assert _n_axes(values, noise, 10, TUNING) == 3

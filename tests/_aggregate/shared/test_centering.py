@@ -1,0 +1,89 @@
+"""A center and a count: exact sums, what is claimed of them, and what is made of them."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.shared.centering import (
+    Size,
+    _exact_totals,
+    _shrunk,
+    bins_of,
+    center_and_count,
+    geometric_edges,
+    noise_sd,
+)
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+POINTS = np.array([[300.0, -400.0], [100.0, 0.0], [200.0, 100.0], [-7.0, 3.0]])
+
+
+def released(points, rho=1e12, groups=None):
+    session = open_session(PlanEntry("sum", "gaussian", rho), rho=2 * rho)
+    rows, units = Rows.of(points, 1000.0), Units(len(points), groups)
+    return center_and_count(session, "sum", rows, units, rho)
+
+
+def test_sums_are_exact():
+    total, weight = _exact_totals(Rows.of(POINTS, 1000.0), Units(4))
+    assert total.tolist() == [593, -297] and weight == 4
+
+
+def test_rows_of_a_group_share_one_weight():
+    units = Units(4, ["a", "a", "a", "b"])
+    total, weight = _exact_totals(Rows.of(POINTS, 1000.0), units)
+    # A third of each of three rows, cut off towards zero, and the whole of the last.
+    assert total.tolist() == [99 + 33 + 66 - 7, -133 + 0 + 33 + 3]
+    assert weight * units.step == pytest.approx(2, abs=1e-5)
+
+
+def test_a_huge_budget_releases_the_mean_and_the_number():
+    origin, count, variance = released(POINTS)
+    assert np.abs(origin - POINTS.mean(axis=0)).max() <= 1.01
+    assert count == pytest.approx(4, abs=1e-3) and 0 < variance < 1e-6
+
+
+def test_the_variance_is_that_of_the_count():
+    """Sensitivity 2 sqrt(5)/2 for a count of sensitivity one; false alarm below 1e-6."""
+    session = open_session(PlanEntry("sum", "gaussian", 200.0, uses=None), rho=201)
+    rows, units, found = Rows.of(POINTS, 1000.0), Units(4), []
+    for _ in range(400):
+        _, count, variance = center_and_count(session, "sum", rows, units, 0.5)
+        found.append(count - 4)
+    assert variance == pytest.approx(5)
+    assert np.mean(np.square(found)) == pytest.approx(variance, rel=0.36)
+
+
+def test_no_rows_have_a_center_in_the_ball():
+    origin, count, _ = released(np.zeros((0, 2)), rho=0.01)
+    assert np.linalg.norm(origin) <= 1000 and np.isfinite(count)
+
+
+def test_noise_shrinks_the_mean_in_three_features_and_more():
+    """1 - 3 (noise / length)^2 is one half for this noise."""
+    mean, noise = np.array([300.0, 400.0, 0.0]), 500 / np.sqrt(6)
+    assert np.abs(_shrunk(mean, noise, 1e4) - [150, 200, 0]).max() <= 1
+    assert not _shrunk(mean, 10 * noise, 1e4).any()
+    assert _shrunk(mean[:2], 10 * noise, 1e4).tolist() == [300, 400]
+
+
+def test_a_mean_outside_the_ball_goes_to_its_border():
+    assert _shrunk(np.array([3e6, 4e6]), 0.0, 500.0).tolist() == [300, 400]
+    assert _shrunk(np.zeros(2), 0.0, 500.0).tolist() == [0, 0]
+
+
+def test_size_in_noise_units():
+    assert Size(300.0, 0.5).signal == 150 and Size(300.0, 0.5).tail == 1
+    assert Size(1999.0, 0.5).small and not Size(2000.0, 0.5).small
+    assert noise_sd(2.0) == 0.5
+
+
+def test_bins_hold_their_lower_edge_and_the_last_all_beyond():
+    edges = geometric_edges(8.0, 3, 2.0)
+    squares = np.array([0.0, 3.99, 4.0, 15.99, 16.0, 1e300, np.inf])
+    assert bins_of(squares, edges).tolist() == [0, 0, 1, 1, 2, 2, 2]
+    assert bins_of(squares[:0], edges).shape == (0,)
+    assert geometric_edges(8.0, 1, 2.0).tolist() == [0.0, 8.0]

@@ -1,0 +1,152 @@
+"""What every private estimator goes through: charge, validation, fit, report."""
+
+import pickle
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp import PrivacyLedger
+from sklearn_dp._base import BaseDPEstimator, fits_inside
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._mechanisms import count
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning, UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+X = np.arange(60.0).reshape(20, 3)
+
+
+class Counter(BaseDPEstimator):
+    """The noisy number of units."""
+
+    def __init__(
+        self,
+        *,
+        epsilon=100.0,
+        delta=1e-6,
+        rho=None,
+        bounds=None,
+        ledger=None,
+        n_jobs=None,
+        random_state=0,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, groups=None):
+        return self._fit_validated(X, groups)
+
+    def _plan_entries(self, target, n_features):
+        return (PlanEntry("count", "gaussian", target.to_rho()),)
+
+    def _fit(self, X, units, session, progress):
+        self.n_ = float(count(session, "count", units))
+        self.labels_ = np.arange(len(X))
+        self.status_ = "ok" if self.n_ > 5 else "too few rows"
+
+
+def ledger(epsilon=1000.0):
+    return PrivacyLedger(PrivacyBudget(epsilon=epsilon, delta=1e-3))
+
+
+def test_a_fit_shows_releases_and_their_report():
+    fitted = Counter().fit(X)
+    assert fitted.n_ == pytest.approx(20, abs=3) and fitted.n_features_in_ == 3
+    assert [row["release"] for row in fitted.privacy_report_.releases] == ["count"]
+
+
+def test_groups_are_units():
+    assert Counter().fit(X, groups=np.arange(20) // 2).n_ == pytest.approx(10, abs=3)
+    assert Counter().privacy_plan(3, unit="group").unit == "group"
+
+
+def test_the_ledger_is_asked_before_the_data_are_looked_at():
+    bad = np.full((20, 3), np.nan)
+    with pytest.raises(BudgetExceededError):
+        Counter(ledger=ledger(1.0)).fit(bad)
+    book = ledger()
+    with pytest.raises(ValueError, match="X"):
+        Counter(ledger=book).fit(bad)
+    assert len(book.entries) == 1  # whether data are valid is a fact about the data
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"n_jobs": 0}, ValueError), ({"bounds": -1.0}, ValueError), ({"delta": 2.0}, ValueError)],
+)
+def test_bad_parameters_cost_nothing(options, error):
+    book = ledger()
+    with pytest.raises(error, match=next(iter(options))):
+        Counter(ledger=book, **options).fit(X)
+    assert book.entries == ()
+
+
+@pytest.mark.parametrize("shapeless", [np.zeros((5, 0)), 7, "text"])
+def test_what_has_no_features_is_not_charged(shapeless):
+    book = ledger()
+    with pytest.raises((TypeError, ValueError)):
+        Counter(ledger=book).fit(shapeless)
+    assert book.entries == ()
+
+
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
+    model = Counter().fit(X)
+    with pytest.raises(ValueError, match="X"):
+        model.fit(np.full((20, 3), np.inf))
+    assert not hasattr(model, "n_") and not hasattr(model, "privacy_report_")
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_labels_stay_in_memory():
+    model = Counter().fit(X)
+    copy = pickle.loads(pickle.dumps(model))
+    assert hasattr(model, "labels_") and not hasattr(copy, "labels_") and copy.n_ == model.n_
+
+
+def test_a_poor_answer_warns_and_does_not_raise():
+    with pytest.warns(UtilityWarning, match="Counter: too few rows"):
+        Counter().fit(X[:1])
+    with pytest.warns(SeededNoiseWarning):
+        Counter().fit(X)
+
+
+def test_a_fit_inside_another_one_is_paid_by_it_and_the_next_is_not():
+    plans = []
+
+    def opened(plan):
+        plans.append(plan)
+        return open_session(PlanEntry("count", "gaussian", plan.rho), rho=plan.rho)
+
+    book = ledger()
+    with fits_inside(opened):
+        Counter(ledger=book).fit(X)
+        assert len(plans) == 1 and book.entries == ()
+        Counter(ledger=book).fit(X)
+    assert len(plans) == 1 and len(book.entries) == 1
+    assert plans[0].rho == Counter().privacy_plan(3).rho
+
+
+def test_a_block_that_fails_pays_for_nothing_later():
+    with pytest.raises(ZeroDivisionError), fits_inside(lambda plan: 1 / 0):
+        Counter().fit(X)
+    assert Counter().fit(X).n_ > 5
+
+
+@pytest.mark.parametrize("n_features", [0, -1, 1.5, None])
+def test_the_number_of_features_of_a_plan_is_checked(n_features):
+    with pytest.raises((TypeError, ValueError), match="n_features"):
+        Counter().privacy_plan(n_features)
+
+
+def test_a_subclass_has_to_say_what_it_releases():
+    class Empty(Counter):
+        _plan_entries = BaseDPEstimator._plan_entries
+
+    with pytest.raises(TypeError, match="plan entries"):
+        Empty().privacy_plan(3)

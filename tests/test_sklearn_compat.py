@@ -1,0 +1,90 @@
+"""What is private in scikit-learn, or not in all its versions, does what it is used for."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+
+from sklearn_dp import _sklearn_compat
+from sklearn_dp._sklearn_compat import (
+    Progress,
+    complete_kmeans,
+    kmeans_of,
+    num_features,
+    with_callbacks,
+)
+
+CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
+
+
+def test_columns_of_all_that_scikit_learn_takes():
+    assert num_features(np.zeros((0, 7))) == 7
+    assert num_features([[1, 2], [3, 4]]) == 2
+    for nothing in (3, np.zeros(3), "text"):
+        with pytest.raises((TypeError, ValueError)):
+            num_features(nothing)
+
+
+def test_a_kmeans_of_given_centers_works_as_a_fitted_one():
+    kmeans = kmeans_of(CENTERS, n_iter_=3, n_features_in_=2)
+    X = np.array([[1.0, 0.0], [9.0, 0.0], [5.1, 0.0]])
+    assert kmeans.predict(X).tolist() == [0, 1, 1]
+    assert kmeans.transform(X[:1]).tolist() == [[1.0, 9.0]]
+    assert kmeans.score(X[:2]) == -2.0 and kmeans.n_iter_ == 3 and kmeans.n_clusters == 2
+    kmeans.cluster_centers_[:] = 7
+    assert CENTERS[0, 0] == 0  # a copy
+
+
+def test_only_a_kmeans_is_completed():
+    other, kmeans = BaseEstimator(), KMeans(2)
+    complete_kmeans(other)
+    complete_kmeans(kmeans)
+    assert vars(other) == {} and kmeans._n_threads == 1
+
+
+def test_a_fit_with_callbacks_is_the_same_fit(monkeypatch):
+    def fit(self, X):
+        """Words."""
+        return X
+
+    assert with_callbacks(fit).__doc__ == "Words."
+    monkeypatch.setattr(_sklearn_compat, "_with_callbacks", None)  # before 1.9
+    assert with_callbacks(fit) is fit
+
+
+class Context:
+    """As scikit-learn's: notes what is called."""
+
+    def __init__(self, calls, name):
+        self.calls, self.name = calls, name
+
+    def subcontext(self, *, task_name):
+        return Context(self.calls, task_name)
+
+    def call_on_fit_task_begin(self, *, estimator):
+        self.calls.append(("begin", self.name, estimator))
+
+    def call_on_fit_task_end(self, *, estimator):
+        self.calls.append(("end", self.name, estimator))
+        return True  # callbacks may ask to stop: nobody listens
+
+
+def test_callbacks_learn_the_names_of_steps_and_nothing_else():
+    calls = []
+
+    class Told:
+        def _init_callback_context(self, *, max_subtasks):
+            assert max_subtasks is None
+            return Context(calls, "fit")
+
+    told = Told()
+    progress = Progress(told)
+    progress("radius")
+    progress.finish()
+    steps = [("begin", "fit"), ("begin", "radius"), ("end", "radius"), ("end", "fit")]
+    assert calls == [(*step, told) for step in steps]
+
+
+def test_without_callbacks_nothing_happens():
+    progress = Progress(object())
+    assert progress("radius") is None and progress.finish() is None
