@@ -39,9 +39,10 @@ class Event:
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
-        "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise);
-        "step" and its inner draws "inner_laplace", "inner_gaussian", "inner_choice", "sample" and
-        "condition" (see :mod:`sklearn_dp._privacy._step`).
+        "proportional", "draws", "copies", "order", "seed", "share" (of a client, of the noise),
+        "fit" (a whole fit inside; see :mod:`sklearn_dp._privacy.laws.fits`); "step" and what it
+        draws inside, "inner_laplace", "inner_gaussian", "inner_choice", "sample", "runs" (of a
+        search) and "condition" (see :mod:`sklearn_dp._privacy._step`).
     entry : str
         Name of the plan entry that pays.
     value : object

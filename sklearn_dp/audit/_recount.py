@@ -61,10 +61,10 @@ _COSTS = {
     "step": lambda event: rho_of_pure(event.public["epsilon"]),
 }
 
-TOLD = frozenset({"bernoulli", "filter", "proportional"})
+TOLD = frozenset({"bernoulli", "filter", "fit", "proportional"})
 """Kinds whose cost follows from a theorem of the caller, and not from sensitivity and scale alone:
 they are taken at their word here. A claim of their law covers "proportional", a replay the
-others."""
+filters; a "fit" is what the plan of an inner fit may spend."""
 
 
 def _rho(event):
@@ -113,7 +113,10 @@ def rho_released(events):
 
 def all_gaussian(events):
     """Whether all that is paid for are Gaussians, but for failure events."""
-    return all(event.kind in ("gaussian", "sparse", "stability") for event in paid(events))
+    return all(
+        event.kind in ("gaussian", "sparse", "stability") or event.public.get("only_gaussian", False)
+        for event in paid(events)
+    )
 
 
 # -- comparisons -----------------------------------------------------------------------------------

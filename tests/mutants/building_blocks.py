@@ -136,7 +136,9 @@ def _(original):
         cells, values = original(context, entry, of_rows, n_new, n_again, *others)
         units = context.units
         exact = _mechanisms.weighted_bincount(of_rows, units, n_new + n_again) * units.step
-        return cells, np.where(cells >= n_new, exact[cells], values)
+        # A cell that the noise alone has made may be one that no row can be in.
+        there = np.minimum(cells, len(exact) - 1)
+        return cells, np.where((cells >= n_new) & (cells == there), exact[there], values)
 
     return count_cells
 
@@ -227,7 +229,12 @@ def _(original):
 @mutant("radius of the tuples without noise", "check_replay", _tuples, "_find_radius")
 def _(original):
     def find_radius(session, entry, distances, grid, score):
-        return float(np.median(distances[np.isfinite(distances)]))
+        near = distances[np.isfinite(distances)]
+        return (
+            float(np.median(near))
+            if near.size
+            else original(session, entry, distances, grid, score)
+        )
 
     return find_radius
 

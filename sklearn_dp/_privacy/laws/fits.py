@@ -24,6 +24,6 @@ def release(plan):
         plan.rho,
         lambda noise: None,
         plan.delta_failure,
-        public={"delta": plan.delta_failure, "gaussian": plan.gaussian},
+        public={"delta": plan.delta_failure, "only_gaussian": plan.gaussian},
         told=(0.0, 0.0),
     )

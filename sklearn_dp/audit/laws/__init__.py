@@ -13,6 +13,7 @@ vouch for it. Start reading at :mod:`~sklearn_dp.audit.laws._law`, then `gaussia
 from . import (
     _no_noise,
     filters,
+    fits,
     gaussian,
     histograms,
     laplace,
@@ -24,7 +25,17 @@ from ._law import Law, UnknownLawError
 
 __all__ = ["KINDS", "Law", "UnknownLawError", "law_of"]
 
-_MODULES = (gaussian, laplace, selection, histograms, filters, proportional, shares, _no_noise)
+_MODULES = (
+    fits,
+    gaussian,
+    laplace,
+    selection,
+    histograms,
+    filters,
+    proportional,
+    shares,
+    _no_noise,
+)
 
 KINDS = {kind: law for module in _MODULES for kind, law in module.LAWS.items()}
 """All the kinds of events that the audit knows."""

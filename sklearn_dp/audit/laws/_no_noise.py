@@ -90,6 +90,5 @@ LAWS = {
     "copies": Law(_copies, no_numbers, no_claims),
     "condition": Law(_condition, no_numbers, no_claims),
     "runs": Law(_keep_recorded, no_numbers, no_claims),
-    "fit": Law(_keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost),
     "step": Law(_keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost),
 }

@@ -60,7 +60,7 @@ def test_the_audit_of_a_law_knows_the_kinds_that_the_kernel_makes(name):
 
 
 # These end the comparison of likelihoods: decisions that are no release, or without a density here.
-NOT_COMPARED = {"bernoulli", "filter", "lead", "proportional", "step"}
+NOT_COMPARED = {"bernoulli", "filter", "fit", "lead", "proportional", "step"}
 
 
 def test_what_costs_something_is_recounted_and_compared():

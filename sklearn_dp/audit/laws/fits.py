@@ -1,0 +1,23 @@
+"""A whole fit inside another one, paid at once.
+
+The event has no noise of its own: what the inner fit releases are events of other kinds, marked
+"nested". They are compared and tested as all others are, but not added to the total, because this
+event has paid for them. That they cost no more than it says is checked where the inner fit spends:
+its accounts refuse more than its plan holds, and the recount of an inner fit by itself covers them.
+So the cost is taken as told here.
+
+Two neighbours must pay the same for the same kind of fit. Its plan depends on public numbers only,
+and the replay compares the public part of the event.
+"""
+
+from ._law import Law, no_claims, no_numbers
+
+__all__ = ["LAWS"]
+
+
+def _replay(player, known, event):
+    """Nothing is released by paying."""
+    return known.output
+
+
+LAWS = {"fit": Law(_replay, no_numbers, no_claims, rho=lambda event: event.cost)}
