@@ -91,8 +91,8 @@ def _(original):
 
 @mutant("quality: exact inertia", "check_replay", BaseDPCenters, "_store")
 def _(original):
-    def store(self, X, result):
-        original(self, X, result)
+    def store(self, X, result, *others):
+        original(self, X, result, *others)
         self.inertia_ = -self.score(X)
 
     return store
@@ -100,8 +100,8 @@ def _(original):
 
 @mutant("quality: status from the exact inertia", "check_replay", BaseDPCenters, "_store")
 def _(original):
-    def store(self, X, result):
-        original(self, X, result)
+    def store(self, X, result, *others):
+        original(self, X, result, *others)
         # Whatever the rule: here one that most pairs of neighbours tell apart.
         if int(1e3 * self.score(X)) % 2:
             self.status_ = "mostly noise"
@@ -111,8 +111,8 @@ def _(original):
 
 @mutant("quality: standard errors from true counts", "check_replay", BaseDPCenters, "_store")
 def _(original):
-    def store(self, X, result):
-        original(self, X, result)
+    def store(self, X, result, *others):
+        original(self, X, result, *others)
         counts = np.bincount(self.labels_, minlength=len(result.centers))
         self.cluster_centers_std_error_ = (
             self.cluster_centers_std_error_ / np.sqrt(np.maximum(counts, 1))[:, None]
