@@ -114,7 +114,8 @@ def rho_released(events):
 def all_gaussian(events):
     """Whether all that is paid for are Gaussians, but for failure events."""
     return all(
-        event.kind in ("gaussian", "sparse", "stability") or event.public.get("only_gaussian", False)
+        event.kind in ("gaussian", "sparse", "stability")
+        or event.public.get("only_gaussian", False)
         for event in paid(events)
     )
 
