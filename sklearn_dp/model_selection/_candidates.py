@@ -1,4 +1,16 @@
-"""What a search is going to fit, from public facts alone: steps, parameters, widths, plans."""
+"""What a search is going to fit, from public facts alone: steps, parameters, widths, plans.
+
+Who calls: `_plans` for the searches of this package, and `_preflight`, which counts the fits of
+scikit-learn's searches.
+
+Two things have to hold for the guarantee of a search, and both are decided here:
+
+* Nothing learns from private rows but private steps. Of other steps only those are admitted that
+  need no fitting, and those that the user says were fitted on public rows. A ``StandardScaler`` is
+  refused: means and scales of private rows would go into everything after it, without noise.
+* Nobody but the search sets budgets, ledgers or seeds. A step with a ledger of its own would charge
+  it in each secret run, and so tell how many there were.
+"""
 
 import math
 from copy import deepcopy
@@ -45,6 +57,9 @@ class Step:
 class Candidate:
     """One combination of parameters.
 
+    The steps are clones with these parameters set: the user's own estimator is never fitted. Public
+    steps are copied with what they have learned.
+
     Attributes
     ----------
     params : dict
@@ -66,6 +81,10 @@ class Candidate:
 class Limits:
     """Public limits of the rows, which scores need.
 
+    A score needs a cap, for its sensitivity, and the cap must be the same for all candidates, or a
+    candidate with a narrow cap would win by its cap. So it is made of what the search is given,
+    never of what a candidate has.
+
     Attributes
     ----------
     distance : float or None
@@ -80,7 +99,12 @@ class Limits:
     n_features: int
 
     def max_distance(self, name):
-        """Cap of a distance, the same for all candidates."""
+        """Cap of a distance, the same for all candidates.
+
+        Without `max_distance` it is the radius of the domain of `bounds`, half of the largest
+        distance of two rows in it: a row that is as far from every center as that is no better
+        served by any of them.
+        """
         if self.distance is not None:
             return check_real(self.distance, "max_distance")
         if self.bounds is None:
@@ -91,7 +115,12 @@ class Limits:
         return float(Domain.from_bounds(self.bounds, self.n_features).radius)
 
     def log_uniform_density(self):
-        """Log-density of the uniform law on the bounds."""
+        """Log-density of the uniform law on the bounds.
+
+        Minus the log of the volume. A ball of radius r in d dimensions has the volume pi^(d/2) r^d
+        / Gamma(d/2 + 1). Its logarithm is what is computed, since volumes overflow and underflow in
+        high dimensions. A side of length zero has no density, so it is refused.
+        """
         if self.bounds is None:
             raise ValueError("scoring='log_density' needs bounds, the same for all candidates.")
         Domain.from_bounds(self.bounds, self.n_features)
@@ -145,7 +174,13 @@ def candidate(estimator, params, public_steps):
 
 
 def _pipeline_steps(pipeline, params, public_steps):
-    """Names and unfitted steps with their parameters; public steps keep what they have learned."""
+    """Names and unfitted steps with their parameters; public steps keep what they have learned.
+
+    All steps are cloned, and the public ones then replaced by copies of what the user has fitted,
+    since a clone forgets what it has learned. A parameter of the grid that changes a public step is
+    refused: it would not have that effect on what the step has learned. Empty steps ("passthrough"
+    or None) are left out, so that equal prefixes are found by position.
+    """
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
     unknown = set(public_steps) - {name for name, _ in pipeline.steps}
@@ -165,10 +200,16 @@ def _pipeline_steps(pipeline, params, public_steps):
 
 
 def _unfitted(step):
+    """A clone of an estimator; "passthrough" and None are none, and stay as they are."""
     return clone(step) if isinstance(step, BaseEstimator) else step
 
 
 def _step(name, estimator, public):
+    """Tell whether a step is private, public or without state; refuse any other.
+
+    `requires_fit` is scikit-learn's tag for what has no state. It is the estimator's own word: the
+    search cannot see whether it is true.
+    """
     where = f"step {name!r}" if name else "estimator"
     if public:
         return Step(name, estimator, False)
@@ -188,6 +229,10 @@ def _step(name, estimator, public):
 
 
 def _check_untouched(estimator, where):
+    """Refuse a private step that sets what the search sets.
+
+    Such a value would be overwritten. An error is better than a budget that somebody believes in.
+    """
     params = estimator.get_params(deep=False)
     for name, default in _OWN.items():
         value = params.get(name, default)
@@ -203,6 +248,16 @@ def shared_prefix(candidates):
 
     They are fitted once, for all candidates. A step counts as the same if the candidates differ in
     parameters only that its releases do not depend on (``_post_processing_params`` of its class).
+
+    The last step never belongs to it: what is scored has to be a candidate's own. Public and
+    stateless steps count as shared where their classes and parameters agree. At the end, those
+    after the last private step are given back to the candidates: to transform is all that they do,
+    and that costs no budget.
+
+    Returns
+    -------
+    size : int
+        0 where nothing that spends budget is shared.
     """
     first, size = candidates[0], 0
     for step in first.steps[:-1]:
@@ -215,6 +270,11 @@ def shared_prefix(candidates):
 
 
 def _same(step, other):
+    """Whether two steps may be one that is fitted for both candidates.
+
+    Position, class, name and parameters have to agree. Privately fitted steps may differ in
+    parameters that slice their releases.
+    """
     if other is None or type(step.estimator) is not type(other.estimator):
         return False
     if step.name != other.name or step.private != other.private:
@@ -225,7 +285,11 @@ def _same(step, other):
 
 
 def sliced_params(estimator, other):
-    """Parameters that only say how much of what was released is kept: integers, or None."""
+    """Parameters that only say how much of what was released is kept: integers, or None.
+
+    Only these can be compared by size, as :func:`_plans._kept` has to. A value of another kind,
+    such as a share of the variance, is no slice of public size: then the steps count as different.
+    """
     names = getattr(estimator, "_post_processing_params", ())
     return tuple(
         name
@@ -238,6 +302,10 @@ def sliced_params(estimator, other):
 
 
 def _same_values(one, two, but):
+    """Whether two estimators agree in all parameters `but` some.
+
+    Deep parameters, so those of nested estimators are compared under their own names.
+    """
     first, second = one.get_params(), two.get_params()
     return first.keys() == second.keys() and all(
         name in but or _equal(first[name], second[name]) for name in first
@@ -245,6 +313,11 @@ def _same_values(one, two, but):
 
 
 def _equal(one, two):
+    """Whether two values of parameters are the same.
+
+    Values may be arrays, for which ``==`` gives an array. What cannot be compared is different:
+    then a step is fitted once for each candidate, which costs budget but is never wrong.
+    """
     if isinstance(one, BaseEstimator):
         return type(one) is type(two)  # their parameters are compared by their own names
     try:
@@ -255,6 +328,13 @@ def _equal(one, two):
 
 def step_weights(steps, weights):
     """Part of the budget of each private step: they add up to one.
+
+    The last step is the model, and most of the error is its; 80 % is a convention, which
+    `Shares.steps` replaces.
+
+    Returns
+    -------
+    weights : dict of str to float
 
     Parameters
     ----------
@@ -277,12 +357,21 @@ def step_weights(steps, weights):
 
 
 def with_budget(estimator, rho, delta):
-    """The estimator with the budget that the search has for it."""
+    """The estimator with the budget that the search has for it.
+
+    In place. Budgets of a search are in rho, since zCDP is what adds up over steps and fits;
+    epsilon has to be None beside it.
+    """
     return estimator.set_params(rho=rho, delta=delta, epsilon=None)
 
 
 def width_after(step, width):
-    """Number of columns that a step makes of `width` columns: a public fact."""
+    """Number of columns that a step makes of `width` columns: a public fact.
+
+    A step without fitting is asked with one row of zeros, which is no data. A private one that
+    reduces to components or to distances from clusters tells their number by its parameters; others
+    keep the number of columns.
+    """
     estimator = step.estimator
     if not step.private:
         return int(np.asarray(estimator.transform(np.zeros((1, width)))).shape[1])
@@ -294,6 +383,9 @@ def width_after(step, width):
 
 
 def plan_of(estimator, width, unit):
-    """The plan of a private step with its budget set."""
+    """The plan of a private step with its budget set.
+
+    A plan is made of parameters, width and unit alone; nothing is fitted.
+    """
     plan: PrivacyPlan = estimator.privacy_plan(width, unit=unit)
     return plan

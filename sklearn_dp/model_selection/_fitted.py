@@ -1,4 +1,15 @@
-"""A candidate that has been fitted: what scores ask of it, and what is left of it."""
+"""A candidate that has been fitted: what scores ask of it, and what is left of it.
+
+A score may call anything here, and its sensitivity is proved row by row. So every function of rows
+has to give each row a result that depends on that row (and on what was released) alone, to the last
+bit. Matrix products of a linear algebra library break that: they pick their kernels by the number
+of rows, so one row more may change the last bits of all others. That is why densities and distances
+are computed here, by functions that make each result in a fixed order
+(:mod:`sklearn_dp._aggregate.shared.single_rows`), and not by the estimators' own methods.
+
+Spaces: rows are given in the space of the search's input. Each step but the last maps them on;
+`centers` are in the space of the last step, `input_centers` back in that of the input.
+"""
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -59,6 +70,8 @@ def square_sums(rows):
 class Fitted:
     """The fitted steps of a candidate.
 
+    A thin view: it copies nothing, and what it computes is not kept.
+
     Parameters
     ----------
     steps : list of (str, estimator)
@@ -71,7 +84,10 @@ class Fitted:
 
     @property
     def model(self):
-        """What the user searched with, fitted: an estimator or a Pipeline."""
+        """What the user searched with, fitted: an estimator or a Pipeline.
+
+        The steps of a pipeline are handed over as they are, fitted.
+        """
         return self.steps[0][1] if self.steps[0][0] == "" else Pipeline(self.steps)
 
     @property
@@ -81,7 +97,15 @@ class Fitted:
 
     @property
     def centers(self):
-        """Released centers, in the space of the last step."""
+        """Released centers, in the space of the last step.
+
+        Clusters, components of a mixture, or the one center of a mean; shape (k, q) in any case.
+
+        Raises
+        ------
+        TypeError
+            If the model has none. Which attributes a model has is a fact about its class.
+        """
         for name in ("cluster_centers_", "means_", "center_"):
             if hasattr(self.final, name):
                 return np.atleast_2d(np.asarray(getattr(self.final, name), dtype=np.float64))
@@ -89,22 +113,37 @@ class Fitted:
 
     @property
     def input_centers(self):
-        """Released centers, in the space of the rows that the search was given."""
+        """Released centers, in the space of the rows that the search was given.
+
+        Candidates may end in spaces of different dimensions. Their costs are comparable only where
+        all distances are measured in one space, and that is this one.
+        """
         return self._back(self.centers)
 
     def last(self, X):
-        """Rows in the space of the last step."""
+        """Rows in the space of the last step.
+
+        `finite` replaces NaN and infinities, which a step may make of extreme rows.
+        """
         for _, step in self.steps[:-1]:
             X = transformed(step, X)
         return X
 
     def _back(self, points):
+        """Points of the last step's space, in the space of the input.
+
+        A step that has no `inverse_transform` raises AttributeError; which step that is, is public.
+        """
         for _, step in reversed(self.steps[:-1]):
             points = finite(step.inverse_transform(points))
         return points
 
     def reconstructed(self, X):
-        """Rows as far as the steps can give them back."""
+        """Rows as far as the steps can give them back.
+
+        What is lost is what a projection has dropped, or the distance to what a row was replaced
+        by.
+        """
         final = self.final
         return self._back(finite(final.inverse_transform(final.transform(self.last(X)))))
 
@@ -117,6 +156,25 @@ class Fitted:
 
         Not by the estimator's own `score_samples`: matrix products, whose last bits hang on the
         number of rows.
+
+        With L the Cholesky factor of a covariance C = L L^T and S = L^-T, a component's log-density
+        is
+
+            log w + log det S - d/2 log(2 pi) - |(x - m) S|^2 / 2,
+
+        since (x - m)^T C^-1 (x - m) = |L^-1 (x - m)|^2 and log det S = -log det C / 2. S is
+        triangular, so its determinant is the product of its diagonal. Components of weight zero
+        have a log-weight of minus infinity and take no part in the sum. `logsumexp` keeps far rows
+        from underflowing to log 0.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+
+        Returns
+        -------
+        densities : ndarray of shape (n,)
+            Natural logarithms.
         """
         mixture = self.final.to_sklearn()
         d = X.shape[1]
@@ -145,7 +203,11 @@ class Fitted:
         return for_rows(density, np.asarray(X, dtype=np.float64), 1)[:, 0]
 
     def stripped(self):
-        """The same without what was not released."""
+        """The same without what was not released.
+
+        Labels of training rows are kept by an estimator for its owner. In a search they would
+        survive in `best_estimator_`, and they are no release.
+        """
         for _, step in self.steps:
             for name in getattr(step, "_not_released", ()):
                 vars(step).pop(name, None)
@@ -153,6 +215,15 @@ class Fitted:
 
 
 def _full_covariances(mixture, d):
+    """All four shapes of scikit-learn's covariances as one.
+
+    They are full (k, d, d), tied (d, d), diag (k, d),
+    spherical (k,).
+
+    Returns
+    -------
+    covariances : ndarray of shape (k, d, d)
+    """
     k = len(mixture.means_)
     kind, values = mixture.covariance_type, np.asarray(mixture.covariances_)
     if kind == "full":

@@ -1,4 +1,25 @@
-"""A search before it sees data: its candidates, what each may spend, and the plan of it all."""
+"""A search before it sees data: its candidates, what each may spend, and the plan of it all.
+
+How :func:`plan_search` goes, in order:
+
+1. Each combination of parameters becomes a `Candidate`. What would void the guarantee is refused
+   here: a step that learns without privacy, a budget in the grid, a cache (`_candidates`).
+2. The leading steps that all candidates share are found. They are fitted once.
+3. The scorer is made from public limits of the rows (`_scorers`).
+4. Every private step is asked for a plan, to see whether all its releases are Gaussian. Only then
+   can the search release its best run alone, which is what Theorem 1 is about.
+5. The budget is divided by public numbers (`_allowance`): what the shared steps, each run and the
+   last fit may spend.
+6. Each fit gets a `PrivacyPlan`: an entry for each private step, and one for the score.
+7. The plan of the whole search is made of these. It is what the ledger is charged, once.
+
+No row is looked at: everything here is a function of the parameters, of the ledger's terms, of the
+number of columns and of the unit. So an error that is raised here tells nothing about rows, and it
+costs nothing, because the ledger is charged later.
+
+Widths: the plan of a step depends on the number of columns that it gets, so it is followed from
+step to step (`width_after`). It has to be known before anything is fitted.
+"""
 
 import math
 from copy import deepcopy
@@ -49,6 +70,9 @@ _NOT_BOTH = (
 class Fit:
     """One fit of a candidate's steps, the prefix left out: what it may spend.
 
+    The steps are copies that have their budget set already. So a run needs no arithmetic with
+    budgets: it fits them, and each one charges the run's session.
+
     Attributes
     ----------
     plan : PrivacyPlan
@@ -62,6 +86,14 @@ class Fit:
 @dataclass(frozen=True)
 class SearchPlan:
     """Everything about a search that is known before data are read.
+
+    Two forms, told apart by `best_of`:
+
+    * None: every candidate is run once, and all models and scores are released. `plan` has the
+      entries "first steps", "candidates" and "last fit", as far as there are such fits.
+    * a `BestOf`: `plan` has one entry, "selection", an (epsilon, delta)-DP step of the whole
+      target. The budgets of the inner fits are in a note of the plan, as they do not add up to it:
+      Theorem 1 of doc/development/private_search.md covers them together.
 
     Attributes
     ----------
@@ -153,7 +185,16 @@ def plan_search(search, params, n_features, unit):
 
 
 def _scoring(search, params):
-    """The default: a score with a maximum inside the grid where the number of clusters varies."""
+    """The default: a score with a maximum inside the grid where the number of clusters varies.
+
+    The default has to be a score that is comparable between candidates:
+
+    * a mixture has a density, which compares models of any shape and number of components;
+    * "silhouette" has its maximum inside the range of `n_clusters`, while the cost of k-means falls
+      with every further center, so it chooses the largest number;
+    * "cost" is what clusterers minimize, and fair where all have as many centers;
+    * what is left can at least be transformed and transformed back.
+    """
     if search.scoring is not None:
         chooses_k = any(key.rpartition("__")[2] == "n_clusters" for each in params for key in each)
         if search.scoring == "cost" and chooses_k:
@@ -176,12 +217,31 @@ def _is_pipeline(search):
 
 
 def _limits(search, n_features):
+    """What scorers may know of the rows.
+
+    `bounds` are those of the first step, because rows reach later steps transformed, where no
+    public bound is known to the search.
+    """
     first = search.estimator.steps[0][1] if _is_pipeline(search) else search.estimator
     return Limits(search.max_distance, getattr(first, "bounds", None), n_features)
 
 
 def _selection(search, n_candidates, gaussian):
-    """How candidates are compared: None where all are released, else `BestOf`."""
+    """How candidates are compared: None where all are released, else `BestOf`.
+
+    The best of secretly many runs needs four things:
+
+    1. All releases of all candidates are Gaussian: Theorem 1 bounds the winner's loss by that of a
+       pair of normal laws, into which every run can be turned.
+    2. A target in epsilon. The result is one (epsilon, delta)-DP step, no zCDP statement, so a
+       target in rho cannot be met.
+    3. A ledger that can add up such a step: not one of composition "gaussian".
+    4. More than one candidate; with one there is nothing to choose, whatever was asked for.
+
+    "auto" takes it only beyond eight candidates and with a ledger of composition "basic", or none.
+    An explicit "best" that misses one of the first three is an error, and no silent change to
+    "all".
+    """
     asked = search.selection
     if not isinstance(asked, BestOf):
         check_choice("selection", asked, ("auto", "all", "best"))
@@ -207,13 +267,21 @@ def _selection(search, n_candidates, gaussian):
 
 
 def _final(search, best_of):
-    """Whether the chosen candidate is fitted again."""
+    """Whether the chosen candidate is fitted again.
+
+    Refitting is worth its budget where all runs are released: each of these has had a small part.
+    Where only the winner is released, a refit lowers what each run may spend, so "auto" does
+    without.
+    """
     check_choice("final", search.final, ("auto", "refit", "winner"))
     return search.final == "refit" or (search.final == "auto" and best_of is None)
 
 
 def _widths(steps, n_features):
-    """Each step with the public number of columns that it gets."""
+    """Each step with the public number of columns that it gets.
+
+    Width counts the columns that come in, so what the last step puts out is not asked for.
+    """
     width = n_features
     for step in steps:
         yield step, width
@@ -222,12 +290,34 @@ def _widths(steps, n_features):
 
 
 def _is_gaussian(step, delta, width, unit):
-    """Whether all that a step releases is Gaussian, whatever its budget."""
+    """Whether all that a step releases is Gaussian, whatever its budget.
+
+    A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as
+    the candidate gets its real one later.
+    """
     return plan_of(with_budget(deepcopy(step.estimator), 1.0, delta), width, unit).gaussian
 
 
 class _Maker:
-    """Plans of single fits."""
+    """Plans of single fits.
+
+    A fit's budget is divided in two stages: first the score's part is taken off, then the rest goes
+    to the private steps by their weights. Quotients are rounded down, so that the parts do not
+    exceed what the fit is allowed, and their sum is rounded up, so that no charge is too low.
+
+    Parameters
+    ----------
+    target : PrivacyBudget
+        Of the whole search.
+    allowance : Allowance
+        What each part of the search may spend. Its `delta` is a failure probability of each fit of
+        a step; where it is 0, all releases are Gaussian, and the target's own delta only makes the
+        budgets of the steps complete.
+    n_features : int
+    unit : str
+    score_share : float
+        Part of a run's budget that goes to its score.
+    """
 
     def __init__(self, target, allowance, n_features, unit, score_share):
         self._target, self._delta = target, allowance.delta or target.delta
@@ -235,7 +325,16 @@ class _Maker:
         self._score_share = score_share
 
     def prefix(self, prefixes, weights):
-        """The shared first steps, each with the largest of the parameters that only slice it."""
+        """The shared first steps, each with the largest of the parameters that only slice it.
+
+        Candidates may differ in a parameter that only slices what a step has released:
+        `n_components` of `DPPCA`. One fit with the largest of these values serves all of them, and
+        each candidate keeps the first components that it wants (`_sliced` of `_runs`). None means
+        all, so it counts as infinite.
+
+        The weights are those of the first candidate: only their ratios count, and those of the
+        shared steps are the same in all candidates.
+        """
         steps = prefixes[0]
         if not any(step.private for step in steps):
             return None
@@ -249,7 +348,22 @@ class _Maker:
         return self._fit(widest, 0, rho, None)
 
     def fit(self, steps, size, weights, rho, *, scored):
-        """The other steps of a candidate, and its score."""
+        """The other steps of a candidate, and its score.
+
+        Parameters
+        ----------
+        steps : tuple of Step
+            All steps of the candidate: widths are counted from the first one.
+        size : int
+            Number of leading steps that are shared, and fitted elsewhere.
+        weights : dict of str to float
+            Of all private steps of the candidate. Those of the steps that are left here are scaled
+            to add up to one.
+        rho : float
+            Of this fit: the allowance of a run, or of the last fit.
+        scored : bool
+            Whether a score is released too. The last fit has none: nothing is chosen by it.
+        """
         score = round_down(rho * self._score_share) if scored else None
         left = sum_down([rho, -(score or 0.0)])
         own = [step for step in steps[size:] if step.private]
@@ -258,6 +372,24 @@ class _Maker:
         return self._fit(steps, size, shares, score)
 
     def _fit(self, steps, size, rho, score):
+        """The steps of a fit with their budgets, and its plan.
+
+        Parameters
+        ----------
+        steps : tuple of Step
+        size : int
+            Steps before this one are walked over for their widths only.
+        rho : dict of str to float
+            Of each private step that this fit pays for. Steps that are not named are not charged.
+        score : float or None
+            rho of the score.
+
+        Returns
+        -------
+        fit : Fit
+            Its target is the sum of its entries, rounded up, with the allowed failure probability
+            once for each entry.
+        """
         entries, own = [], []
         for step, width in _widths(steps, self._n_features):
             if step.private and step.name in rho:
@@ -293,6 +425,15 @@ def lump(name, plan, uses=1):
 
     A fit that spends no more than its plan costs what one release of that rho costs; see
     :mod:`sklearn_dp._privacy.laws.fits`.
+
+    Parameters
+    ----------
+    name : str
+    plan : PrivacyPlan or list of PrivacyPlan
+    uses : int, default=1
+        How many fits it pays for. With 1 only one of the plans is going to be made, and which one
+        is decided by releases: so it has to hold the dearest. With more, all of them are made, one
+        each, and their costs add up.
     """
     plans = [plan] if isinstance(plan, PrivacyPlan) else plan
     gaussian = all(each.gaussian for each in plans)
@@ -309,7 +450,15 @@ def lump(name, plan, uses=1):
 
 
 def _outer(search, target, unit, prefix, runs, refits, best_of, allowance):
-    """The plan of the whole search."""
+    """The plan of the whole search.
+
+    Where all is released, the parts are plain entries in sequence. One part that is not Gaussian
+    makes all of them `SEVERAL`: accounting as Gaussian needs that everything is.
+
+    Returns
+    -------
+    plan : PrivacyPlan
+    """
     if best_of is not None:
         before = f"first steps: rho = {allowance.prefix:.4g}; " if prefix is not None else ""
         after = f"; last fit: rho = {allowance.refit:.4g}" if refits else ""

@@ -1,4 +1,29 @@
-"""The fits of a search, inside one session: first steps, candidates, the choice, the last fit."""
+"""The fits of a search, inside one session: first steps, candidates, the choice, the last fit.
+
+Who calls: :meth:`BaseDPSearch.fit`, with a plan that has been charged. In order:
+
+1. The shared first steps are fitted, once.
+2. Each run fits the other steps of a candidate on the transformed rows, and releases a noisy score.
+3. The run with the largest noisy score is chosen. That needs no budget: the scores are releases.
+4. If the plan says so, the chosen candidate is fitted once more, with a budget of its own.
+
+Two ways of step 2. :meth:`Runner._all` makes one run of each candidate and releases all of them;
+each is paid for. :meth:`Runner._best` draws by a public rule which candidates are run, and how
+often, and releases the winner only. It is cheaper for many candidates, but its guarantee (Theorem 1
+of doc/development/private_search.md) holds only for as long as nobody learns how many runs there
+were: with the number known to be k, the guarantee is the weaker one of k runs for certain.
+
+So in the second way these are as secret as the rows, and each has its place in the code:
+
+* the number of runs: the number of tasks that threads are given is public (:meth:`Runner._made`),
+  and with `constant_time` the number of fits is too;
+* the winner's place among the runs: only its candidate's number leaves :meth:`Runner._best`;
+* scores of losers: NaN in the table, as if those candidates had never been drawn;
+* what fits say and how they fail: every run is silent, and a failure is the lowest score.
+
+Nothing is shown while runs are made, and an interrupt leaves no partial result behind: attributes
+are set when everything is done.
+"""
 
 import math
 from copy import copy, deepcopy
@@ -22,6 +47,8 @@ __all__ = ["Outcome", "Runner"]
 @dataclass(frozen=True)
 class Outcome:
     """What a search releases.
+
+    `candidates` and all but one of the `scores` are there only where every run is released.
 
     Attributes
     ----------
@@ -47,6 +74,8 @@ class Outcome:
 class Runner:
     """Fits of one search, on one table.
 
+    `X` is checked and finite already. Runs are made by threads of this process, which share it.
+
     Parameters
     ----------
     search_plan : SearchPlan
@@ -69,6 +98,12 @@ class Runner:
 
     def run(self):
         """Make all fits and choose.
+
+        The step is opened first, so that its cost is on the books before any fit. Its inner fits
+        spend nothing themselves: it has paid for all.
+
+        The first steps are fitted before the choice. Theorem 1 counts them as releases before it,
+        on which every run may depend.
 
         Returns
         -------
@@ -94,6 +129,10 @@ class Runner:
         return outcome
 
     def _chosen(self):
+        """The outcome of the runs, before any last fit.
+
+        Without runs there is one candidate: it is not scored, and its last fit is the answer.
+        """
         if not self._plan.runs:
             return Outcome(0, None, np.array([math.nan]), None, math.nan)
         return self._all() if self._step is None else self._best()
@@ -105,7 +144,12 @@ class Runner:
         return self._session.inner(entry, plan, tag)
 
     def _all(self):
-        """Every candidate once, all of them released."""
+        """Every candidate once, all of them released.
+
+        Sessions are made here, in the order of the candidates, and not in the threads: so noise
+        does not depend on which thread comes first. The noise of scores is the same in all
+        candidates if their plans are.
+        """
         runs = self._plan.runs
         sessions = [
             self._inner("candidates", run.plan, f"candidate {i}") for i, run in enumerate(runs)
@@ -126,6 +170,19 @@ class Runner:
 
         Nothing that leaves this method may tell how many runs there were, or the place of the
         winner among them: not the report, not the tag of its noise, not a message.
+
+        Steps:
+
+        1. Draw the numbers of the candidates to be run. By a geometric rule one may come several
+           times.
+        2. With `constant_time`, add runs of candidate 0 up to the most that the rule can draw. They
+           are made like the others, and cut off before the choice: `counted` is the number that the
+           rule drew.
+        3. Make all runs and take the best of the counted ones.
+        4. Keep its candidate's number, its model, its score. All other scores stay NaN.
+
+        Without step 2, whoever can measure the time learns about the number of runs; `BestOf` says
+        so.
         """
         rule, runs = self._plan.allowance.rule, self._plan.runs
         drawn = self._step.runs(rule).tolist()
@@ -141,7 +198,23 @@ class Runner:
         return Outcome(index, winner, scores, None, _noise_of(sessions[best]))
 
     def _made(self, numbers, sessions):
-        """Score and model of each run; the number of tasks does not tell how many there are."""
+        """Score and model of each run; the number of tasks does not tell how many there are.
+
+        One task for each thread, with every `tasks`-th run, even if some get none. One task for
+        each run would be simpler, but then joblib would know a number that is secret.
+
+        Parameters
+        ----------
+        numbers : list of int
+            The candidate of each run.
+        sessions : list of PrivacySession
+            One for each run.
+
+        Returns
+        -------
+        found : list of (score, Fitted or None)
+            In the order of the runs, whoever made them.
+        """
         tasks = n_threads(self._n_jobs)
         shares = [range(first, len(numbers), tasks) for first in range(tasks)]
         answers = ask_all(
@@ -162,11 +235,19 @@ class Runner:
 
         That is private only if the failure follows from what the run released. The estimators of
         this package do not fail otherwise: what their fits do depends on releases alone.
+
+        An error that ended the search would tell more: that some run was made whose rows made it
+        fail.
         """
         found, error = attempt_silently(self._scored, number, session)
         return found if error is None else (-math.inf, None)
 
     def _scored(self, number, session):
+        """A run: the fits of a candidate, and its noisy score.
+
+        The score is released from the session of its run, so the run as a whole is one mechanism:
+        model and score together are what Theorem 1 calls a run.
+        """
         fitted = self._chain(self._plan.runs[number], session, number)
         score = noisy_score(
             session, SCORE, self._plan.scorer, fitted, self._X, self._y, self._units
@@ -174,7 +255,13 @@ class Runner:
         return score, fitted
 
     def _chain(self, fit, session, number):
-        """All fitted steps of a candidate, the shared ones as it wants them."""
+        """All fitted steps of a candidate, the shared ones as it wants them.
+
+        A candidate may want fewer components than the shared step has released: it gets a slice.
+        Rows are transformed anew for each run: a stored table of each candidate's rows would cost
+        more memory than time. Numbers that overflow in a step become finite again, as no fit may
+        fail for the sake of one row.
+        """
         wanted = self._plan.candidates[number].steps
         prefix = [
             (name, _sliced(step, like.estimator))
@@ -186,7 +273,12 @@ class Runner:
         return Fitted(prefix + self._fitted(fit.steps, session, X)).stripped()
 
     def _fitted(self, steps, session, X):
-        """Fit some steps in turn, each on what the one before makes of the rows."""
+        """Fit some steps in turn, each on what the one before makes of the rows.
+
+        A step is copied before it is fitted: the plan's own one stays as it is, because a candidate
+        may be run several times. While a private step is fitted, :func:`fits_inside` makes it ask
+        the run's session for a budget, and no ledger.
+        """
         done: list[tuple[str, Any]] = []
         for step in steps:
             if done:
@@ -205,7 +297,11 @@ def _paid_step(session, name, plan):
 
 
 def _sliced(step, like):
-    """A fitted step as a candidate wants it: a copy that keeps fewer of its releases."""
+    """A fitted step as a candidate wants it: a copy that keeps fewer of its releases.
+
+    `_post_processed` of the class does what a fit with the smaller parameter would have kept, from
+    the releases alone: post-processing, so it is free.
+    """
     names = getattr(step, "_post_processing_params", ())
     wanted = {name: getattr(like, name) for name in names}
     if all(getattr(step, name) == value for name, value in wanted.items()):
@@ -214,6 +310,9 @@ def _sliced(step, like):
 
 
 def _noise_of(session):
-    """Standard deviation of the noise of the score of a run, as its report tells."""
+    """Standard deviation of the noise of the score of a run, as its report tells.
+
+    NaN where the report names no noise. Scales are public, so this tells nothing about the rows.
+    """
     made = (row for row in session.report().releases if row["release"] == SCORE)
     return next((row.get("sigma", math.nan) for row in made), math.nan)

@@ -62,6 +62,7 @@ def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
     >>> [rows.tolist() for rows in block_rows(np.array([1, 0, 1]), 3)]
     [[1], [0, 2], []]
     """
+    # Stable, so the rows of a block keep their order, and the fit of a block its bits.
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(n_blocks + 1))
     return [order[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
@@ -91,6 +92,10 @@ def draw_blocks(
     session: PrivacySession, units: Units, n_blocks: int, rate: float | None = None
 ) -> np.ndarray | list[np.ndarray]:
     """The block of each row, or the rows of each block; drawn unit by unit, without looking.
+
+    With replacement, a unit with m copies is in up to m blocks, so what it may change is a matter
+    of group privacy. The number of copies is noted in the session's trace for audits; it is no
+    release.
 
     Parameters
     ----------
@@ -236,7 +241,10 @@ def fit_blocks(
 def _read(
     X: np.ndarray, rows: np.ndarray, prepare: Callable[[np.ndarray], np.ndarray] | None
 ) -> np.ndarray:
-    """The rows of one block, as doubles, as the fit is to see them."""
+    """The rows of one block, as doubles, as the fit is to see them.
+
+    `take` copies, so an estimator that changes its input in place changes nobody else's rows.
+    """
     part = np.asarray(X.take(rows, axis=0), dtype=np.float64)
     return part if prepare is None else prepare(part)
 
@@ -252,6 +260,10 @@ def _fit_some(
     """The results of some blocks, each a function of its rows and its seed alone.
 
     One task of joblib: this may run in another process.
+
+    Blocks are grouped in 64 tasks, because handing one to a worker costs as much as a small fit.
+    Which blocks are in a task is a matter of their public numbers. A worker process has its own
+    doors and its own thread limit, so both are set again here.
 
     Parameters
     ----------
@@ -339,6 +351,9 @@ def ask_all(
     seconds: float | None = None,
 ) -> list[tuple[Any, BaseException | None]]:
     """Call a function on every client, in threads; what fails or hangs says so.
+
+    Errors are returned and not raised, so that one client's failure does not decide about the
+    others. A thread that hangs is left behind as a daemon: Python has no safe way of ending it.
 
     Parameters
     ----------

@@ -7,6 +7,14 @@ a public grid of all scales. The noise of a mean is proportional to the ball tha
 clipped to, so each round sees more. :func:`locate` says when another round follows.
 
 Who calls: `FriendlyCovariance`, `DPPCA` and the mixtures, before their own releases.
+
+Shapes and units: rows of shape (n, d) in the user's unit come in. What goes out is in grid steps of
+the last domain (see :mod:`.rows`), except for the domain itself, which is in the user's unit.
+
+Why three entries. "bound" is a radius about a public center, so it is large where the data are far
+from there. "location" is a mean within the present ball, "reach" a radius about that mean. The last
+two are repeated: each has paid for three rounds, in equal parts, and unused rounds are simply not
+spent.
 """
 
 import math
@@ -28,6 +36,8 @@ _BOUND, _CENTER, _REACH = "bound", "location", "reach"
 _ROUNDS = 3
 _NOT_SEEN = "too few rows for this budget: no radius found"
 _WORDS = {
+    # Sensitivities in words, for the plan; the proofs stand where the numbers are computed:
+    # `centering` for the mean and the count, `private_radius` for the histograms.
     _BOUND: "a unit adds 1 to the histogram of norms",
     _CENTER: "sqrt(5)/2 radius: the sum moves by the radius, half a radius times the count too",
     _REACH: "a unit adds 1 to the histogram of distances from the location",
@@ -61,6 +71,8 @@ def location_entries(
     rho: float, share: float, *, centered: bool = False, prefix: str = ""
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `locate`, or of `about_origin`.
+
+    `nextafter` rounds each part down, so that the parts do not come to more than the share.
 
     Parameters
     ----------
@@ -101,6 +113,19 @@ def locate(
     prefix: str = "",
 ) -> Located:
     """Find a ball about the mean that holds most of the rows.
+
+    In order:
+
+    1. Release a radius about the public center (or the origin) that 99.9 % of the units are within,
+       and clip to it.
+    2. Release the mean and the count of the clipped rows.
+    3. Release the radius about that mean that holds `fraction` of the units. It may be found as
+       large as twice the ball before: a mean at its border can have rows at the opposite one.
+    4. If the radius is at most a quarter of the one before, go on with 2; three rounds at most.
+    5. Widen the ball by `wider` and put the rows on its grid.
+
+    A radius that is not found (too few rows for the noise) leaves the ball as it was. All of these
+    decisions follow from releases, so they cost nothing.
 
     Parameters
     ----------
@@ -167,6 +192,9 @@ def about_origin(
 ) -> Located:
     """As :func:`locate`, where the origin is known to be the mean; the size stays unknown.
 
+    With the mean known, only the radius is to be found. A ball about the origin that holds public
+    bounds has the radius of these plus the distance of their center.
+
     Parameters
     ----------
     session : PrivacySession
@@ -193,7 +221,15 @@ def about_origin(
 
 
 def _known(X: np.ndarray, domain: Domain | None) -> tuple[np.ndarray, np.ndarray, float]:
-    """Rows moved into public bounds, and the center and radius of these, if there are any."""
+    """Rows moved into public bounds, and the center and radius of these, if there are any.
+
+    Returns
+    -------
+    X : ndarray of shape (n, d)
+    center : ndarray of shape (d,)
+    radius : float
+        Infinite without bounds.
+    """
     if domain is None:
         return X, np.zeros(X.shape[1]), math.inf
     return _clipped(X, domain), domain.center, domain.radius
@@ -212,7 +248,10 @@ def _box(center: np.ndarray, radius: float) -> Domain:
 
 
 def _clipped(X: np.ndarray, domain: Domain) -> np.ndarray:
-    """Rows moved into the domain, each on its own, elementwise in a fixed order."""
+    """Rows moved into the domain, each on its own, elementwise in a fixed order.
+
+    Which rows are moved depends on each row alone. Rows inside keep all of their bits.
+    """
     if domain.low is not None:
         return np.clip(X, domain.low, domain.high)
     far = np.flatnonzero(safe_norms(X) > domain.radius)

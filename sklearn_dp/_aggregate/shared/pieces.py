@@ -1,4 +1,11 @@
-"""Tables that come in pieces, as one array: in memory, or in a file where they are large."""
+"""Tables that come in pieces, as one array: in memory, or in a file where they are large.
+
+A table that does not fit in memory may come as an iterable of its parts. Every mechanism reads all
+rows several times, and an iterable can be read once: so the rows are collected first.
+
+Sizes are not hidden from whoever watches this process: a file tells that there are many rows, as
+the time and the memory of a fit do (`SECURITY.md`).
+"""
 
 import itertools
 import tempfile
@@ -56,12 +63,27 @@ def _numbers(piece: Any) -> np.ndarray:
 
 
 def _check_width(piece: np.ndarray, width: int) -> None:
+    """Refuse a piece of another width; the message names neither the piece nor its width."""
     if piece.shape[1] != width:
         raise ValueError("all pieces must have the same number of columns.")
 
 
 def _spool(kept: list[np.ndarray], pieces: Iterator[Any]) -> np.ndarray:
-    """A memmap of what is there already and of what comes, in a file without a name."""
+    """A memmap of what is there already and of what comes, in a file without a name.
+
+    Parameters
+    ----------
+    kept : list of ndarray
+        The pieces in memory so far.
+    pieces : iterator
+        What comes next.
+
+    Returns
+    -------
+    rows : memmap of shape (n, width), read-only
+        One piece is in memory at a time. The file has no name, so it goes away with the mapping,
+        even after a crash.
+    """
     width, rows = kept[0].shape[1], 0
     with tempfile.TemporaryFile() as file:
         for piece in map(_numbers, itertools.chain(kept, pieces)):

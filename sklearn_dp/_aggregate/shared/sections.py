@@ -19,6 +19,9 @@ here = threading.local()  # .section: the room of a silent thread; .raised: by a
 class Section:
     """The room of a silent thread, and of the threads that it starts.
 
+    One is made for each block of silence and each inner fit. It holds what would be the process's
+    state in ordinary Python: so what one fit sets, no other fit and no other thread meets.
+
     Attributes
     ----------
     active : bool
@@ -49,7 +52,11 @@ class Section:
         return self._sink
 
     def close(self) -> None:
-        """End the silence of this section's threads; what it has kept goes away with it."""
+        """End the silence of this section's threads; what it has kept goes away with it.
+
+        Threads that it started may still be running. They check `active` at each way out, so they
+        are heard from now on.
+        """
         self.active = False
         if self._sink is not None:
             self._sink.close()
@@ -74,14 +81,22 @@ class Section:
 
 
 def section_of_thread() -> Section | None:
-    """The section of this thread, or None where it may be heard."""
+    """The section of this thread, or None where it may be heard.
+
+    Every door asks this first, at each warning, log line and access to a stream: it is one look at
+    a thread-local attribute.
+    """
     section = getattr(here, "section", None)
     return section if section is not None and section.active else None
 
 
 @contextmanager
 def inside(section: Section | None) -> Iterator[None]:
-    """Run a block in a section, or, with None, where it is heard."""
+    """Run a block in a section, or, with None, where it is heard.
+
+    The section before is kept and restored, so that blocks can be nested: the innermost one counts.
+    None makes a hole in the silence, for signal handlers of the user.
+    """
     outer, here.section = getattr(here, "section", None), section
     try:
         yield

@@ -32,6 +32,10 @@ def silent() -> Iterator[None]:
     """Nothing that this thread, or one that it starts, says in this block is heard.
 
     Other threads go on being heard: a fit must not swallow the warnings of a server around it.
+
+    In order: a section of its own; the doors up; signal handlers relayed; the section set for this
+    thread. It is undone in reverse. An exception passes through: who wants to have it swallowed
+    uses `attempt`.
     """
     section = Section()
     with DOORS, relayed_signals(), inside(section):
@@ -53,6 +57,17 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> tuple[Any, BaseExc
     What a signal handler raises (Ctrl-C, an alarm, a request to end) is no matter of the function:
     where signals are relayed, as in a block of :func:`silent`, it passes, even if the function has
     swallowed it.
+
+    Parameters
+    ----------
+    function : callable
+    *arguments
+        What it is called with.
+
+    Returns
+    -------
+    found : tuple
+        ``(result, None)`` or ``(None, error)``.
     """
     found: tuple[Any, BaseException | None]
     try:
@@ -92,6 +107,11 @@ class _Relay:
     Python runs handlers between two instructions of whatever runs in the main thread: perhaps of an
     inner fit that catches everything. What is noted is raised again by :func:`attempt`, so that
     Ctrl-C ends a fit in any case.
+
+    Parameters
+    ----------
+    handler : callable
+        As ``signal.signal`` takes it.
     """
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
@@ -108,7 +128,11 @@ class _Relay:
 
 @contextmanager
 def relayed_signals() -> Iterator[None]:
-    """Note what handlers of signals raise; Python calls them in the main thread only."""
+    """Note what handlers of signals raise; Python calls them in the main thread only.
+
+    Only in the main thread, as Python allows nobody else to set handlers. In another thread nothing
+    has to be done: handlers never run there.
+    """
     relays: dict[int, _Relay] = {}
     if threading.current_thread() is threading.main_thread():
         handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}

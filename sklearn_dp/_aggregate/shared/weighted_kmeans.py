@@ -10,6 +10,10 @@ has to come to the same bits. All starts run side by side as one array operation
 
 The restarts draw from the session's stream for algorithms, which is no noise: they tell nothing
 that the points do not.
+
+Shapes: m points of q columns; s starts side by side; k clusters. Distances are arrays (s, k, m),
+taken in chunks of at most 2^23 entries (64 MB). One iteration of all starts costs about s k m q
+products, which is why fewer starts are made where k m is large.
 """
 
 import numpy as np
@@ -59,7 +63,23 @@ def weighted_kmeans(
 def best_start(
     points: np.ndarray, n_clusters: int, rng: np.random.Generator, n_starts: int
 ) -> np.ndarray:
-    """The best of a few greedy k-means++ starts for points of equal weight."""
+    """The best of a few greedy k-means++ starts for points of equal weight.
+
+    No Lloyd's iterations follow. A start alone is within O(log k) of the best cost in expectation
+    (Arthur and Vassilvitskii), and cheap enough to be made in each block of a table.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+    n_clusters : int
+    rng : Generator
+    n_starts : int
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, q)
+        Some of the points, not averages of them.
+    """
     centers, cost = _starts(points, np.ones(len(points)), n_clusters, rng, n_starts)
     return centers[np.argmin(cost)]
 
@@ -69,6 +89,16 @@ def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.nd
 
     Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
     in blocks where a single start has more of them.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+    centers : ndarray of shape (n_starts, n_clusters, q)
+
+    Returns
+    -------
+    labels : ndarray of int
+    squared : ndarray of float
     """
     n_starts, n_clusters, _ = centers.shape
     labels = np.empty((n_starts, len(points)), dtype=np.int64)
@@ -89,6 +119,12 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Squared distances of shape (..., m) for centers of shape (..., q).
 
     |x|^2 + |c|^2 - 2 x.c, whose rounding may make a distance of zero negative: cut off at zero.
+
+    The expanded form is one matrix product, and much faster than differences. It loses digits
+    where points are far from the origin and near to each other, so labels of near ties may be
+    wrong, and its bits depend on the number of points. So it serves choices among points that are
+    released, or inside one block, whose result is a function of the block; nothing that is handed
+    out row by row may be computed in this way (:mod:`.single_rows`).
     """
     flat = centers.reshape(-1, centers.shape[-1])
     square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
@@ -112,6 +148,8 @@ def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
         The last index where all mass is zero.
     """
     total = np.cumsum(mass, axis=-1)
+    # Inversion: the first index whose cumulated mass exceeds a uniform number times the total.
+    # Rounding could put the goal at the total itself, hence the minimum below.
     goal = rng.random((*mass.shape[:-1], shape)) * total[..., -1:]
     below = (total[..., None, :] <= goal[..., None]).sum(axis=-1)
     return np.minimum(below, mass.shape[-1] - 1)
@@ -125,6 +163,10 @@ def _starts(
     n_starts: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Greedy k-means++, all starts at once.
+
+    A step of each start: draw four points in proportion to weight times squared distance from the
+    nearest center so far, take the one after which the cost is least. A wrong draw (an outlier, a
+    second point of one cluster) survives only if all four are wrong.
 
     Parameters
     ----------
@@ -151,6 +193,8 @@ def _starts(
     chosen = [_draw(np.broadcast_to(weights, (n_starts, len(points))), 1, rng)[:, 0]]
     closest = squared(chosen[0])
     for _ in range(n_clusters - 1):
+        # closest: (s, m) squared distances; trial: (s, 4) indices; after: (s, 4, m) distances with
+        # each of them.
         trial = _draw(closest * weights, _TRIALS, rng)
         after = np.minimum(closest[:, None], squared(trial))
         best = np.argmin(after @ weights, axis=1)
@@ -163,6 +207,10 @@ def _iterate(
     points: np.ndarray, weights: np.ndarray, centers: np.ndarray, n_iterations: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lloyd's iterations of several starts; centers without points stay where they are.
+
+    All starts are one `bincount`: the label of a point in start i is shifted by i k, so that sums
+    of all starts fall into separate cells. Its additions are made in the order of the points, so
+    bits do not depend on threads.
 
     Parameters
     ----------
