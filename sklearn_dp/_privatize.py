@@ -1,4 +1,13 @@
-"""Pipelines of scikit-learn with private twins in the place of what has one."""
+"""Pipelines of scikit-learn with private twins in the place of what has one.
+
+1. Take the composition apart: every part has a name such as ``outer__inner`` (`_parts`).
+2. Find each part's private twin, if there is one (`_twin_of`).
+3. Refuse other parts that learn from rows, unless they are allowed by name (`_check_rest`).
+4. Divide the budget among the private ones (`_budgets`).
+5. Convert these, and put them in the places of the originals in a clone (`_with_twins`).
+
+Nothing is fitted, and the user's estimator is not changed.
+"""
 
 import warnings
 from collections.abc import Collection, Mapping
@@ -116,7 +125,19 @@ def privatize(
 
 
 def _parts(estimator, prefix=""):
-    """Pairs (name, estimator) of all that is no composition; a single estimator has no name."""
+    """Pairs (name, estimator) of all that is no composition; a single estimator has no name.
+
+    Parameters
+    ----------
+    estimator : estimator
+    prefix : str
+        Names of the compositions around it, each followed by two underscores.
+
+    Yields
+    ------
+    name, part : str, estimator
+        Texts such as "passthrough" and "drop" are no parts: they learn nothing.
+    """
     holder = _COMPOSED.get(type(estimator))
     if holder is None:
         yield prefix.removesuffix("__"), estimator
@@ -128,7 +149,11 @@ def _parts(estimator, prefix=""):
 
 
 def _twin_of(estimator):
-    """The private class that takes the place of an estimator; of a private one, its own."""
+    """The private class that takes the place of an estimator; of a private one, its own.
+
+    A twin may decline: ``StandardScaler()`` divides by standard deviations, which `FriendlyMean`
+    does not release.
+    """
     if isinstance(estimator, BaseDPEstimator):
         return type(estimator)
     for twin in _TWINS:
@@ -165,6 +190,11 @@ def _check_rest(rest, allow):
 
 
 def _is_harmless(estimator):
+    """Whether a part of scikit-learn learns nothing from rows.
+
+    By name and module, not by scikit-learn's tag `requires_fit`: a class of another library may
+    carry any tag. Subclasses of a user's are not harmless either: they may learn what they like.
+    """
     module = type(estimator).__module__
     return module.startswith("sklearn.") and type(estimator).__name__ in _HARMLESS
 
@@ -211,13 +241,21 @@ def _named(budget):
 
 
 def _converted(part, twin, budget, ledger):
+    """The private twin of a part, not fitted.
+
+    A private estimator keeps its parameters, and gets the budget and the ledger of the whole.
+    """
     if isinstance(part, BaseDPEstimator):
         return clone(part).set_params(**budget, ledger=ledger)
     return twin.from_sklearn(part, **budget, ledger=ledger)
 
 
 def _with_twins(estimator, twins):
-    """A copy of a composition with these parts, that keeps no fitted parts on disk."""
+    """A copy of a composition with these parts, that keeps no fitted parts on disk.
+
+    `memory` of a pipeline is a cache of fitted transformers and transformed rows on disk. It would
+    hold private rows, so it is taken out with a warning.
+    """
     found = clone(estimator)
     kept = [name for name in _memories(found) if found.get_params()[name] is not None]
     if kept:

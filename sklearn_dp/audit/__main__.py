@@ -1,4 +1,14 @@
-"""The audits' command line: ``python -m sklearn_dp.audit certify ESTIMATOR``."""
+"""The audits' command line: ``python -m sklearn_dp.audit certify ESTIMATOR``.
+
+Examples of use::
+
+    python -m sklearn_dp.audit certify DPKMeans --fits 4000
+    python -m sklearn_dp.audit certify all --jobs 2 --json
+    python -m sklearn_dp.audit certify mymodule:MyEstimator --set n_clusters=3
+
+An exit status makes it usable in a build: 0 where every claim was kept. With ``--deficit 1.5``
+noise is made too small on purpose, and 0 means that this was found: it tests the power of the test.
+"""
 
 import argparse
 import ast
@@ -117,6 +127,13 @@ def _estimator(name, options):
 
 
 def _import(name):
+    """The estimator class of another module.
+
+    Parameters
+    ----------
+    name : str
+        ``module:Class``; anything else ends the program with a message.
+    """
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SystemExit(f"{name!r} is no estimator of this package; others are module:Class.")

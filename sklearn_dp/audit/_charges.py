@@ -1,4 +1,10 @@
-"""Does the ledger hear the truth about a fit, field by field?"""
+"""Does the ledger hear the truth about a fit, field by field?
+
+A ledger adds up what it is told. It cannot know that a charge was too small, of the wrong unit, or
+called Gaussian where it was not; so every fit that a ledger admits rests on this comparison. Each
+field of a charge is compared, and a field that is added later is an error until somebody adds its
+comparison here.
+"""
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -16,7 +22,11 @@ _RECENT = timedelta(hours=1)
 
 
 def rich_ledger(plan=None):
-    """A ledger in memory that allows more than any fit costs, for the neighbours of a plan."""
+    """A ledger in memory that allows more than any fit costs, for the neighbours of a plan.
+
+    Unit and relation of the ledger have to be those of the plan, or it refuses the charge. Older
+    versions of the class do not know all of them: only those that its signature has are set.
+    """
     terms = {} if plan is None else {"unit": plan.unit, "relation": plan.relation}
     known = signature(PrivacyLedger).parameters
     return PrivacyLedger(
@@ -93,7 +103,15 @@ def _fields(charge, plan, label):
 
 
 def _facts(charge, unit, events):
-    """What does not rest on the plan."""
+    """What does not rest on the plan.
+
+    Unit and kinds of releases are taken from what was done: a plan that is wrong about them is no
+    witness of a charge that repeats the mistake.
+
+    Yields
+    ------
+    problem : str
+    """
     if charge.unit != unit:
         yield f"the ledger hears of {charge.unit}s where {unit}s are protected"
     if charge.gaussian and not all_gaussian(events):

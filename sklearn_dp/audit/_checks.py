@@ -7,6 +7,15 @@ privacy loss are in :mod:`_loss_checks`. `CHECKS` has them in the order in which
 find.
 
 Every check of this list kills at least one mutant (`tests/audit/test_mutants.py`).
+
+How a check is built: it runs fits of clones of the estimator (`prepared`: a fixed seed, no ledger
+of the user's), by :func:`run_fit`, which notes all that a fit shows, and compares. Exact
+comparisons need no level of significance; statistical ones state their false-alarm rate where they
+are made.
+
+What no check can see: a leak that waits for data, parameters or times that are never met; a wrong
+proof whose claim no pair of neighbours here violates; what happens below Python. A passed list is
+evidence, and no proof.
 """
 
 import pickle
@@ -89,7 +98,11 @@ def check_dp_estimator(
 
 
 def check_cost_is_independent_of_data(estimator):
-    """Two data sets, of any size and scale, cost the same."""
+    """Two data sets, of any size and scale, cost the same.
+
+    The time is left out, since two fits are made at two times. Why it matters: a cost that depends
+    on the data is itself a release, and one without noise.
+    """
     charges = []
     for X in (check_data(30), 1e4 * check_data(211, seed=1)):
         ledger = rich_ledger()
@@ -100,7 +113,11 @@ def check_cost_is_independent_of_data(estimator):
 
 
 def check_plan_and_report_agree(estimator):
-    """The plan, the report and the charge tell the same guarantee, and it is what was asked for."""
+    """The plan, the report and the charge tell the same guarantee, and it is what was asked for.
+
+    The plan is made without data, the report after the fit, the charge in between. A target may be
+    undercut by rounding, never exceeded by more than one part in a billion.
+    """
     ledger = rich_ledger()
     copy = prepared(estimator, ledger=ledger)
     plan = copy.privacy_plan(N_FEATURES)
@@ -118,7 +135,10 @@ def check_plan_and_report_agree(estimator):
 
 
 def check_charge_is_true(estimator):
-    """Every field of the charge is what the plan says, for rows and for groups."""
+    """Every field of the charge is what the plan says, for rows and for groups.
+
+    For groups again, as the unit is one of the fields.
+    """
     assert_none(charge_problems(estimator, check_data(40)))
     if accepts_groups(estimator):
         assert_none(charge_problems(estimator, check_data(40), groups=check_groups(40)))
@@ -146,6 +166,8 @@ def check_ledger_is_charged_before_data(estimator):
     A fit that reads first and charges later can be stopped in between: whoever sees how it failed
     has learned something for free. For the same reason nothing is refunded.
     """
+    # Each time the values of `watched` are asked for, the number of charges at that moment is
+    # noted.
     ledger, seen = rich_ledger(), []
     watched = Watched(check_data(30), lambda: seen.append(len(ledger.entries)))
     succeed(run_fit(prepared(estimator, ledger=ledger), watched))
@@ -156,7 +178,10 @@ def check_ledger_is_charged_before_data(estimator):
 
 
 def check_exhausted_ledger_refuses(estimator):
-    """Without enough budget, a fit raises and leaves the data alone."""
+    """Without enough budget, a fit raises and leaves the data alone.
+
+    A refusal that came after a look at the data would be an answer that depends on them.
+    """
 
     def touch():
         raise AssertionError("data were looked at although the ledger is exhausted")
@@ -168,7 +193,11 @@ def check_exhausted_ledger_refuses(estimator):
 
 
 def check_prediction_is_free(estimator):
-    """predict, transform and score charge nothing and change nothing."""
+    """predict, transform and score charge nothing and change nothing.
+
+    Twice the same rows: a prediction that drew noise would have to be charged, and one that did not
+    change its answer would only look private.
+    """
     ledger, X = rich_ledger(), check_data(30)
     outcome = run_fit(prepared(estimator, ledger=ledger), X)
     succeed(outcome)
@@ -185,7 +214,11 @@ def check_prediction_is_free(estimator):
 
 
 def check_no_leaks(estimator):
-    """No training value in pickle, texts, HTML, warnings or errors."""
+    """No training value in pickle, texts, HTML, warnings or errors.
+
+    A search for values. It sees copies of numbers, and nothing that is computed from them: for
+    that, there is `check_replay`.
+    """
     assert_none(scan_for_leaks(estimator, check_data(25)))
     if accepts_groups(estimator):
         assert_none(scan_for_leaks(estimator, check_data(25), groups=check_groups(25)))
@@ -194,6 +227,8 @@ def check_no_leaks(estimator):
 def check_pickle(estimator):
     """A pickle holds releases only: no labels, nothing whose size grows with n; it predicts.
 
+    `labels_` has one entry per row and is documented as no release, so it must not travel. Growth
+    with n is how other leftovers of that kind show.
     Arrays whose length is a release are not weighed: replays find out whether it is.
     """
     assert set(estimator._not_released) <= {"labels_"}, "only labels_ may be kept in memory"
@@ -214,7 +249,11 @@ def check_pickle(estimator):
 
 
 def check_parameters_are_kept(estimator):
-    """A fit and a clone leave parameters alone; clones are not fitted."""
+    """A fit and a clone leave parameters alone; clones are not fitted.
+
+    By identity: a parameter that was replaced by an equal one has been touched all the same, and
+    `clone` refuses such estimators.
+    """
     copy = prepared(estimator)
     before = copy.get_params(deep=False)
     succeed(run_fit(copy, check_data(30)))
@@ -230,7 +269,11 @@ def check_parameters_are_kept(estimator):
 
 
 def check_small_data(estimator):
-    """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning."""
+    """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning.
+
+    The number of rows is not public. An estimator that refuses few rows tells something about it,
+    and one that returns NaN or another kind of warning does so too.
+    """
     k = estimator.get_params().get("n_clusters", 2)
     for epsilon in (0.01, 1000.0):
         for n in sorted({0, 1, k - 1, 20}):
@@ -244,7 +287,10 @@ def check_small_data(estimator):
 
 
 def check_numpy_error_state_has_no_effect(estimator):
-    """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row."""
+    """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row.
+
+    One row of subnormal and one of huge numbers are added, so that squares underflow and overflow.
+    """
     signs = np.sign(check_data(2))
     X = np.concatenate([check_data(30), 5e-324 * signs, 1e300 * signs])
     faces = []
@@ -257,6 +303,7 @@ def check_numpy_error_state_has_no_effect(estimator):
 
 
 def _check_finite(estimator):
+    """Public attributes that are arrays."""
     for name, value in vars(estimator).items():
         # A number may be nan or inf where there is nothing to tell; an answer may not.
         if name.endswith("_") and isinstance(value, np.ndarray):
@@ -264,7 +311,12 @@ def _check_finite(estimator):
 
 
 def check_rows_out_of_bounds_are_clipped(estimator):
-    """Rows outside `bounds` are moved to the border: how far outside they were has no effect."""
+    """Rows outside `bounds` are moved to the border: how far outside they were has no effect.
+
+    Every row is outside, by a factor of four and of eight. What is released may depend on where
+    they are clipped to, not on where they came from: otherwise the bounds do not bound the
+    sensitivity.
+    """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)):
         faces = []
@@ -276,7 +328,11 @@ def check_rows_out_of_bounds_are_clipped(estimator):
 
 
 def check_n_jobs_has_no_effect(estimator):
-    """The same bits with one worker and with two."""
+    """The same bits with one worker and with two.
+
+    With a seed. Sums whose order depends on threads change the last bits of statistics, and then a
+    proof about exact sums does not hold for what is computed.
+    """
     if "n_jobs" not in estimator.get_params():
         return
     results = []

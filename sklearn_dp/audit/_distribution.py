@@ -212,7 +212,11 @@ def _apart(numbers, lag):
 
 
 def lean_test(numbers, values):
-    """Whether noise knows the sign of what it is added to."""
+    """Whether noise knows the sign of what it is added to.
+
+    Noise that leans towards its value (or away from it) has the right variance, so no test of its
+    law alone sees it. Under the claim, signs of values are independent of the noise.
+    """
     signs = np.sign(values)
     size = int(np.count_nonzero(signs))
     if not size:

@@ -16,6 +16,11 @@ def ids(groups):
     """The ids as a list of Python objects, as they are.
 
     No array is made of them, which might convert them: numpy makes equal texts of 1 and "1".
+
+    Parameters
+    ----------
+    groups : array-like
+        Of any kind: a list, an array, a series.
     """
     return list(groups)
 
@@ -97,6 +102,7 @@ def _refilled(groups, values):
 
 
 def _is_typed(groups):
+    """A list has no dtype and takes any object, like an array of objects."""
     return str(getattr(groups, "dtype", "object")).lower() != "object"
 
 

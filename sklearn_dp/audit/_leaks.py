@@ -1,4 +1,12 @@
-"""Search everything that an estimator shows for values of its training data."""
+"""Search everything that an estimator shows for values of its training data.
+
+1. Make the needles: every form in which a value of the data could appear (`needles`).
+2. Collect the haystack: all that an estimator shows, also when it fails (`_shown`).
+3. Report which needles are in it (`search`).
+
+The opposite approach, to look for anything unexpected in the output, would have to know what is
+expected. This one needs no knowledge of the estimator; it needs values that do not occur by chance.
+"""
 
 import pickle
 import re
@@ -58,7 +66,23 @@ def scan_for_leaks(
 
 
 def search(sought, text):
-    """Which of the needles a text or some bytes hold, in words."""
+    """Which of the needles a text or some bytes hold, in words.
+
+    Parameters
+    ----------
+    sought : Needles
+    text : str or bytes
+
+    Returns
+    -------
+    leaks : list of str
+        In order, each once.
+
+    Notes
+    -----
+    Decimals are compared as whole numbers of the text, so that 123456 is not found in 91234567.
+    Bytes are looked for anywhere.
+    """
     data = text if isinstance(text, bytes) else text.encode()
     found = {sought.numbers[number] for number in set(_NUMBER.findall(data)) & set(sought.numbers)}
     return sorted(found | {what for needle, what in sought.binary.items() if needle in data})
@@ -69,14 +93,34 @@ _NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 @dataclass
 class Needles:
-    """What would betray a value, each with what it betrays: whole numbers in a text, and bytes."""
+    """What would betray a value, each with what it betrays: whole numbers in a text, and bytes.
+
+    Attributes
+    ----------
+    numbers : dict of bytes to str
+        Decimals without a sign: a text may show a minus as something else.
+    binary : dict of bytes to str
+    """
 
     numbers: dict = field(default_factory=dict)
     binary: dict = field(default_factory=dict)
 
 
 def needles(X):
-    """Everything that would betray a value of `X`."""
+    """Everything that would betray a value of `X`.
+
+    At most 300 values, spread evenly over the table: a leak of all rows is found by any of them,
+    and the time is bounded. A leak of one row that is not among them is missed where the table has
+    more values.
+
+    Parameters
+    ----------
+    X : ndarray of float64 of shape (n, d)
+
+    Returns
+    -------
+    found : Needles
+    """
     found = Needles()
     places = np.argwhere(np.isfinite(X))
     for i, j in places[np.linspace(0, len(places) - 1, min(len(places), _MOST_VALUES), dtype=int)]:
@@ -101,7 +145,11 @@ def _add_float32(binary, matrix, name):
 
 
 def _decimals(value):
-    """Texts of a number that have enough digits to be told from chance."""
+    """Texts of a number that have enough digits to be told from chance.
+
+    Formats "g", "f" and "e" with the numbers of digits that are usual, the shortest form that is
+    exact, and the same as float32.
+    """
     texts = {repr(value), *(f"{value:.{p}{kind}}" for p in _DIGITS for kind in "gfe")}
     with np.errstate(over="ignore"):
         texts.add(str(np.float32(value)))
@@ -117,7 +165,12 @@ def _n_digits(text):
 
 
 def _shown(estimator, X, groups):
-    """Pairs (where, text or bytes)."""
+    """Pairs (where, text or bytes).
+
+    In order: a successful fit in its own words; its pickle as text (protocol 0); plan and releases;
+    errors and warnings of fits, predictions and groups with spoilt data. Errors are the likeliest
+    leak, as NumPy and scikit-learn quote the values that they cannot convert.
+    """
     # Not as a strict user: what warnings say is to be read.
     outcome = run_fit(prepared(estimator), X, groups, strict=False)
     yield from outcome.face(html=True).items()
@@ -137,7 +190,10 @@ def _shown(estimator, X, groups):
 
 
 def spoilt_data(X):
-    """Data that has to be refused, with the values of `X` in it."""
+    """Data that has to be refused, with the values of `X` in it.
+
+    Each has a value that is a needle, beside what has to be refused.
+    """
     nan, infinite = X.copy(), X.copy()
     nan[-1, 0], infinite[-1, 0] = np.nan, np.inf
     mixed = X.astype(object)
@@ -160,7 +216,11 @@ def spoilt_data(X):
 
 
 def _text_of(method, *args, **options):
-    """Warnings and error of a call that should fail, with what the error carries along."""
+    """Warnings and error of a call that should fail, with what the error carries along.
+
+    Errors carry other errors: `__cause__` and `__context__` are followed, since a traceback prints
+    them.
+    """
     texts = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -54,7 +54,11 @@ def check_replay_of_hard_groups(estimator):
 
 
 def check_missing_groups_are_refused(estimator):
-    """A row without an id belongs to nobody: no fit may guess to whom."""
+    """A row without an id belongs to nobody: no fit may guess to whom.
+
+    NaN is not equal to itself, so each such row would be a unit of its own, and one person with
+    many missing ids would be protected as if they were many.
+    """
     if not accepts_groups(estimator):
         return
     for missing in (None, np.nan, np.datetime64("NaT"), np.ma.masked, (1, np.nan)):
@@ -65,6 +69,10 @@ def check_missing_groups_are_refused(estimator):
 
 
 def _replayed(estimator, X, **options):
+    """What a replay audit finds wrong.
+
+    An audit in which no pair could be compared has passed nothing: that is a violation too.
+    """
     result = replay_audit(estimator, X, **options)
     return result.violations or ([] if result.passed else ["all pairs are voided"])
 
@@ -101,7 +109,10 @@ def check_noise_law(estimator):
 
 
 def check_noise_has_entropy(estimator):
-    """Many short fits without a seed, and forked processes, all have noise of their own."""
+    """Many short fits without a seed, and forked processes, all have noise of their own.
+
+    See `_repeats` for how few bits of entropy would be found.
+    """
     moderate, X = telling_fit(estimator)
     assert_none(entropy_problems(moderate, X))
     assert_none(fork_problems(moderate, X))

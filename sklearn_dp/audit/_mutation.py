@@ -112,6 +112,10 @@ def killer(
 ) -> str | None:
     """Find the check that kills a mutant.
 
+    In order: plant the mutant; run what checks run often, to see whether its code is reached; run
+    the checks that it names until one fails; then run that check without the mutant, to see that it
+    was the mutant that made it fail.
+
     Parameters
     ----------
     bug : Mutant
@@ -219,7 +223,10 @@ def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
 
 
 def _noting(function, happened):
-    """The same function; whenever it is called, and whatever mistakes it makes, is noted."""
+    """The same function; whenever it is called, and whatever mistakes it makes, is noted.
+
+    A replacement that is no function (a constant) counts as reached.
+    """
     if not callable(function):
         happened.append(True)
         return function
@@ -237,7 +244,12 @@ def _noting(function, happened):
 
 
 def _bindings(owner, attribute):
-    """An attribute of the class that has it, or all names in the package for a function."""
+    """An attribute of the class that has it, or all names in the package for a function.
+
+    ``from x import f`` makes a second name for a function, which would go on to be the healthy one.
+    So all names of the package that hold the same object are replaced. A method is replaced in the
+    class that defines it.
+    """
     if isinstance(owner, type):
         return [next((each, attribute) for each in owner.__mro__ if attribute in vars(each))]
     original, package = getattr(owner, attribute), __package__.split(".")[0]
@@ -252,6 +264,10 @@ def _bindings(owner, attribute):
 
 @contextmanager
 def _replaced(owner, attribute, value):
+    """Put a value in the place of an attribute while the context lasts.
+
+    From the owner's own `vars`, so that a static method or a property is put back as what it was.
+    """
     before = vars(owner)[attribute]
     setattr(owner, attribute, value)
     try:
@@ -261,7 +277,18 @@ def _replaced(owner, attribute, value):
 
 
 def after_fit(change):
-    """Let `change(estimator, X, session)` spoil what a fit leaves."""
+    """Let `change(estimator, X, session)` spoil what a fit leaves.
+
+    Parameters
+    ----------
+    change : callable
+        It gets the estimator, the rows and the session, and changes the estimator.
+
+    Returns
+    -------
+    wrap : callable
+        A change for :class:`Mutant`: from ``_fit_session`` to what takes its place.
+    """
 
     def wrap(original):
         def fit(self, X, units, session):

@@ -194,7 +194,14 @@ def _against(what, cost, report, plan, failure):
 
 
 def _one_step(events, report):
-    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own."""
+    """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own.
+
+    Yields
+    ------
+    problem : str
+        A plan of one step has no other release that is paid for: whatever else is found is a
+        violation.
+    """
     for event in paid(events):
         if (
             event.kind != "step"
@@ -223,7 +230,13 @@ def library_problems(events, plan, report):
 
 
 def _by_convolution(rho, delta):
-    """Privacy loss distribution of one Gaussian of the same mu; its grid is rounded upwards."""
+    """Privacy loss distribution of one Gaussian of the same mu; its grid is rounded upwards.
+
+    Parameters
+    ----------
+    rho, delta : float
+        A Gaussian of mu = sqrt(2 rho), that is of sigma = 1 / sqrt(2 rho) at sensitivity 1.
+    """
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     make = partial(pld.from_gaussian_mechanism, use_connect_dots=True)
@@ -235,7 +248,11 @@ def _by_convolution(rho, delta):
 
 
 def _by_orders(rho, delta):
-    """The library's own search over 1500 orders."""
+    """The library's own search over 1500 orders.
+
+    It is the Renyi accountant: for each order alpha, epsilon = alpha rho + a term in delta, and the
+    best of these.
+    """
     from dp_accounting import ZCDpEvent
     from dp_accounting.rdp import RdpAccountant
 

@@ -4,6 +4,10 @@ scikit-learn's contract is that ``fit`` starts anew. Here more depends on it: ro
 that have an effect on a later one are used twice and paid for once. A fresh fit is recorded, and
 the same data are fitted by an object with a past, with the recorded outputs forced on it. The
 statistics have to be *equal* then, not only close: it is the same data set.
+
+Ways in which a past may survive, each with a use that would show it (`_USES`): arrays that are
+filled again (the same shape), caches by shape or by the number of columns (another shape), plans
+and budgets that are kept (other parameters), and what a pickle restores (a pickle in between).
 """
 
 import pickle
@@ -68,6 +72,10 @@ def refit_problems(estimator, X, *, groups=None, random_state=0):
 
 
 def _other_rows(X, seed=1):
+    """Rows of the same shape that are unlike the usual data.
+
+    Far from the usual data, and of another spread: a row that is left over moves every sum.
+    """
     rng = np.random.default_rng(seed)
     return 50 + 7 * ndtri(rng.random(np.shape(X)))
 
@@ -83,6 +91,11 @@ def _another_shape(used, X):
 
 
 def _other_parameters(used, X):
+    """A past fit with other parameters, which were then set back.
+
+    Budget, delta and bounds: a kept plan would show as another noise scale, kept bounds as another
+    statistic.
+    """
     before = {name: getattr(used, name) for name in ("epsilon", "rho", "delta", "bounds")}
     used.set_params(epsilon=7.0, rho=None, delta=1e-3, bounds=1e4)
     run_fit(used, _other_rows(X))

@@ -47,7 +47,10 @@ def repeat_tests(traces):
 
 
 def _fine_numbers(traces):
-    """z of fine noise with the radius of its rounding, and the fit that it comes from."""
+    """z of fine noise with the radius of its rounding, and the fit that it comes from.
+
+    At most 40,000 numbers of all fits together, and at least 64 of each fit: the start of a fit.
+    """
     most = max(64, _MOST // max(len(traces), 1))
     numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
     for number, events in enumerate(traces):
@@ -226,7 +229,11 @@ def fork_problems(estimator, X, *, children=3):
 
 
 def _in_fork(estimator, X):
-    """A fingerprint that a child of this process makes."""
+    """A fingerprint that a child of this process makes.
+
+    The child writes its marks into a pipe and ends at once by ``os._exit``, so that no handler or
+    buffer of the parent runs a second time.
+    """
     read, write = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads, of which the child has none

@@ -1,4 +1,14 @@
-"""What each fit of a search may spend: one budget, divided by public numbers only."""
+"""What each fit of a search may spend: one budget, divided by public numbers only.
+
+Two ways, with the same parts (`Allowance`):
+
+* :func:`release_all` divides in zCDP: costs of all fits add up to the target. m candidates have a
+  part 1/m of the budget for the search, so the noise of each grows as sqrt(m).
+* :func:`release_best` divides in mu, by the bound of Theorem 1. A run's noise grows far more slowly
+  with m: by 1.84 at 10 candidates and 2.14 at 50, against 3.16 and 7.07.
+
+No number here depends on data, so the whole division is known before the ledger is charged.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -121,7 +131,23 @@ def release_all(target, n_candidates, prefix_share, shares, refit, n_failing):
 
 
 def release_best(target, n_candidates, prefix_share, best_of, refit):
-    """Only the winner of a random number of runs is released: Theorem 1 of `_selection`."""
+    """Only the winner of a random number of runs is released: Theorem 1 of `_selection`.
+
+    In order:
+
+    1. `largest` is the mu that the target allows one fit.
+    2. The shared first steps get their share of it. Shares are of rho, and mu is sqrt(2 rho): hence
+       the root.
+    3. The rule of the runs is the cheapest that tries each candidate with the wanted coverage.
+    4. `selection_mu` is the largest mu of a run for which the theorem's delta is within the
+       target's.
+    5. With a refit, runs get half of that mu, and `selection_refit` tells what is left.
+
+    Returns
+    -------
+    allowance : Allowance
+        In rho, as plans are; without a failure probability.
+    """
     epsilon, delta = target.epsilon, target.delta
     largest = gaussian_mu(epsilon, delta)
     mu_prefix = math.sqrt(prefix_share) * largest
@@ -141,7 +167,11 @@ def release_best(target, n_candidates, prefix_share, best_of, refit):
 
 
 def one_step(target, unit, notes):
-    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step."""
+    """The plan of a search that releases the winner only: one (epsilon, delta)-DP step.
+
+    Its cost in zCDP serves a ledger that counts in it; the guarantee itself is the pair (epsilon,
+    delta).
+    """
     rho, delta = approx_dp_zcdp(target.epsilon, target.delta)
     entry = PlanEntry(
         "selection", Mechanism.APPROXIMATE, rho, delta, sensitivity="the best of secretly many fits"
@@ -150,5 +180,11 @@ def one_step(target, unit, notes):
 
 
 def longest(rule):
-    """Runs that are made where the time must not tell: the most that a rule can draw."""
+    """Runs that are made where the time must not tell: the most that a rule can draw.
+
+    Returns
+    -------
+    n_runs : int
+        A `Thin` rule draws each candidate once at most; the others have a cap.
+    """
     return rule.m if isinstance(rule, Thin) else rule.cap

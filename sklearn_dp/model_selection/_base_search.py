@@ -35,7 +35,12 @@ def _answer_has(name):
 
 
 class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
-    """Base class of the searches. A subclass lists its candidates in ``_candidates()``."""
+    """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
+
+    What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the
+    first time; make the runs; keep what was released. A failure before the charge costs nothing and
+    tells nothing. After it nothing is given back.
+    """
 
     def _candidates(self):
         raise TypeError("a subclass must list its candidates")
@@ -121,7 +126,18 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
         return Units(len(X), groups)
 
     def _keep(self, planned, outcome, session):
-        """Store what was released: nothing of a losing run, unless all runs are released."""
+        """Store what was released: nothing of a losing run, unless all runs are released.
+
+        Scores are sums above the middle of the range, over the released number of units where there
+        is one. The table, the mean score and its noise are made of releases alone, so is the
+        status.
+
+        Parameters
+        ----------
+        planned : SearchPlan
+        outcome : Outcome
+        session : PrivacySession
+        """
         chosen = planned.candidates[outcome.index]
         self.best_index_, self.best_params_ = outcome.index, chosen.params
         self.privacy_report_ = session.report()
@@ -303,7 +319,10 @@ def _target(y, n):
 
 
 def _released_size(model):
-    """Released number of units, or 1 where a model releases none: scores are then sums."""
+    """Released number of units, or 1 where a model releases none: scores are then sums.
+
+    At least one, as a noisy number may be negative and is divided by.
+    """
     for name in ("cluster_weights_", "size_", "n_units_"):
         if hasattr(model, name):
             return max(1.0, float(np.sum(getattr(model, name))))
@@ -311,7 +330,12 @@ def _released_size(model):
 
 
 def _results(candidates, means, noise):
-    """The table of candidates in the manner of scikit-learn's searches."""
+    """The table of candidates in the manner of scikit-learn's searches.
+
+    Candidates without a released score share the rank after the last one that is known. So the
+    table of a search with ``selection="best"`` tells nothing of losers, not even which of them were
+    run.
+    """
     params = [each.params for each in candidates]
     order = np.argsort(np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")) + 1
     known = ~np.isnan(means)
@@ -328,6 +352,17 @@ def _results(candidates, means, noise):
 
 
 def _status(outcome, model):
+    """ "ok", or in words what the releases showed to be missing.
+
+    The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
+    are the limit `_CLOSE`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    model : estimator
+        Its own status comes first: a model that is of no use is worse than an unclear choice.
+    """
     own = getattr(model, "status_", "ok")
     if own != "ok":
         return own

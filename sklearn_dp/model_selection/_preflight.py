@@ -127,7 +127,14 @@ def _candidates(search):
 
 
 def _charges(estimator, width, unit):
-    """Ledger and charge of each private step of one fit."""
+    """Ledger and charge of each private step of one fit.
+
+    Returns
+    -------
+    charges : list of (ledger, LedgerCharge)
+        Widths are followed from step to step. A step whose output has no width before it is fitted
+        makes the costs of those after it unknown, and that is an error.
+    """
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     found = []
     for name, step in steps:
@@ -147,7 +154,12 @@ def _charges(estimator, width, unit):
 
 
 def _remaining(made):
-    """What each ledger has left after all charges, or the error of the first that does not fit."""
+    """What each ledger has left after all charges, or the error of the first that does not fit.
+
+    Charges are simulated in order, by the ledger's own rule for admitting one; nothing is written.
+    A ledger that several steps share is counted once, by its path, or by its identity where it is
+    in memory.
+    """
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
     for ledger, charge in made:
         if ledger is not None:

@@ -1,4 +1,25 @@
-"""Scores of candidates: bounded numbers of single rows, added up and released with noise."""
+"""Scores of candidates: bounded numbers of single rows, added up and released with noise.
+
+The sensitivity of a score, in four steps; all of them have to hold for every scorer, also a user's
+own:
+
+1. The score of a row is a function of that row and of what was released, to the last bit. A scorer
+   may be a user's function, so it is called with one row at a time; built-in ones make each result
+   in a fixed order.
+2. It is clipped to public limits [low, high]. What fails, and NaN, counts as low. With the middle
+   of the range taken off, it is within half of the range, in steps of half / 2^19: an integer of at
+   most 2^19 in magnitude.
+3. A unit of several rows has integer weights of sum at most `scale`, so it adds at most 2^19 scale
+   in magnitude to the sum. Adding or removing it moves the sum by that and changes no other term.
+4. The sum is an integer and exact, so no rounding of other terms depends on it. Its noise is a
+   Gaussian whose sensitivity is 2^19 scale.
+
+Without step 2's centering, a score in [0, 1] could move its sum by 1, and not by 1/2: half of the
+noise is gone. The price is that the released number is a sum above n times the middle, with n
+unknown. For the choice that is no loss, because n is the same for all candidates.
+
+Why not a mean: its denominator n is not public, and a change of n moves all terms at once.
+"""
 
 import math
 from collections.abc import Callable
@@ -61,6 +82,8 @@ class PrivateScorer:
 @dataclass(frozen=True)
 class Scorer:
     """What a search needs of a scorer.
+
+    `low` and `high` are constants of the scorer, never of the rows or of a fit.
 
     Attributes
     ----------
@@ -139,6 +162,12 @@ def noisy_score(session, entry, scorer, fitted, X, y, units):
 
 
 def _row_by_row(scorer):
+    """All scores by a user's function of one row.
+
+    Slow on purpose: a user's function that saw all rows at once could make one row's score depend
+    on the others, and nothing would tell.
+    """
+
     def values(fitted, X, y):
         scores, model = np.full(len(X), scorer.low), fitted.model
         for i, row in enumerate(X):
@@ -156,7 +185,12 @@ def _row_by_row(scorer):
 
 
 def _silhouette(limits):
-    """1 - d1 / d2 with the distances to the two nearest centers: 0 between them, 1 on one."""
+    """1 - d1 / d2 with the distances to the two nearest centers: 0 between them, 1 on one.
+
+    d1 <= d2, so it is within [0, 1] by itself. The silhouette of a clustering uses mean distances
+    to all rows of a cluster: one row changes the score of every other. Distances to released
+    centers do not. One center alone has no second nearest: all of its scores are 0, the lowest.
+    """
 
     def values(fitted, X, y):
         centers = fitted.centers
@@ -173,7 +207,11 @@ def _silhouette(limits):
 
 
 def _cost(limits):
-    """Minus the squared distance to the nearest center in the space of the input, capped."""
+    """Minus the squared distance to the nearest center in the space of the input, capped.
+
+    Sensitivity: with the cap the score is in [-cap^2, 0]. Distances of far rows count as the cap,
+    so outliers do not decide.
+    """
     cap = limits.max_distance("cost")
 
     def values(fitted, X, y):
@@ -186,7 +224,10 @@ def _cost(limits):
 
 
 def _reconstruction(limits):
-    """Minus the squared distance of a row to what is left of it after transform and back."""
+    """Minus the squared distance of a row to what is left of it after transform and back.
+
+    Capped like "cost": the score is in [-cap^2, 0].
+    """
     cap = limits.max_distance("reconstruction")
 
     def values(fitted, X, y):
@@ -197,7 +238,11 @@ def _reconstruction(limits):
 
 
 def _log_density(limits):
-    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways."""
+    """Log-density of the model over that of a uniform law on the bounds, capped at 10 both ways.
+
+    A log-density has no limits: it is +-infinity where a component collapses, or far out. Relative
+    to a public law, and capped, it is in [-10, 10] for data of any unit and dimension.
+    """
     uniform = limits.log_uniform_density()
 
     def values(fitted, X, y):
@@ -207,7 +252,13 @@ def _log_density(limits):
 
 
 def _accuracy(limits):
-    """Whether a row is predicted to be what `y` says."""
+    """Whether a row is predicted to be what `y` says.
+
+    Raises
+    ------
+    TypeError
+        Without `y`: by the caller's doing, for all rows alike.
+    """
 
     def values(fitted, X, y):
         if y is None:

@@ -49,7 +49,20 @@ class Pair:
 
 
 def equal_rows(n, d=1, place=0.0, record=1.0):
-    """Equal rows, and one at another place."""
+    """Equal rows, and one at another place.
+
+    Parameters
+    ----------
+    n : int
+        Equal rows.
+    d : int, default=1
+    place, record : float
+        Of the equal rows, and of the one that is added, in every coordinate.
+
+    Returns
+    -------
+    pair : Pair
+    """
     rows = "one row" if n == 1 else f"{n} equal rows"
     return Pair(
         f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
@@ -59,7 +72,19 @@ def equal_rows(n, d=1, place=0.0, record=1.0):
 
 
 def scattered_rows(n, d, far, seed):
-    """Rows about the origin, and one far from it in a random direction."""
+    """Rows about the origin, and one far from it in a random direction.
+
+    Parameters
+    ----------
+    n, d : int
+    far : float
+        Distance of the added row from the origin.
+    seed : int
+
+    Returns
+    -------
+    pair : Pair
+    """
     numbers = ndtri(np.random.default_rng(seed).random((n + 1, d)))
     direction = numbers[-1] / np.linalg.norm(numbers[-1])
     return Pair(

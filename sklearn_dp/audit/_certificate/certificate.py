@@ -244,7 +244,11 @@ def _prepared(estimator):
 
 
 def _promise(estimator, pair, jobs, deficit):
-    """How well a few fits on a pair can be told apart, by the best single number."""
+    """How well a few fits on a pair can be told apart, by the best single number.
+
+    A pair is a promising one if a single number separates it. The pilot's fits are not counted
+    again.
+    """
     runs = run_pair(estimator, pair, _PILOT, jobs=jobs, deficit=deficit)
     found = best_column(Table(runs.rows), runs.is_other)
     return found if runs.ratios is None else max(found, separation(runs.ratios, runs.is_other))
@@ -253,6 +257,9 @@ def _promise(estimator, pair, jobs, deficit):
 @dataclass(frozen=True)
 class _View:
     """What can be seen of a fit, as numbers of several distinguishers.
+
+    Two views are taken where it can be done. "The fitted estimator" is what a user of a model sees.
+    "All releases" is what the guarantee is about, so it has far more power.
 
     Attributes
     ----------
@@ -271,6 +278,10 @@ class _View:
 
 
 def _view_of_releases(ratios, claim):
+    """For mu-GDP, a test at log-ratio zero has the rates Phi(mu/2) and 1 - Phi(mu/2).
+
+    With no choice to be made, all fits can be counted.
+    """
     # Of a Gaussian shift the two rates are equally far from 1/2 at zero, where a bound of mu has
     # the smallest error: nothing is left to choose.
     scores = {"log-likelihood ratio": ratios}

@@ -78,6 +78,9 @@ def scores(table, is_other, learn, seed=0):
 def separation(numbers, is_other):
     """Chance that a number of one data set is above one of the other, 1/2 or more.
 
+    The area under the ROC curve, by ranks (Mann and Whitney), turned to be at least 1/2. Ties count
+    half.
+
     Examples
     --------
     >>> separation(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))
@@ -157,13 +160,23 @@ def _columns(table, words, learn):
 
 
 def _turned(numbers, is_other, learn):
-    """The numbers or their opposites, whichever are larger on the other data set."""
+    """The numbers or their opposites, whichever are larger on the other data set.
+
+    A test raises an alarm above its threshold, so every number has to be larger on the other data
+    set.
+    """
     ranks = np.argsort(np.argsort(numbers[learn]))
     up = ranks[is_other[learn]].mean() >= ranks[~is_other[learn]].mean()
     return numbers if up else -numbers
 
 
 def _models(seed):
+    """The learners, not fitted, by name.
+
+    Small and regularized: there are some thousand fits to learn from, and a model that follows them
+    too closely has no power on the others. "products" sees variances and correlations, which linear
+    models cannot; trees see thresholds.
+    """
     products = make_pipeline(
         StandardScaler(),
         _First(),
@@ -192,6 +205,19 @@ class _First:
 
 
 def _learned(model, X, is_other, learn):
+    """Numbers that a learner gives all fits.
+
+    Parameters
+    ----------
+    model : classifier
+    X : ndarray of shape (n_fits, n_columns)
+    is_other, learn : ndarray of bool
+
+    Returns
+    -------
+    numbers : ndarray of shape (n_fits,)
+        The decision function of all fits; only those of `learn` were fitted.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a learner does not converge costs power only
         return model.fit(X[learn], is_other[learn]).decision_function(X)

@@ -95,7 +95,11 @@ class _Witness(Replay):
 
 
 def _noises(known, event):
-    """The noise that either statistic would need for the recorded output."""
+    """The noise that either statistic would need for the recorded output.
+
+    Python integers first, as counts may exceed what a double holds exactly. None where the shapes
+    differ, which the recorded output then betrays.
+    """
     if np.shape(known.value) != np.shape(event.value):
         return None
     return [
@@ -132,6 +136,7 @@ def _log_mass(noise, scale):
 
 
 def _laplace(known, event):
+    """The density is proportional to exp(-|noise| / scale)."""
     noises = _noises(known, event)
     if noises is None:
         return _CERTAIN

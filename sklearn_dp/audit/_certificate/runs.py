@@ -44,7 +44,20 @@ def sees_releases(estimator):
 
 
 def less_noise(factor):
-    """A mutant: every sampler of the kernel draws noise that is too small by a factor."""
+    """A mutant: every sampler of the kernel draws noise that is too small by a factor.
+
+    Scales are divided, and the rate of a choice is multiplied, as it is an inverse scale. The
+    accounting stays as it is: this is the deficit that a certificate has to find.
+
+    Parameters
+    ----------
+    factor : float
+        Above 1.
+
+    Returns
+    -------
+    deficit : Mutant
+    """
 
     def scaled(original):
         def draw(self, scale, size=None):
@@ -71,6 +84,9 @@ def less_noise(factor):
 
 def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
     """Fit both data sets of a pair, half of the fits each.
+
+    Fits of the two sides alternate, so each part of the fits (to learn, to choose, to count) has as
+    many of both. Chunks of 50 keep the cost of sending a task small against that of its fits.
 
     Parameters
     ----------

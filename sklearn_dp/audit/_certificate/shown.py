@@ -21,6 +21,11 @@ _PARAMETERS_OF_RELEASES = ("sensitivity", "sigma", "rho", "delta")
 def shown(outcome):
     """Numbers and words that one fit shows.
 
+    Where a fit fails, its error and its warnings are all that it shows.
+
+    The attributes are those of the unpickled copy: whoever receives a model has that. A column is a
+    number or a word; which, is decided by its type.
+
     Parameters
     ----------
     outcome : Outcome
@@ -55,6 +60,11 @@ def shown(outcome):
 
 
 def _report(report, numbers, words):
+    """Noise scales and sensitivities are public.
+
+    Their columns are constant, and dropped, unless a fit chooses its releases by earlier ones, or
+    its scales by the data.
+    """
     numbers["length of the report"] = float(len(repr(report)))
     numbers["number of releases"] = float(len(report.releases))
     words["releases"] = " / ".join(row["release"] for row in report.releases)
@@ -65,7 +75,18 @@ def _report(report, numbers, words):
 
 
 def _enter(name, value, numbers, words):
-    """Enter an attribute under its name, and its parts under longer ones."""
+    """Enter an attribute under its name, and its parts under longer ones.
+
+    Recursive: a dict or a list is entered part by part. What is neither text, number nor container
+    counts by its class and by the length of its pickle.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    numbers, words : dict
+        Are added to.
+    """
     if value is None or isinstance(value, (str, bytes)):
         words[name] = repr(value)
     elif isinstance(value, dict):
@@ -122,7 +143,11 @@ def _enter_array(name, array, numbers, words):
 
 
 def _totals(attributes, numbers):
-    """Points times their weights: nearer to a sum than the points are, and a sum has the noise."""
+    """Points times their weights: nearer to a sum than the points are, and a sum has the noise.
+
+    A center is a noisy sum over a noisy count. Where a row is added to n others it moves the center
+    by 1/n, and the sum by a whole radius: multiplied out, the release behind it can be seen again.
+    """
     arrays = {
         name: np.atleast_1d(np.asarray(value, dtype=np.float64))
         for name, value in attributes.items()
@@ -142,6 +167,14 @@ def _totals(attributes, numbers):
 
 class Table:
     """What many fits show: columns of numbers and of words.
+
+    Attributes
+    ----------
+    n_rows : int
+        Fits.
+    numbers : dict of str to ndarray of float
+        NaN where a fit has no such number.
+    words : dict of str to ndarray of object
 
     Parameters
     ----------

@@ -3,6 +3,12 @@
 They break the sampler or the seeding, so every estimator reaches them; whether they are seen
 depends on how many numbers its releases have. The laws that a sampler might have by mistake are in
 `tests/mutants/law.py`: the sampler is the kernel's, and no estimator can change it.
+
+Each changes one property of the noise and keeps all others: its size, its mean, its independence of
+other noise, or where its randomness comes from. A replay cannot see any of these, because it forces
+the recorded outputs on the second fit and asks nothing of how they were drawn. So they are left to
+statistical tests of the noise (`check_noise_law`), and to comparisons of fits with and without a
+seed.
 """
 
 from dataclasses import replace

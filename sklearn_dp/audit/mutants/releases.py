@@ -4,6 +4,10 @@ They change what an estimator asks of its session, as a mistake in the estimator
 goes wrong, and the statistic stays as it is. A replay has to find a pair of neighbours that moves
 it by more than is claimed, so an estimator whose claims are loose by a quarter would let "too small
 by 1.25" live.
+
+The factor 1.25 is close to one on purpose. Mutants that are wrong by a factor of ten would be
+killed by a weak audit too. With 1.25 a pair of neighbours has to move the statistic by more than
+four fifths of the original claim.
 """
 
 import warnings
