@@ -84,4 +84,4 @@ def test_a_nested_step_is_paid_as_a_step():
 
 def test_what_is_charged_is_what_the_plan_may_spend():
     release = fits.release(inner_plan(0.125))
-    assert release.public == {"delta": 0.0, "gaussian": True}
+    assert release.public == {"delta": 0.0, "only_gaussian": True}
