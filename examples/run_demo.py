@@ -21,6 +21,7 @@ import plot_far_mean
 import plot_federated
 import plot_private_mixture
 import plot_private_palette
+import plot_what_epsilon_costs
 
 PARTS = [
     ("The palette of a photograph", plot_private_palette),
@@ -29,6 +30,7 @@ PARTS = [
     ("The densest place of a city", plot_densest_place),
     ("A private mixture", plot_private_mixture),
     ("K-means over clients", plot_federated),
+    ("What epsilon costs", plot_what_epsilon_costs),
 ]
 
 

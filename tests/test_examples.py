@@ -20,6 +20,11 @@ SAYS = {
     "plot_densest_place": ["radius, km", "without privacy", "The places are"],
     "plot_far_mean": ["median error", "FriendlyMean"],
     "plot_federated": ["largest error", "numbers from a client"],
+    "plot_what_epsilon_costs": [
+        "noise / signal",
+        "cost / KMeans",
+        "Charged for the curve: nothing",
+    ],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
 GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP for add or remove one row;.*noise: system"

@@ -6,7 +6,15 @@ scikit-learn's displays: `from_...` makes one and draws it, `plot` draws it agai
 with a trailing underscore are artists of Matplotlib (of the extra `plot`).
 """
 
+from ._budget_display import BudgetDisplay
+from ._cluster_display import ClusterDisplay
 from ._curve import PrivacyUtilityCurve, utility_curve
 from ._utility_display import PrivacyUtilityDisplay
 
-__all__ = ["PrivacyUtilityCurve", "PrivacyUtilityDisplay", "utility_curve"]
+__all__ = [
+    "BudgetDisplay",
+    "ClusterDisplay",
+    "PrivacyUtilityCurve",
+    "PrivacyUtilityDisplay",
+    "utility_curve",
+]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .._base import BaseDPEstimator, RandomStateLike, check_integer
 from .._privacy._checks import check_positive
 from ._metrics import cost_floor, yardstick
-from ._public_rows import public_rows, synthetic_rows
+from ._public_rows import inside_bounds, public_rows, synthetic_rows
 from ._scaling import fits, plan_at, scale_freely, seeds, settings
 
 __all__ = ["PrivacyUtilityCurve", "utility_curve"]
@@ -149,6 +149,7 @@ def utility_curve(
     if isinstance(rows, tuple):
         exact = not all(scale_freely(estimator, plan_at(estimator, e, rows[0])) for e in levels)
         rows = synthetic_rows(rows, n_units, exact=exact, seed=mixture_seed)
+        rows = inside_bounds(rows, estimator)
     # Refusals come before the first fit, and before that of the twin.
     points = list(settings(estimator, levels, rows.shape, n_units))
     measure = yardstick(estimator, rows, metric, mixture_seed)

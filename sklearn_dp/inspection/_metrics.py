@@ -1,4 +1,7 @@
-"""How good a fit is beside one without privacy, and how good it can be at best."""
+"""How good a fit is beside one without privacy, and how good it can be at best.
+
+All of it looks at public rows. A score of private rows would have to be released, and paid for.
+"""
 
 import inspect
 import math
@@ -71,6 +74,7 @@ def yardstick(
         their difference counts.
     """
     twin = _fitted_twin(estimator, X, seed)
+    # A function of the user may measure anything; how it compares is for the user to see.
     if metric is not None:
         if not callable(metric):
             raise TypeError("metric must be None or a function of a fitted estimator and rows.")
@@ -89,7 +93,13 @@ def yardstick(
 
 
 def _number(value: Any) -> float:
-    """What a metric has returned, as a float."""
+    """What a metric has returned, as a float; an error names the metric and not its value.
+
+    Examples
+    --------
+    >>> _number(np.float32(0.5))
+    0.5
+    """
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -100,7 +110,17 @@ def _number(value: Any) -> float:
 def _fitted_twin(
     estimator: BaseDPEstimator, X: np.ndarray, seed: int | None
 ) -> BaseEstimator | None:
-    """The class that an estimator takes the place of, fitted on public rows; None without one."""
+    """The class that an estimator takes the place of, fitted on public rows; None without one.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Its parameters of the same meaning carry over.
+    X : ndarray of shape (n_samples, n_features)
+        Public.
+    seed : int or None
+        Of its starts.
+    """
     name = getattr(estimator, "_replaces", "")
     if not name:
         return None

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs
 
 from .._base import MOST_CLUSTERS, MOST_FEATURES, BaseDPEstimator, check_integer, check_table
 
-__all__ = ["clusters_of", "public_rows", "synthetic_rows"]
+__all__ = ["clusters_of", "inside_bounds", "public_rows", "synthetic_rows"]
 
 # Enough for each cluster to have an inside; more rows cost time and change little, since the noise
 # is scaled to their number.
@@ -23,7 +23,14 @@ _SEPARATION = 6.0
 
 
 def clusters_of(estimator: BaseDPEstimator) -> int | None:
-    """The number of clusters or components that an estimator was told, or None."""
+    """The number of clusters or components that an estimator was told, or None.
+
+    Examples
+    --------
+    >>> from sklearn_dp import DPKMeans
+    >>> clusters_of(DPKMeans(n_clusters=5))
+    5
+    """
     # What an estimator chooses by itself is a word or a pair here, and no number.
     for name in ("n_clusters", "n_components"):
         value = getattr(estimator, name, None)
@@ -96,11 +103,43 @@ def synthetic_rows(
     return X
 
 
+def inside_bounds(X: np.ndarray, estimator: BaseDPEstimator) -> np.ndarray:
+    """The same mixture, moved and scaled into the public bounds of an estimator.
+
+    Bounds are where private rows are expected to be. A mixture elsewhere would be clipped to their
+    edge, and the curve would tell about that.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    estimator : BaseDPEstimator
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    domain = estimator._domain(X.shape[1])
+    if domain is None:
+        return X
+    X = X - (X.min(axis=0) + X.max(axis=0)) / 2
+    if domain.low is None or domain.high is None:
+        return domain.center + X * (domain.radius / np.linalg.norm(X, axis=1).max())
+    # One factor for all columns keeps the clusters round; a side of length zero holds one value.
+    sides = (domain.high - domain.low) / 2
+    wide = sides > 0
+    factor = (sides[wide] / np.abs(X).max(axis=0)[wide]).min(initial=np.inf)
+    return domain.center + X * np.where(wide, factor, 0.0)
+
+
 def _separated(n_features: int, n_clusters: int, seed: int | None) -> np.ndarray:
     """Centers at random in a cube, which grows until no two of them are close.
 
     The cube ends up about as small as can be: clusters a thousand deviations apart would be found
     by anybody, and their curve would promise too much.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
     """
     side: Any = _SEPARATION
     options = {"n_samples": n_clusters, "n_features": n_features, "random_state": seed}

@@ -39,6 +39,8 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     TypeError
         If `ax` is something else.
     """
+    # Imported by name when a picture is drawn: the package works without it, and type checkers of
+    # those who do not have it need not find it.
     try:
         pyplot: Any = importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
@@ -57,13 +59,29 @@ def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def title(ax: Axes, text: str, lines_below: int = 0) -> None:
-    """A title at the left, with room for the legend and further lines below it."""
+    """A title at the left, with room for further lines between it and the axes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    text : str
+    lines_below : int
+        As many lines as a legend will need there.
+    """
     pad = 8 + 17 * lines_below
     ax.set_title(text, loc="left", fontsize=11, fontweight="bold", color=INK, pad=pad)
 
 
 def legend_above(ax: Axes, columns: int) -> None:
-    """A legend between title and axes, in one row where it fits."""
+    """A legend between title and axes, where no data are.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With labels at all artists that are to be explained.
+    columns : int
+        As many as there are artists give one row.
+    """
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),

@@ -165,18 +165,19 @@ class PrivacyUtilityDisplay:
         ax.set_ylabel(curve.metric)
         if curve.metric == COST:  # "+0.5 %" says more than 1.005
             ax.set_ylabel("cost beside no privacy")
-            ax.yaxis.set_major_formatter(lambda ratio, _: f"{_per_cent(ratio):+g} %")
+            ax.yaxis.set_major_formatter(lambda ratio, _: _per_cent(ratio))
         rows = f"{curve.n_units:,} rows" + (", synthetic" if curve.synthetic else "")
         title(ax, f"{curve.estimator}: what ε costs ({rows})", lines_below=1)
         legend_above(ax, columns=4)
 
 
-def _per_cent(ratio: float) -> float:
+def _per_cent(ratio: float) -> str:
     """How much a ratio is above one, without the digits that rounding adds.
 
     Examples
     --------
-    >>> _per_cent(1.005), _per_cent(1.0)
-    (0.5, 0.0)
+    >>> _per_cent(1.005), _per_cent(1.0), _per_cent(0.9)
+    ('+0.5 %', '0 %', '-10 %')
     """
-    return round(100 * (ratio - 1), 9)
+    more = round(100 * (ratio - 1), 9)
+    return f"{more:+g} %" if more else "0 %"

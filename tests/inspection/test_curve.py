@@ -150,6 +150,14 @@ def test_without_rows_a_mixture_stands_for_them():
     assert curve.synthetic and np.abs(curve.values - 1).max() < 0.1
 
 
+@pytest.mark.parametrize("bounds", [3.0, (5.0, 6.0), ([-1, 0, 0], [1, 9, 0])])
+def test_the_mixture_lies_within_the_bounds(bounds):
+    """Elsewhere it would be clipped to their edge, and cost hundreds of times as much."""
+    options = {"n_features": 3, "n_units": 10**6, "epsilons": [1], "n_repeats": 2}
+    curve = utility_curve(DPKMeans(3, bounds=bounds), random_state=0, **options)
+    assert curve.values.max() < 1.05
+
+
 def test_the_mixture_has_separated_clusters():
     from scipy.spatial.distance import pdist
 

@@ -1,0 +1,236 @@
+"""Where a budget goes: the shares of a plan, of a report or of a ledger as bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from .._privacy._ledger import PrivacyLedger
+from .._privacy._parts import maximum_cost
+from .._privacy._plan import PrivacyPlan
+from .._privacy._report import PrivacyReport
+from ._style import ACCENT, INK, PALE, axes_for, title
+from ._words import in_plain_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["BudgetDisplay"]
+
+_MOST_BARS = 14  # what is beyond the largest of them is one bar together
+
+
+class BudgetDisplay:
+    """Where a privacy budget goes, as horizontal bars.
+
+    Use :meth:`from_plan`, :meth:`from_report` or :meth:`from_ledger`; they draw, and return the
+    display.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What each bar is about, from top to bottom.
+    shares : sequence of float
+        Of the whole budget, so 1 is all of it.
+    heading : str
+        Above the picture.
+    left : float, optional
+        What is not spent: a pale bar at the bottom. None: there is no such thing.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the bars were drawn.
+    figure_ : matplotlib Figure
+        Of these axes.
+    bars_ : matplotlib BarContainer
+        One bar for each label, and one for what is left.
+
+    See Also
+    --------
+    PrivacyUtilityDisplay : What a budget buys.
+
+    Notes
+    -----
+    Shares are of rho in a fit, because costs of releases add up in it and those in epsilon do not;
+    of a ledger they are of what it counts. All of it is public or released: pictures are free.
+
+    Examples
+    --------
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.inspection import BudgetDisplay
+    >>> display = BudgetDisplay.from_plan(DPKMeans().privacy_plan(2))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        shares: Sequence[float],
+        heading: str,
+        left: float | None = None,
+    ) -> None:
+        self.labels = labels
+        self.shares = shares
+        self.heading = heading
+        self.left = left
+
+    @classmethod
+    def from_plan(cls, plan: PrivacyPlan, *, ax: Axes | None = None) -> Self:
+        """Draw what a fit is going to spend on each release.
+
+        Parameters
+        ----------
+        plan : PrivacyPlan
+            From `privacy_plan` of an estimator.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            Where a fit takes one of several ways, the bars of all ways add up to more than the
+            whole; their labels name the way.
+        """
+        _check("plan", plan, PrivacyPlan)
+        whole = plan.rho or 1.0  # of a plan that spends nothing, no share is anything
+        labels = [
+            in_plain_words(entry.name) + (f" ({' or '.join(entry.paths)})" if entry.paths else "")
+            for entry in plan.entries
+        ]
+        heading = f"Plan: ε = {plan.epsilon:.3g}, δ = {plan.target.delta:.2g}"
+        return cls(labels, [entry.rho / whole for entry in plan.entries], heading).plot(ax=ax)
+
+    @classmethod
+    def from_report(cls, report: PrivacyReport, *, ax: Axes | None = None) -> Self:
+        """Draw what a fit has spent on each release, and what it was charged for and did not use.
+
+        Parameters
+        ----------
+        report : PrivacyReport
+            `privacy_report_` of a fitted estimator.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            Releases of one name are one bar. About disjoint parts of the rows, it is what their
+            most expensive chain costs.
+        """
+        _check("report", report, PrivacyReport)
+        whole = report.rho or 1.0
+        costs: dict[str, list] = {}
+        for row in report.releases:
+            # Without a part, a line is about all rows; disjoint parts do not add up.
+            part = tuple(row["part"].split("/")) if "part" in row else ()
+            costs.setdefault(row["release"], []).append((part, row["rho"]))
+        labels = [in_plain_words(name) + _times(len(costs[name])) for name in costs]
+        shares = [float(maximum_cost(each)) / whole for each in costs.values()]
+        heading = f"Fit: ε = {report.epsilon:.3g}, δ = {report.delta:.2g}"
+        # A report of a plan has spent nothing yet.
+        left = None if report.noise == "planned" else max(0.0, 1 - report.spent_rho / whole)
+        return cls(labels, shares, heading, left).plot(ax=ax)
+
+    @classmethod
+    def from_ledger(cls, ledger: PrivacyLedger, *, ax: Axes | None = None) -> Self:
+        """Draw what the fits of a study were charged, and what is left for others.
+
+        Parameters
+        ----------
+        ledger : PrivacyLedger
+            Opened by its path, or in memory; it is read once.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : BudgetDisplay
+            Charges of one label are one bar, in the order of their first. Of the two costs that a
+            ledger counts, the one is shown of which more is spent.
+        """
+        _check("ledger", ledger, PrivacyLedger)
+        state = ledger.state()
+        caps, spent = state.terms.caps, list(state.spent.values())
+        # The one that runs out first decides; a cap of zero can hold nothing.
+        used = [value / cap if cap else 0.0 for value, cap in zip(spent, caps, strict=True)]
+        which = int(used[1] > used[0])
+        sums: dict[str, list[float]] = {}
+        for charge in state.charges:
+            costs = state.terms.costs(charge)
+            sums.setdefault(charge.label or "without a label", []).append(costs[which])
+        labels = [label + _times(len(costs), "fits") for label, costs in sums.items()]
+        shares = [sum(costs) / caps[which] for costs in sums.values()] if caps[which] else []
+        name = state.terms.columns[which].replace("_", " ")
+        heading = f"Ledger: {name}, {spent[which]:.3g} of {caps[which]:.3g} spent"
+        return cls(labels, shares, heading, max(0.0, 1 - used[which])).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the bars, the first at the top, with their shares in per cent.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : BudgetDisplay
+            With the artists as attributes.
+        """
+        labels, shares = _largest(self.labels, self.shares)
+        colors = [ACCENT] * len(labels)
+        if self.left is not None:
+            labels, shares, colors = [*labels, "not spent"], [*shares, self.left], [*colors, PALE]
+        # A bar each, and as much again for title and axis.
+        ax = axes_for(ax, (7.0, 1.3 + 0.3 * len(labels)))
+        self.ax_, self.figure_ = ax, ax.figure
+        self.bars_: Any = ax.barh(range(len(labels)), shares, color=colors, height=0.66)
+        ax.bar_label(self.bars_, [_per_cent(s) for s in shares], padding=4, fontsize=9, color=INK)
+        ax.set_yticks(range(len(labels)), labels)
+        ax.tick_params(axis="y", length=0)
+        # Room for the number beside the longest bar.
+        ax.set_xlim(0, 1.14 * max([*shares, 1e-9]))
+        # From top to bottom; two bars alone would be blocks.
+        ax.set_ylim(max(len(labels), 5) - 0.5, -0.5)
+        ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+        ax.grid(axis="x", color=PALE, lw=0.6)
+        ax.set_xlabel("share of the budget")
+        title(ax, self.heading)
+        return self
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    """Refuse what is of another kind, by the name of the parameter."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__}, got {type(value).__name__}.")
+
+
+def _times(count: int, what: str = "times") -> str:
+    """How often, where it is more than once."""
+    return f" ({count} {what})" if count > 1 else ""
+
+
+def _per_cent(share: float) -> str:
+    """A share in words; small ones keep a digit, and nothing spent is not "0.0 %".
+
+    Examples
+    --------
+    >>> [_per_cent(share) for share in (0.5, 0.034, 0.0001, 0.0)]
+    ['50 %', '3.4 %', '< 0.1 %', '0 %']
+    """
+    if share == 0:
+        return "0 %"
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" if share >= 0.001 else "< 0.1 %"
+
+
+def _largest(labels: Sequence[str], shares: Sequence[float]) -> tuple[list[str], list[float]]:
+    """The largest bars in their own order, and one for the others together."""
+    if len(shares) <= _MOST_BARS:
+        return list(labels), list(shares)
+    order = sorted(range(len(shares)), key=lambda i: -shares[i])
+    kept = sorted(order[: _MOST_BARS - 1])
+    rest = order[_MOST_BARS - 1 :]
+    return (
+        [*(labels[i] for i in kept), f"{len(rest)} others"],
+        [*(shares[i] for i in kept), sum(shares[i] for i in rest)],
+    )
