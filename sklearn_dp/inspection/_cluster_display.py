@@ -170,7 +170,13 @@ class ClusterDisplay:
         x, y = np.asarray(self.centers).T
         if self.rows is not None:
             self.rows_ = ax.scatter(
-                *self.rows.T, s=8, color=MUTED, alpha=0.4, lw=0, label=self.rows_label
+                self.rows[:, 0],
+                self.rows[:, 1],
+                s=8,
+                color=MUTED,
+                alpha=0.4,
+                lw=0,
+                label=self.rows_label,
             )
         if self.errors is not None:
             self.errors_ = ax.errorbar(
@@ -217,7 +223,15 @@ def _centers_name(estimator: BaseDPEstimator) -> str:
 
 
 def _check_features(features: object, n_features: int) -> list[int]:
-    """Two different columns, or an error."""
+    """Two different columns, or an error.
+
+    Parameters
+    ----------
+    features : object
+        As the user gave it.
+    n_features : int
+        Columns of the centers.
+    """
     if not isinstance(features, (tuple, list)) or len(features) != 2:
         raise TypeError("features must be a pair of columns.")
     first, second = (check_integer(f, "features", low=0, high=n_features - 1) for f in features)
@@ -229,7 +243,20 @@ def _check_features(features: object, n_features: int) -> list[int]:
 def _rows(
     X_public: ArrayLike | None, private_rows: ArrayLike | None, n_features: int
 ) -> np.ndarray | None:
-    """What is to be drawn below the centers; errors quote nothing of it."""
+    """What is to be drawn below the centers; errors quote nothing of it.
+
+    Parameters
+    ----------
+    X_public, private_rows : array-like or None
+        At most one of them. Private rows have a name of their own, so that nobody draws them by
+        putting a table in the wrong place.
+    n_features : int
+        Columns of the centers.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_samples, n_features) or None
+    """
     if X_public is not None and private_rows is not None:
         raise TypeError("X_public and private_rows: give at most one of them.")
     name = "X_public" if private_rows is None else "private_rows"
@@ -243,7 +270,23 @@ def _rows(
 
 
 def _half_widths(estimator: Any, name: str, level: float, pair: list[int]) -> np.ndarray | None:
-    """Half of the width of the released confidence intervals; None where none were released."""
+    """Half of the width of the released confidence intervals; None where none were released.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Fitted. The intervals are its own, so the picture says what `summary` says.
+    name : str
+        Of the attribute with the centers.
+    level : float
+    pair : list of int
+        The columns that are drawn.
+
+    Returns
+    -------
+    widths : ndarray of shape (n_clusters, 2) or None
+        Zero where a width is not finite: an endless line would hide the others.
+    """
     if getattr(estimator, f"{name}std_error_", None) is None:
         return None
     low, high = estimator.confidence_interval(level=level, attribute=name)
