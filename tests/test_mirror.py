@@ -19,6 +19,8 @@ UNTESTED = {
     "inspection/_metrics.py": "parts of a curve: tests/inspection/test_curve.py",
     "inspection/_public_rows.py": "parts of a curve: tests/inspection/test_curve.py",
     "inspection/_scaling.py": "parts of a curve: tests/inspection/test_curve.py",
+    "inspection/_budget_display.py": "by test_cluster_display.py, with all pictures",
+    "inspection/_words.py": "by test_cluster_display.py, in what pictures say",
     "inspection/_style.py": "how a display looks: tests/inspection/test_utility_display.py",
 }
 # Test files and folders that mirror no module, and why.
