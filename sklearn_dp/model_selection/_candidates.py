@@ -287,7 +287,7 @@ def _same(step, other):
 def sliced_params(estimator, other):
     """Parameters that only say how much of what was released is kept: integers, or None.
 
-    Only these can be compared by size, as :func:`_plans._kept` has to. A value of another kind,
+    Only these can be compared by size, as :func:`_fit_plans._kept` has to. A value of another kind,
     such as a share of the variance, is no slice of public size: then the steps count as different.
     """
     names = getattr(estimator, "_post_processing_params", ())

@@ -10,30 +10,24 @@ How :func:`plan_search` goes, in order:
    can the search release its best run alone, which is what Theorem 1 is about.
 5. The budget is divided by public numbers (`_allowance`): what the shared steps, each run and the
    last fit may spend.
-6. Each fit gets a `PrivacyPlan`: an entry for each private step, and one for the score.
+6. Each fit gets a `PrivacyPlan` (`_fit_plans`): an entry for each private step, and one for the
+   score.
 7. The plan of the whole search is made of these. It is what the ledger is charged, once.
 
 No row is looked at: everything here is a function of the parameters, of the ledger's terms, of the
 number of columns and of the unit. So an error that is raised here tells nothing about rows, and it
 costs nothing, because the ledger is charged later.
-
-Widths: the plan of a step depends on the number of columns that it gets, so it is followed from
-step to step (`width_after`). It has to be known before anything is fitted.
 """
 
-import math
-from copy import deepcopy
 from dataclasses import dataclass, replace
 
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
 from .._base import budget_of
-from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
-from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
-from .._privacy._rounding import round_down, sum_down, sum_up
+from .._privacy._plan import Mechanism, PrivacyPlan
 from ._allowance import (
     Allowance,
     BestOf,
@@ -45,17 +39,14 @@ from ._allowance import (
 from ._candidates import (
     Limits,
     candidate,
-    plan_of,
     shared_prefix,
     step_weights,
-    width_after,
-    with_budget,
 )
+from ._fit_plans import Fit, Maker, lump, releases_are_gaussian, widths
 from ._scorers import Scorer, scorer_of
 
-__all__ = ["SCORE", "SearchPlan", "plan_search"]
+__all__ = ["SearchPlan", "plan_search"]
 
-SCORE = "score"
 MOST_CANDIDATES = 10_000
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
@@ -64,23 +55,6 @@ _NOT_BOTH = (
     "selection='best' needs a target in epsilon: a (rho, delta) target cannot be met by a random "
     "number of runs; give epsilon, or use selection='all'."
 )
-
-
-@dataclass(frozen=True)
-class Fit:
-    """One fit of a candidate's steps, the prefix left out: what it may spend.
-
-    The steps are copies that have their budget set already. So a run needs no arithmetic with
-    budgets: it fits them, and each one charges the run's session.
-
-    Attributes
-    ----------
-    plan : PrivacyPlan
-        One entry for each private step, and one for the score where there is one.
-    """
-
-    steps: tuple
-    plan: PrivacyPlan
 
 
 @dataclass(frozen=True)
@@ -148,9 +122,9 @@ def plan_search(search, params, n_features, unit):
     several = len(candidates) > 1
     scorer = scorer_of(_scoring(search, params), _limits(search, n_features)) if several else None
     gaussian = all(
-        _is_gaussian(step, target.delta, width, unit)
+        releases_are_gaussian(step, target.delta, width, unit)
         for each in candidates
-        for step, width in _widths(each.steps, n_features)
+        for step, width in widths(each.steps, n_features)
         if step.private
     )
     best_of = _selection(search, len(candidates), gaussian)
@@ -165,7 +139,7 @@ def plan_search(search, params, n_features, unit):
         )
     else:
         allowance = release_best(target, len(candidates), prefix_share, best_of, refit)
-    make = _Maker(target, allowance, n_features, unit, shares.score)
+    make = Maker(target, allowance, n_features, unit, shares.score)
     prefix = make.prefix([each.steps[:size] for each in candidates], weights[0])
     runs = [
         make.fit(each.steps, size, weight, allowance.run, scored=True)
@@ -275,178 +249,6 @@ def _final(search, best_of):
     """
     check_choice("final", search.final, ("auto", "refit", "winner"))
     return search.final == "refit" or (search.final == "auto" and best_of is None)
-
-
-def _widths(steps, n_features):
-    """Each step with the public number of columns that it gets.
-
-    Width counts the columns that come in, so what the last step puts out is not asked for.
-    """
-    width = n_features
-    for step in steps:
-        yield step, width
-        if step is not steps[-1]:
-            width = width_after(step, width)
-
-
-def _is_gaussian(step, delta, width, unit):
-    """Whether all that a step releases is Gaussian, whatever its budget.
-
-    A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as
-    the candidate gets its real one later.
-    """
-    return plan_of(with_budget(deepcopy(step.estimator), 1.0, delta), width, unit).gaussian
-
-
-class _Maker:
-    """Plans of single fits.
-
-    A fit's budget is divided in two stages: first the score's part is taken off, then the rest goes
-    to the private steps by their weights. Quotients are rounded down, so that the parts do not
-    exceed what the fit is allowed, and their sum is rounded up, so that no charge is too low.
-
-    Parameters
-    ----------
-    target : PrivacyBudget
-        Of the whole search.
-    allowance : Allowance
-        What each part of the search may spend. Its `delta` is a failure probability of each fit of
-        a step; where it is 0, all releases are Gaussian, and the target's own delta only makes the
-        budgets of the steps complete.
-    n_features : int
-    unit : str
-    score_share : float
-        Part of a run's budget that goes to its score.
-    """
-
-    def __init__(self, target, allowance, n_features, unit, score_share):
-        self._target, self._delta = target, allowance.delta or target.delta
-        self._allowance, self._n_features, self._unit = allowance, n_features, unit
-        self._score_share = score_share
-
-    def prefix(self, prefixes, weights):
-        """The shared first steps, each with the largest of the parameters that only slice it.
-
-        Candidates may differ in a parameter that only slices what a step has released:
-        `n_components` of `DPPCA`. One fit with the largest of these values serves all of them, and
-        each candidate keeps the first components that it wants (`_sliced` of `_runs`). None means
-        all, so it counts as infinite.
-
-        The weights are those of the first candidate: only their ratios count, and those of the
-        shared steps are the same in all candidates.
-        """
-        steps = prefixes[0]
-        if not any(step.private for step in steps):
-            return None
-        widest = tuple(max((each[i] for each in prefixes), key=_kept) for i in range(len(steps)))
-        total = sum(weights[step.name] for step in widest if step.private)
-        rho = {
-            step.name: round_down(self._allowance.prefix * weights[step.name] / total)
-            for step in widest
-            if step.private
-        }
-        return self._fit(widest, 0, rho, None)
-
-    def fit(self, steps, size, weights, rho, *, scored):
-        """The other steps of a candidate, and its score.
-
-        Parameters
-        ----------
-        steps : tuple of Step
-            All steps of the candidate: widths are counted from the first one.
-        size : int
-            Number of leading steps that are shared, and fitted elsewhere.
-        weights : dict of str to float
-            Of all private steps of the candidate. Those of the steps that are left here are scaled
-            to add up to one.
-        rho : float
-            Of this fit: the allowance of a run, or of the last fit.
-        scored : bool
-            Whether a score is released too. The last fit has none: nothing is chosen by it.
-        """
-        score = round_down(rho * self._score_share) if scored else None
-        left = sum_down([rho, -(score or 0.0)])
-        own = [step for step in steps[size:] if step.private]
-        total = sum(weights[step.name] for step in own)
-        shares = {step.name: round_down(left * weights[step.name] / total) for step in own}
-        return self._fit(steps, size, shares, score)
-
-    def _fit(self, steps, size, rho, score):
-        """The steps of a fit with their budgets, and its plan.
-
-        Parameters
-        ----------
-        steps : tuple of Step
-        size : int
-            Steps before this one are walked over for their widths only.
-        rho : dict of str to float
-            Of each private step that this fit pays for. Steps that are not named are not charged.
-        score : float or None
-            rho of the score.
-
-        Returns
-        -------
-        fit : Fit
-            Its target is the sum of its entries, rounded up, with the allowed failure probability
-            once for each entry.
-        """
-        entries, own = [], []
-        for step, width in _widths(steps, self._n_features):
-            if step.private and step.name in rho:
-                # A copy: a candidate's run and its last fit have other budgets.
-                budgeted = with_budget(deepcopy(step.estimator), float(rho[step.name]), self._delta)
-                step = replace(step, estimator=budgeted)
-                entries.append(lump(step.name, plan_of(budgeted, width, self._unit)))
-            own.append(step)
-        if score is not None:
-            entries.append(
-                PlanEntry(
-                    SCORE,
-                    Mechanism.GAUSSIAN,
-                    float(score),
-                    sensitivity="half the range of a unit's score",
-                )
-            )
-        budget = PrivacyBudget(
-            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * self._delta
-        )
-        return Fit(tuple(own[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
-
-
-def _kept(step):
-    """How much of a shared step's releases is kept: all of it where nothing is said."""
-    names = getattr(step.estimator, "_post_processing_params", ())
-    values = [getattr(step.estimator, name) for name in names]
-    return tuple(math.inf if value is None else value for value in values)
-
-
-def lump(name, plan, uses=1):
-    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
-
-    A fit that spends no more than its plan costs what one release of that rho costs; see
-    :mod:`sklearn_dp._privacy.laws.fits`.
-
-    Parameters
-    ----------
-    name : str
-    plan : PrivacyPlan or list of PrivacyPlan
-    uses : int, default=1
-        How many fits it pays for. With 1 only one of the plans is going to be made, and which one
-        is decided by releases: so it has to hold the dearest. With more, all of them are made, one
-        each, and their costs add up.
-    """
-    plans = [plan] if isinstance(plan, PrivacyPlan) else plan
-    gaussian = all(each.gaussian for each in plans)
-    return PlanEntry(
-        name,
-        Mechanism.GAUSSIAN if gaussian else Mechanism.SEVERAL,
-        sum_up([each.rho for each in plans]) if uses > 1 else max(each.rho for each in plans),
-        delta=sum_up([each.delta_failure for each in plans])
-        if uses > 1
-        else max(each.delta_failure for each in plans),
-        uses=uses,
-        sensitivity="all of a fit" if uses == 1 else "all of each fit",
-    )
 
 
 def _outer(search, target, unit, prefix, runs, refits, best_of, allowance):

@@ -37,8 +37,8 @@ from .._aggregate.shared.blocks import ask_all, n_threads
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._base import fits_inside
 from ._allowance import longest
+from ._fit_plans import SCORE
 from ._fitted import Fitted, transformed
-from ._plans import SCORE
 from ._scorers import noisy_score
 
 __all__ = ["Outcome", "Runner"]

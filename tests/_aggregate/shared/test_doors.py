@@ -1,13 +1,13 @@
-"""Doors: what a silent thread redirects, logs and shows, and who else hears it."""
+"""Doors go up with the first silent thread and come down with the last one."""
 
 import contextlib
 import io
-import logging
 import sys
 import threading
 import time
 
 from sklearn_dp._aggregate.shared import doors, silence
+from sklearn_dp._aggregate.shared.ways_out import WAYS
 
 SECRET = "row 17 holds 123.456"
 
@@ -38,14 +38,16 @@ def test_a_redirection_of_one_thread_is_no_way_out_for_another(monkeypatch):
     assert (out.getvalue(), own.getvalue()) == ("mine\n", "its own\n") and sys.stdout is before
 
 
-def test_a_silent_thread_sets_up_no_logging(monkeypatch):
-    """``logging.warning`` adds a handler where there is none: a trace for all to see."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+def test_with_the_last_silent_thread_every_door_is_gone():
+    """What was found is put back, and a stand-in that somebody kept leads to the stream behind."""
+    found = [vars(owner)[name] for owner, name, _ in WAYS]
+    out = sys.stdout
     with silence.silent():
-        logging.warning(SECRET)
-    assert logging.getLogger().handlers == []
-
-
-def test_every_way_out_that_is_guarded_exists():
-    """Some names are private to the standard library: a Python without them must not go unseen."""
-    assert [name for owner, name, _ in doors._WAYS if name not in vars(owner)] == []
+        kept = sys.stdout
+        inside = [vars(owner)[name] for owner, name, _ in WAYS]
+        with silence.silent():
+            pass
+        assert sys.stdout is kept and doors.DOORS.behind(kept) is out
+    assert all(door is not original for door, original in zip(inside, found, strict=True))
+    assert [vars(owner)[name] for owner, name, _ in WAYS] == found
+    assert sys.stdout is out and kept.write == out.write and doors.DOORS.behind(out) is out

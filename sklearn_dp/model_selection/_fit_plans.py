@@ -1,0 +1,211 @@
+"""The plans of single fits: what a search's shared steps, each run and its last fit may spend.
+
+`_plans` divides the target among the parts of a search; `Maker` divides a part among the private
+steps of one fit, and makes the fit's own plan. `lump` is how such a fit stands in the plan of the
+whole search.
+
+Widths: the plan of a step depends on the number of columns that it gets, so it is followed from
+step to step (`widths`). It has to be known before anything is fitted.
+"""
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+from .._privacy._budget import PrivacyBudget
+from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from .._privacy._rounding import round_down, sum_down, sum_up
+from ._candidates import plan_of, width_after, with_budget
+
+__all__ = ["SCORE", "Fit", "Maker", "lump", "releases_are_gaussian", "widths"]
+
+SCORE = "score"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit of a candidate's steps, the prefix left out: what it may spend.
+
+    The steps are copies that have their budget set already. So a run needs no arithmetic with
+    budgets: it fits them, and each one charges the run's session.
+
+    Attributes
+    ----------
+    plan : PrivacyPlan
+        One entry for each private step, and one for the score where there is one.
+    """
+
+    steps: tuple
+    plan: PrivacyPlan
+
+
+class Maker:
+    """Plans of single fits.
+
+    A fit's budget is divided in two stages: first the score's part is taken off, then the rest goes
+    to the private steps by their weights. Quotients are rounded down, so that the parts do not
+    exceed what the fit is allowed, and their sum is rounded up, so that no charge is too low.
+
+    Parameters
+    ----------
+    target : PrivacyBudget
+        Of the whole search.
+    allowance : Allowance
+        What each part of the search may spend. Its `delta` is a failure probability of each fit of
+        a step; where it is 0, all releases are Gaussian, and the target's own delta only makes the
+        budgets of the steps complete.
+    n_features : int
+    unit : str
+    score_share : float
+        Part of a run's budget that goes to its score.
+    """
+
+    def __init__(self, target, allowance, n_features, unit, score_share):
+        self._target, self._delta = target, allowance.delta or target.delta
+        self._allowance, self._n_features, self._unit = allowance, n_features, unit
+        self._score_share = score_share
+
+    def prefix(self, prefixes, weights):
+        """The shared first steps, each with the largest of the parameters that only slice it.
+
+        Candidates may differ in a parameter that only slices what a step has released:
+        `n_components` of `DPPCA`. One fit with the largest of these values serves all of them, and
+        each candidate keeps the first components that it wants (`_sliced` of `_runs`). None means
+        all, so it counts as infinite.
+
+        The weights are those of the first candidate: only their ratios count, and those of the
+        shared steps are the same in all candidates.
+        """
+        steps = prefixes[0]
+        if not any(step.private for step in steps):
+            return None
+        widest = tuple(max((each[i] for each in prefixes), key=_kept) for i in range(len(steps)))
+        total = sum(weights[step.name] for step in widest if step.private)
+        rho = {
+            step.name: round_down(self._allowance.prefix * weights[step.name] / total)
+            for step in widest
+            if step.private
+        }
+        return self._fit(widest, 0, rho, None)
+
+    def fit(self, steps, size, weights, rho, *, scored):
+        """The other steps of a candidate, and its score.
+
+        Parameters
+        ----------
+        steps : tuple of Step
+            All steps of the candidate: widths are counted from the first one.
+        size : int
+            Number of leading steps that are shared, and fitted elsewhere.
+        weights : dict of str to float
+            Of all private steps of the candidate. Those of the steps that are left here are scaled
+            to add up to one.
+        rho : float
+            Of this fit: the allowance of a run, or of the last fit.
+        scored : bool
+            Whether a score is released too. The last fit has none: nothing is chosen by it.
+        """
+        score = round_down(rho * self._score_share) if scored else None
+        left = sum_down([rho, -(score or 0.0)])
+        own = [step for step in steps[size:] if step.private]
+        total = sum(weights[step.name] for step in own)
+        shares = {step.name: round_down(left * weights[step.name] / total) for step in own}
+        return self._fit(steps, size, shares, score)
+
+    def _fit(self, steps, size, rho, score):
+        """The steps of a fit with their budgets, and its plan.
+
+        Parameters
+        ----------
+        steps : tuple of Step
+        size : int
+            Steps before this one are walked over for their widths only.
+        rho : dict of str to float
+            Of each private step that this fit pays for. Steps that are not named are not charged.
+        score : float or None
+            rho of the score.
+
+        Returns
+        -------
+        fit : Fit
+            Its target is the sum of its entries, rounded up, with the allowed failure probability
+            once for each entry.
+        """
+        entries, own = [], []
+        for step, width in widths(steps, self._n_features):
+            if step.private and step.name in rho:
+                # A copy: a candidate's run and its last fit have other budgets.
+                budgeted = with_budget(deepcopy(step.estimator), float(rho[step.name]), self._delta)
+                step = replace(step, estimator=budgeted)
+                entries.append(lump(step.name, plan_of(budgeted, width, self._unit)))
+            own.append(step)
+        if score is not None:
+            entries.append(
+                PlanEntry(
+                    SCORE,
+                    Mechanism.GAUSSIAN,
+                    float(score),
+                    sensitivity="half the range of a unit's score",
+                )
+            )
+        budget = PrivacyBudget(
+            rho=sum_up([entry.rho for entry in entries]), delta=max(1, len(entries)) * self._delta
+        )
+        return Fit(tuple(own[size:]), PrivacyPlan(budget, tuple(entries), self._unit))
+
+
+def _kept(step):
+    """How much of a shared step's releases is kept: all of it where nothing is said."""
+    names = getattr(step.estimator, "_post_processing_params", ())
+    values = [getattr(step.estimator, name) for name in names]
+    return tuple(math.inf if value is None else value for value in values)
+
+
+def lump(name, plan, uses=1):
+    """A plan entry that pays for whole fits of a plan (of the dearest one, if there are several).
+
+    A fit that spends no more than its plan costs what one release of that rho costs; see
+    :mod:`sklearn_dp._privacy.laws.fits`.
+
+    Parameters
+    ----------
+    name : str
+    plan : PrivacyPlan or list of PrivacyPlan
+    uses : int, default=1
+        How many fits it pays for. With 1 only one of the plans is going to be made, and which one
+        is decided by releases: so it has to hold the dearest. With more, all of them are made, one
+        each, and their costs add up.
+    """
+    plans = [plan] if isinstance(plan, PrivacyPlan) else plan
+    gaussian = all(each.gaussian for each in plans)
+    return PlanEntry(
+        name,
+        Mechanism.GAUSSIAN if gaussian else Mechanism.SEVERAL,
+        sum_up([each.rho for each in plans]) if uses > 1 else max(each.rho for each in plans),
+        delta=sum_up([each.delta_failure for each in plans])
+        if uses > 1
+        else max(each.delta_failure for each in plans),
+        uses=uses,
+        sensitivity="all of a fit" if uses == 1 else "all of each fit",
+    )
+
+
+def widths(steps, n_features):
+    """Each step with the public number of columns that it gets.
+
+    Width counts the columns that come in, so what the last step puts out is not asked for.
+    """
+    width = n_features
+    for step in steps:
+        yield step, width
+        if step is not steps[-1]:
+            width = width_after(step, width)
+
+
+def releases_are_gaussian(step, delta, width, unit):
+    """Whether all that a step releases is Gaussian, whatever its budget.
+
+    A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as
+    the candidate gets its real one later.
+    """
+    return plan_of(with_budget(deepcopy(step.estimator), 1.0, delta), width, unit).gaussian
