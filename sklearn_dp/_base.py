@@ -47,6 +47,7 @@ from ._validation import (
     check_table,
     check_weights,
     validate_quietly,
+    weighted_mean,
 )
 from .exceptions import UtilityWarning
 
@@ -65,6 +66,7 @@ __all__ = [
     "check_weights",
     "fits_inside",
     "validate_quietly",
+    "weighted_mean",
 ]
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
@@ -139,6 +141,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
                 raise ValueError("n_jobs must not be 0.")
+        check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
         return self._target()
 
     def _check_parameters(self, n_features):
@@ -174,7 +177,10 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _plan_notes(self):
         """Sentences for the report: what the guarantee of this estimator assumes."""
-        return ()
+        if self.max_weight == 1:
+            return ()
+        # No sensitivity depends on it: sums are in steps of `max_weight`, and so is the noise.
+        return (f"with sample_weight, a unit is a row of weight max_weight={self.max_weight:g}",)
 
     def _relation(self, unit):
         """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""

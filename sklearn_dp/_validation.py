@@ -8,7 +8,7 @@ messages tell more, so they are reworded here, and an unknown one is replaced as
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from ._aggregate.shared.single_rows import row_guard
+from ._aggregate.shared.single_rows import narrowed, row_guard
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import is_integer, is_real
 
@@ -22,6 +22,7 @@ __all__ = [
     "check_table",
     "check_weights",
     "validate_quietly",
+    "weighted_mean",
 ]
 
 MOST_CLUSTERS = 2**14
@@ -196,6 +197,32 @@ def check_weights(sample_weight, n_rows):
             "negative."
         )
     return weights
+
+
+def weighted_mean(values, sample_weight):
+    """Mean of a number for each row by the weights that the caller of a score gives.
+
+    Parameters
+    ----------
+    values : ndarray of float of shape (n_rows,)
+    sample_weight : float, array-like of shape (n_rows,) or None
+        As they are: nothing is clipped.
+
+    Returns
+    -------
+    mean : float
+        Finite; 0 where no row has a weight.
+
+    Examples
+    --------
+    >>> weighted_mean(np.array([1.0, 4.0]), [2, 1]), weighted_mean(np.array([1.0, 4.0]), 0)
+    (2.0, 0.0)
+    """
+    if sample_weight is None:
+        return float(narrowed(values.mean(), np.float64))
+    weights = check_weights(sample_weight, len(values))
+    weights = weights / max(weights.max(initial=0.0), 1e-300)  # so that their sum does not overflow
+    return float(narrowed((weights / max(weights.sum(), 1e-300) * values).sum(), np.float64))
 
 
 def _quiet(name, check, *arguments, **options):

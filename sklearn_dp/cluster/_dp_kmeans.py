@@ -9,7 +9,7 @@ from typing import Self
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
-from .._base import Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
 from .._sklearn_compat import with_callbacks
 from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
@@ -136,10 +136,6 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def _check_parameters(self, n_features):
-        super()._check_parameters(n_features)
-        check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
 
     @with_callbacks
     def fit(

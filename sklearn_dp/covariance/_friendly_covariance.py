@@ -5,14 +5,11 @@ moments (:mod:`sklearn_dp._aggregate.moments.rounds`).
 """
 
 import math
-from copy import copy
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.covariance import EmpiricalCovariance
-from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, component_weights
@@ -21,26 +18,14 @@ from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
-from .._aggregate.shared.single_rows import (
-    narrowed,
-    row_guard,
-    saturated,
-    squared_lengths,
-)
-from .._base import (
-    BaseDPEstimator,
-    Bounds,
-    LedgerLike,
-    RandomStateLike,
-    check_integer,
-    check_table,
-)
+from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from ._released import BaseReleasedCovariance, check_bools
 
 __all__ = ["FriendlyCovariance"]
 
@@ -52,7 +37,7 @@ _WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most 
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
-class FriendlyCovariance(Replacing, BaseDPEstimator):
+class FriendlyCovariance(Replacing, BaseReleasedCovariance):
     """Covariance and mean of data of any place, scale and condition, with differential privacy.
 
     No bound on the norm is needed: noise is in proportion to the covariance itself, in every
@@ -84,6 +69,9 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -101,7 +89,7 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
     location_ : ndarray of shape (n_features,)
         Released mean.
     size_ : float
-        Released noisy number of units.
+        Released noisy number of units; with `sample_weight`, their total weight.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     path_ : str
@@ -121,9 +109,9 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which share one weight), by exact Gaussian-DP
-    accounting; with ``method="friendly_core"``, by zCDP and half of delta for what may fail. The
-    number of rows is not public.
+    (with `groups`: all rows of a group, which share one weight) with whatever weight, by exact
+    Gaussian-DP accounting; with ``method="friendly_core"``, by zCDP and half of delta for what may
+    fail. The number of rows is not public.
 
     About 3 n_features^1.5 / epsilon rows are needed before anything can be seen; beyond that the
     error falls with the number of rows as without privacy. The covariance is that of the bulk:
@@ -148,8 +136,6 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
 
     _replaces = "EmpiricalCovariance"
 
-    status_: str
-
     def __init__(
         self,
         *,
@@ -161,6 +147,7 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -173,13 +160,14 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.max_weight = max_weight
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
         check_choice("method", self.method, METHODS)
-        _check_bools(assume_centered=self.assume_centered, store_precision=self.store_precision)
+        check_bools(assume_centered=self.assume_centered, store_precision=self.store_precision)
         if self.method == "gram" and self.bounds is None:
             raise ValueError("method='gram' needs bounds.")
         if isinstance(self.n_blocks, str):
@@ -210,7 +198,14 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         return (*first, *moment_entries(rest, centered=self.assume_centered))
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Release the covariance of `X`.
 
         Parameters
@@ -219,9 +214,14 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
+            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. The
+            blocks of ``method="friendly_core"`` take weights in steps of `max_weight` / 2**10.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group, and each group has the same total weight.
+            removing all rows of a group. Each group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         UtilityWarning
             If directions are hidden in the noise. It depends on released values only.
         """
-        return self._fit_validated(X, groups)
+        return self._fit_validated(X, groups, sample_weight)
 
     def _fit(self, X, units, session, progress):
         find = self._by_gram if self.method == "gram" else self._by_rounds
@@ -244,7 +244,8 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
         self._whitening = end.axes / (end.scales * rows.unit)
         self.covariance_ = symmetric(factor @ factor.T)
         self.precision_ = self._precision() if self.store_precision else None
-        self.location_, self.size_ = origin + end.center * rows.unit, end.weight
+        self.location_ = origin + end.center * rows.unit
+        self.size_ = end.weight * units.unit_weight
 
     # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
     # (which know how long a step is) and the point that they are about. They set `path_` and
@@ -301,123 +302,3 @@ class FriendlyCovariance(Replacing, BaseDPEstimator):
             center = np.zeros(place.rows.n_features)
             return Ellipsoid.ball(center, place.radius, weight=place.size)
         return replace(found, weight=place.size)
-
-    def get_precision(self) -> np.ndarray:
-        """The released precision matrix.
-
-        Returns
-        -------
-        precision_ : ndarray of shape (n_features, n_features)
-            Inverse of the released covariance.
-        """
-        check_is_fitted(self)
-        return self._precision() if self.precision_ is None else self.precision_
-
-    def _precision(self):
-        return symmetric(self._whitening @ self._whitening.T)
-
-    @row_guard
-    def error_norm(
-        self,
-        comp_cov: ArrayLike,
-        norm: str = "frobenius",
-        scaling: bool = True,
-        squared: bool = True,
-    ) -> float:
-        """Difference between the released covariance and another one.
-
-        Parameters
-        ----------
-        comp_cov : array-like of shape (n_features, n_features)
-            The other covariance. Where it comes from private rows, the result is not private.
-        norm : {"frobenius", "spectral"}, default="frobenius"
-            The square root of the sum of the squares of the difference, or its largest singular
-            value.
-        scaling : bool, default=True
-            Whether the squared norm is divided by `n_features`.
-        squared : bool, default=True
-            Whether the squared norm is returned.
-
-        Returns
-        -------
-        error : float
-            As :meth:`sklearn.covariance.EmpiricalCovariance.error_norm`.
-        """
-        check_is_fitted(self)
-        check_choice("norm", norm, ("frobenius", "spectral"))
-        _check_bools(scaling=scaling, squared=squared)
-        other = np.asarray(check_table(comp_cov, "comp_cov", dtype=np.float64))
-        if other.shape != self.covariance_.shape:
-            raise ValueError("comp_cov must have the shape (n_features, n_features).")
-        error = saturated(other) - self.covariance_
-        length = np.linalg.norm(error, ord=None if norm == "frobenius" else 2)
-        length /= math.sqrt(len(error)) if scaling else 1.0
-        return float(narrowed(np.asarray(length**2 if squared else length), np.float64))
-
-    def to_sklearn(self) -> EmpiricalCovariance:
-        """The released covariance as an estimator of scikit-learn.
-
-        Returns
-        -------
-        covariance : sklearn.covariance.EmpiricalCovariance
-            Fitted; it holds released values only.
-        """
-        check_is_fitted(self)
-        twin = EmpiricalCovariance(
-            store_precision=self.store_precision, assume_centered=self.assume_centered
-        )
-        for name in (
-            "covariance_",
-            "location_",
-            "precision_",
-            "n_features_in_",
-            "feature_names_in_",
-        ):
-            if hasattr(self, name):
-                setattr(twin, name, copy(getattr(self, name)))
-        return twin
-
-    @row_guard
-    def mahalanobis(self, X: ArrayLike) -> np.ndarray:
-        """Squared Mahalanobis distances to the released location.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples,)
-            Of private rows they are not private, but no part of the release.
-        """
-        return squared_lengths(self._validate_predict(X) - self.location_, self.get_precision())
-
-    @row_guard
-    def score(self, X: ArrayLike, y: object = None) -> float:
-        """Mean log-likelihood of rows under the normal law with the released parameters.
-
-        No noise and no charge: the score of private rows is not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
-        y : Ignored
-            For the interface of scikit-learn.
-
-        Returns
-        -------
-        score : float
-            Not private where the rows are.
-        """
-        distances = self.mahalanobis(X)
-        volume = np.linalg.slogdet(self.get_precision())[1]
-        found = volume - distances.mean() - math.log(2 * math.pi) * self.n_features_in_
-        return float(narrowed(found / 2, np.float64))
-
-
-def _check_bools(**values):
-    for name, value in values.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise TypeError(f"{name} must be a bool.")

@@ -1,13 +1,11 @@
 """Differentially private principal component analysis."""
 
 import math
-from copy import copy
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.axes import second_moment
@@ -71,6 +69,9 @@ class DPPCA(
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -104,7 +105,7 @@ class DPPCA(
     noise_level_ : float
         Size of the eigenvalues that noise alone would show: do not trust smaller variances.
     size_ : float
-        Released noisy number of units.
+        Released noisy number of units; with `sample_weight`, their total weight.
     whiten_ : bool
         The `whiten` of the fit.
     radius_ : float
@@ -124,10 +125,10 @@ class DPPCA(
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group), by exact Gaussian-DP accounting. The number of rows is
-    not public. The noise has the spectral norm ``noise_level_ * n``, about the squared radius
-    times the root of n_features over rho: directions of a variance below `noise_level_` are not
-    told from noise.
+    (with `groups`: all rows of a group) with whatever weight, by exact Gaussian-DP accounting. The
+    number of rows is not public. The noise has the spectral norm ``noise_level_ * n``, about the
+    squared radius times the root of n_features over rho: directions of a variance below
+    `noise_level_` are not told from noise.
 
     References
     ----------
@@ -157,6 +158,7 @@ class DPPCA(
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -167,6 +169,7 @@ class DPPCA(
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.max_weight = max_weight
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -199,7 +202,14 @@ class DPPCA(
         )
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Release the principal components of `X`.
 
         Parameters
@@ -208,16 +218,20 @@ class DPPCA(
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
+            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group, and each group has the same total weight.
+            removing all rows of a group. Each group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
 
         Returns
         -------
         self : DPPCA
             The fitted estimator.
         """
-        return self._fit_validated(X, groups)
+        return self._fit_validated(X, groups, sample_weight)
 
     def _fit(self, X, units, session, progress):
         place = locate(session, X, units, self._domain(X.shape[1]))
@@ -231,8 +245,8 @@ class DPPCA(
         # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
         self.noise_level_ = noise * math.sqrt(2 * X.shape[1]) * unit
         self._set_components(moment, unit)
-        self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(place.size)
-        self.size_, self.whiten_ = place.size, bool(self.whiten)
+        self.size_, self.whiten_ = place.size * units.unit_weight, bool(self.whiten)
+        self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         sd = noise * unit
         total = max(float(np.trace(moment)) * unit, math.sqrt(X.shape[1]) * sd)
         self._set_errors(total, sd, place.size)
@@ -348,34 +362,6 @@ class DPPCA(
             saturated(X),
             self.n_features_in_,
         )
-
-    def to_sklearn(self) -> PCA:
-        """The released components as an estimator of scikit-learn.
-
-        Returns
-        -------
-        pca : sklearn.decomposition.PCA
-            Fitted; it holds released values only. Its `n_samples_` is `size_`, rounded, and its
-            variances are at least `noise_level_`, as they count here.
-        """
-        check_is_fitted(self)
-        pca = PCA(self.n_components_, whiten=self.whiten_)
-        for name in (
-            "components_",
-            "explained_variance_ratio_",
-            "singular_values_",
-            "mean_",
-            "n_components_",
-            "n_features_in_",
-            "feature_names_in_",
-        ):
-            if hasattr(self, name):
-                setattr(pca, name, copy(getattr(self, name)))
-        pca.explained_variance_ = self._variances()
-        whole = self.n_components_ == self.n_features_in_
-        pca.noise_variance_ = 0.0 if whole else self._rest()
-        pca.n_samples_ = max(1, round(self.size_))
-        return pca
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

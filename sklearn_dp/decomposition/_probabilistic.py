@@ -1,14 +1,16 @@
 """The probabilistic model of released principal components: a normal law."""
 
 import math
+from copy import copy
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.matrices import symmetric
 from .._aggregate.shared.single_rows import narrowed, row_guard, squared_lengths
-from .._base import BaseDPEstimator
+from .._base import BaseDPEstimator, weighted_mean
 
 __all__ = ["BaseProbabilisticModel"]
 
@@ -25,6 +27,8 @@ class BaseProbabilisticModel(BaseDPEstimator):
     n_features_in_: int
     noise_level_: float
     noise_variance_: float
+    size_: float
+    whiten_: bool
 
     def _least_variance(self):
         """What is not told from noise may be as large as it: no variance counts as less."""
@@ -64,6 +68,34 @@ class BaseProbabilisticModel(BaseDPEstimator):
         matrix = (self.components_.T * (along - rest)) @ self.components_
         return symmetric(matrix + rest * np.eye(self.n_features_in_))
 
+    def to_sklearn(self) -> PCA:
+        """The released components as an estimator of scikit-learn.
+
+        Returns
+        -------
+        pca : sklearn.decomposition.PCA
+            Fitted; it holds released values only. Its `n_samples_` is `size_`, rounded, and its
+            variances are at least `noise_level_`, as they count here.
+        """
+        check_is_fitted(self)
+        pca = PCA(self.n_components_, whiten=self.whiten_)
+        for name in (
+            "components_",
+            "explained_variance_ratio_",
+            "singular_values_",
+            "mean_",
+            "n_components_",
+            "n_features_in_",
+            "feature_names_in_",
+        ):
+            if hasattr(self, name):
+                setattr(pca, name, copy(getattr(self, name)))
+        pca.explained_variance_ = self._variances()
+        whole = self.n_components_ == self.n_features_in_
+        pca.noise_variance_ = 0.0 if whole else self._rest()
+        pca.n_samples_ = max(1, round(self.size_))
+        return pca
+
     @row_guard
     def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Log-density of the released probabilistic model at each row.
@@ -85,7 +117,9 @@ class BaseProbabilisticModel(BaseDPEstimator):
         return narrowed(-(lengths + volume + d * math.log(2 * math.pi)) / 2, np.float64)
 
     @row_guard
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Mean log-density of rows: of private rows it is not private.
 
         Parameters
@@ -94,10 +128,12 @@ class BaseProbabilisticModel(BaseDPEstimator):
             Rows, dense and finite.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
         score : float
             Not private where the rows are.
         """
-        return float(narrowed(self.score_samples(X).mean(), np.float64))
+        return weighted_mean(self.score_samples(X), sample_weight)

@@ -13,7 +13,14 @@ from .._aggregate.friendly.average import radius_grid
 from .._aggregate.friendly.mean import RADII, fit_friendly_mean, friendly_mean_entries
 from .._aggregate.friendly.route_choice import LOCATORS
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
-from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._base import (
+    BaseDPEstimator,
+    Bounds,
+    LedgerLike,
+    RandomStateLike,
+    check_real,
+    weighted_mean,
+)
 from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
@@ -252,7 +259,9 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         )
 
     @row_guard
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Negative mean squared distance to the mean: larger is better.
 
         A function of `X` without noise: the score of private rows is not private.
@@ -263,6 +272,8 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             Rows, dense and finite.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
@@ -270,7 +281,7 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             Not private where the rows are.
         """
         X = self._validate_predict(X)
-        return -float(narrowed(np.mean(np.sum(np.square(X - self.mean_), axis=1)), np.float64))
+        return -weighted_mean(np.sum(np.square(X - self.mean_), axis=1), sample_weight)
 
     def to_sklearn(self) -> StandardScaler:
         """The released mean as an estimator of scikit-learn, which centers rows.

@@ -59,6 +59,9 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: location and scale are found privately,
         which costs very little here.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
     options : KTupleOptions or PartitionOptions, optional
         Of `method`, where it is "k_tuples" or "partition".
     ledger : str, path or PrivacyLedger, optional
@@ -82,7 +85,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
     covariance_type_ : str
         The `covariance_type` of the fit, whatever `set_params` has made of it since.
     size_ : float
-        Released noisy number of units.
+        Released noisy number of units; with `sample_weight`, their total weight.
     n_iter_ : int
         Rounds of private expectation maximisation.
     converged_ : bool
@@ -106,13 +109,13 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which share one weight), on all data, whether they are a
-    mixture or not. With "coreset" all releases are Gaussian and the accounting is exact; the
-    other methods hold selections too and are accounted as zCDP, "k_tuples" with failures within
-    half of delta, and "partition" within a tenth where it needs any. Releases about disjoint
-    parts of the rows, as halves by the toss of a coin or the two sides of a cut, cost no more than
-    one row can be part of (parallel composition). The number of rows is not public; the number
-    of components is, and there always are `n_components` of them.
+    (with `groups`: all rows of a group, which share one weight) with whatever weight, on all data,
+    whether they are a mixture or not. With "coreset" all releases are Gaussian and the accounting
+    is exact; the other methods hold selections too and are accounted as zCDP, "k_tuples" with
+    failures within half of delta, and "partition" within a tenth where it needs any. Releases
+    about disjoint parts of the rows, as halves by the toss of a coin or the two sides of a cut,
+    cost no more than one row can be part of (parallel composition). The number of rows is not
+    public; the number of components is, and there always are `n_components` of them.
 
     `predict`, `predict_proba`, `score_samples`, `score`, `bic` and `aic` are functions of the
     released mixture and of the rows they are given. They cost nothing, and what they tell of
@@ -158,6 +161,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         options: KTupleOptions | PartitionOptions | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
@@ -171,6 +175,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.max_weight = max_weight
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -205,7 +210,14 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         return mixture_entries(rho, failure, n_features, settings)
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Release a Gaussian mixture of `X`.
 
         Parameters
@@ -214,9 +226,14 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts in all that is released, from 0 (it is not there) to `max_weight`;
+            see :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Only
+            where `method` is "coreset" or "auto".
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group, and each group has the same total weight.
+            removing all rows of a group. Each group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
 
         Returns
         -------
@@ -228,10 +245,23 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         UtilityWarning
             If components are hidden in the noise. It depends on released values only.
         """
-        return self._fit_validated(X, groups)
+        if sample_weight is not None:
+            self._check_takes_weights()
+        return self._fit_validated(X, groups, sample_weight)
+
+    def _check_takes_weights(self):
+        """Tuples and balls are made of whole rows: what they count has no place for a weight."""
+        check_choice("method", self.method, ("auto", *METHODS))
+        if self.method not in ("auto", "coreset"):
+            raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
 
     def fit_predict(
-        self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
     ) -> np.ndarray:
         """:meth:`fit`, then :meth:`predict` of the same rows, which is no release.
 
@@ -241,6 +271,8 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             Dense, finite. Rows outside `bounds` are clipped.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
         groups : array-like of shape (n_samples,), optional
             As in :meth:`fit`.
 
@@ -249,7 +281,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         labels : ndarray of int of shape (n_samples,)
             Index of a component for each row of `X`: not private.
         """
-        return self.fit(X, y, groups=groups).predict(X)
+        return self.fit(X, y, sample_weight, groups=groups).predict(X)
 
     def _fit(self, X, units, session, progress):
         settings = self._settings()
@@ -263,7 +295,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             progress,
         )
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
-        self.size_, self.status_ = result.size, result.status
+        self.size_, self.status_ = result.size * units.unit_weight, result.status
         self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
         shapes = [

@@ -14,7 +14,13 @@ from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard, saturated
-from .._base import BaseDPEstimator, RandomStateLike, check_integer, check_sklearn_seed
+from .._base import (
+    BaseDPEstimator,
+    RandomStateLike,
+    check_integer,
+    check_sklearn_seed,
+    weighted_mean,
+)
 from .._privacy._checks import is_integer
 
 __all__ = ["BaseReleasedMixture"]
@@ -117,7 +123,9 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
         return self._mixture().score_samples(X)
 
     @row_guard
-    def score(self, X: ArrayLike, y: object = None) -> float:
+    def score(
+        self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Mean log-density of rows: of private rows it is not private.
 
         Parameters
@@ -126,13 +134,15 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             Rows, dense and finite.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
         score : float
             Not private where the rows are.
         """
-        return float(self.score_samples(X).mean())
+        return weighted_mean(self.score_samples(X), sample_weight)
 
     @row_guard
     def bic(self, X: ArrayLike) -> float:

@@ -1,14 +1,13 @@
 """Weights of rows: they count in proportion, and no weight makes a row count for more than one.
 
 The guarantee is that of rows without weights, since a weight is a part of its row. It is audited as
-such: `Weighed` takes the last column for the weights, and the audits see rows.
+such: `LastColumn` takes the last column for the weights, and the audits see rows.
 """
-
-import pickle
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from weight_tools import LastColumn, by_sum, released, unclipped, undivided, unscaled
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._units import Units
@@ -25,15 +24,6 @@ def table(n=3000, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2)) * 0.3 + np.array([[0, 0], [4, 0], [0, 4]])[rng.integers(3, size=n)]
     return X, rng.uniform(size=n)
-
-
-def released(model):
-    """All of a fit that leaves memory, but for what names the parameters."""
-    return {
-        name: pickle.dumps(value)
-        for name, value in pickle.loads(pickle.dumps(model)).__dict__.items()
-        if name.endswith("_")
-    }
 
 
 # -- what weights do -------------------------------------------------------------------------------
@@ -93,10 +83,12 @@ def test_a_larger_bound_is_another_unit_of_weight():
         "inertia_std_error_",
     ):
         assert np.array_equal(getattr(model, name), 4 * np.asarray(getattr(other, name)))
-    # Without weights it has no effect.
-    assert released(DPKMeans(3, max_weight=4.0, random_state=0).fit(X)) == released(
-        DPKMeans(3, random_state=0).fit(X)
+    # Without weights it has no effect, but for a note in the plan.
+    plain, other = (
+        released(DPKMeans(3, random_state=0, **largest).fit(X))
+        for largest in ({"max_weight": 4.0}, {})
     )
+    assert plain.pop("privacy_report_") != other.pop("privacy_report_") and plain == other
 
 
 def test_weights_of_one_are_no_weights_but_for_rounding():
@@ -175,12 +167,8 @@ def test_a_unit_never_weighs_more_than_one(seed):
 # -- the guarantee ---------------------------------------------------------------------------------
 
 
-class Weighed(DPKMeans):
-    """The last column of a row is its weight: the audits know of rows alone."""
-
-    def fit(self, X, y=None, *, groups=None):
-        weights = np.abs(np.asarray(X)[:, -1])  # up to hundreds, and 0
-        return super().fit(X, sample_weight=weights, groups=groups)
+class Weighed(LastColumn, DPKMeans):
+    pass
 
 
 @pytest.mark.parametrize(
@@ -201,37 +189,13 @@ def test_replay_audit(options, grouped):
     assert max(result.ratios.values()) > 0.5  # some pair moves a release by much of the claim
 
 
-def unclipped(weights, largest, groups=None):
-    """A large weight counts as it is."""
-    units, there = WEIGHTED(np.minimum(weights, largest), largest, groups)
-    parts = np.floor(np.minimum(weights, 100.0) / largest * 2**20).astype(np.int64)
-    units.weights = parts[there]
-    return units, there
-
-
-def undivided(weights, largest, groups=None):
-    """Each row of a group counts as if it were alone."""
-    units, there = WEIGHTED(weights, largest, groups)
-    units.weights = WEIGHTED(weights, largest)[0].weights
-    return units, there
-
-
-def by_sum(weights, largest, groups=None):
-    """Weights are parts of their sum, which others are in."""
-    units, there = WEIGHTED(weights, largest, groups)
-    units.weights = (units.weights * (len(weights) / max(weights.sum(), 1.0))).astype(np.int64)
-    return units, there
-
-
-WEIGHTED = Units.weighted
-
-
 @pytest.mark.parametrize(
-    ("bug", "grouped"), [(unclipped, False), (undivided, True), (by_sum, False)]
+    ("bug", "grouped"),
+    [(unclipped, False), (undivided, True), (by_sum, False), (unscaled, False)],
 )
 def test_the_audit_sees_weights_that_are_not_bounded(bug, grouped, monkeypatch):
     monkeypatch.setattr(Units, "weighted", staticmethod(bug))
     X = np.random.default_rng(1).normal(size=(60, 3))
     groups = np.arange(60) // 3 if grouped else None
-    model = Weighed(n_clusters=2, epsilon=1000.0, bounds=3.0)
+    model = Weighed(n_clusters=2, epsilon=1000.0, bounds=3.0, max_weight=2.0)
     assert replay_audit(model, X, groups=groups).violations
