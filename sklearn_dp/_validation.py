@@ -8,15 +8,17 @@ messages tell more, so they are reworded here, and an unknown one is replaced as
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
+from ._aggregate.kmeans.candidates import CRITERIA, MOST_CHOICES, Candidates
 from ._aggregate.shared.single_rows import narrowed, row_guard
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import is_integer, is_real
+from ._privacy._checks import check_choice, is_integer, is_real
 
 __all__ = [
     "MOST_CLUSTERS",
     "MOST_FEATURES",
     "budget_of",
     "check_integer",
+    "check_number_of_clusters",
     "check_real",
     "check_sklearn_seed",
     "check_table",
@@ -74,6 +76,51 @@ def check_integer(value, name, *, low=None, high=None):
         )
         raise ValueError(f"{name} must be {limits}.")
     return int(value)
+
+
+def check_number_of_clusters(value, name, criterion="auto", *, high=MOST_CLUSTERS):
+    """A number of clusters, or the range that one is to be chosen from; an error names it.
+
+    Parameters
+    ----------
+    value : object
+        What the user has set: an integer, "auto", or a pair of the least and the largest number.
+    name : str
+        Of the parameter.
+    criterion : object
+        What a number is to be chosen by.
+    high : int
+        The largest number that may be given.
+
+    Returns
+    -------
+    n_clusters : int or Candidates
+
+    Examples
+    --------
+    >>> check_number_of_clusters("auto", "n_clusters")
+    Candidates(low=1, high=30, criterion='auto')
+    >>> check_number_of_clusters((3, 2), "n_clusters")
+    Traceback (most recent call last):
+      ...
+    ValueError: n_clusters must be an integer, 'auto' or a pair 1 <= low <= high <= 200.
+    """
+    check_choice("criterion", criterion, CRITERIA)
+    if is_integer(value):
+        return check_integer(value, name, low=1, high=high)
+    words = f"{name} must be an integer, 'auto' or a pair 1 <= low <= high <= {MOST_CHOICES}."
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(words)
+        return Candidates(criterion=criterion)
+    if not isinstance(value, tuple | list):
+        raise TypeError(words)
+    if len(value) != 2 or not all(is_integer(each) for each in value):
+        raise ValueError(words)
+    least, most = int(value[0]), int(value[1])
+    if not 1 <= least <= most <= MOST_CHOICES:
+        raise ValueError(words)
+    return least if least == most else Candidates(least, most, criterion)
 
 
 def check_real(value, name, *, low=0.0, high=np.inf):

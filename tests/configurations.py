@@ -62,6 +62,9 @@ TABLE = {
         ({"n_clusters": 3}, PATH),
         ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"n_clusters": "auto"}, ("sklearn", "privacy, shown")),
+        ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
+        ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
     ],
     "DPCoreset": [

@@ -27,6 +27,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from .._privacy._budget import PrivacyBudget
+from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
@@ -275,6 +276,7 @@ def check_small_data(estimator):
     and one that returns NaN or another kind of warning does so too.
     """
     k = estimator.get_params().get("n_clusters", 2)
+    k = int(k) if is_integer(k) else 2  # some estimators choose it
     for epsilon in (0.01, 1000.0):
         for n in sorted({0, 1, k - 1, 20}):
             copy = prepared(estimator, epsilon=epsilon, rho=None)

@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._base import (
-    MOST_CLUSTERS,
     BaseDPEstimator,
     LedgerLike,
     RandomStateLike,
     budget_of,
-    check_integer,
+    check_number_of_clusters,
     check_real,
     check_weights,
 )
@@ -52,7 +51,10 @@ class BaseDPCenters(
 
     _replaces = "KMeans"
 
-    n_clusters: int
+    n_clusters: int | str | tuple[int, int]
+    criterion = "auto"
+    """What a number of clusters is chosen by: a parameter of those that choose one."""
+
     radius_: float
     cluster_centers_: np.ndarray
 
@@ -85,7 +87,17 @@ class BaseDPCenters(
         return self._fit_validated(X, groups)
 
     def _check_parameters(self, n_features):
-        check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
+        self._asked_number()
+
+    def _asked_number(self):
+        """The number of clusters, or the candidates for it; public."""
+        return check_number_of_clusters(self.n_clusters, "n_clusters", self.criterion)
+
+    @property
+    def n_clusters_(self) -> int:
+        """The number of clusters: the given one, or what the releases have shown."""
+        check_is_fitted(self)
+        return len(self.cluster_centers_)
 
     def _set_centers(self, X, centers, weights):
         """Store centers by decreasing released weight, and the labels (which are no release).
@@ -111,6 +123,8 @@ class BaseDPCenters(
         """
         self.radius_, self.status_ = result.radius, result.status
         self.n_iter_ = result.n_iterations
+        if result.choice is not None:
+            self.n_clusters_criterion_ = result.choice.criterion
         quality = result.quality
         costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()

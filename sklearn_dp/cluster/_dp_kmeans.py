@@ -27,8 +27,17 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, public. There are always so many centers.
+    n_clusters : int, "auto" or pair (low, high), default=8
+        Number of clusters, public: there are always so many centers. "auto" and a pair let the
+        fit choose it, from 1 to 30 or in that range, by what it releases anyway: the choice costs
+        nothing up to 5 features, and some of the budget of Lloyd's iterations above.
+    criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
+        What the number is chosen by. "gap": the gap statistic of the released coreset. "bic": a
+        criterion for round clusters, on one noisy Lloyd iteration in the whole space; the
+        likeliest number is more than the range allows if clusters are not round. "silhouette":
+        how much nearer rows are to their center than to another, on the same iteration. "auto":
+        "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more clusters
+        than the range has. With an integer `n_clusters` it has no effect.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -52,6 +61,11 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     Attributes
     ----------
+    n_clusters_ : int
+        Number of centers: `n_clusters`, or the number that was chosen.
+    n_clusters_criterion_ : dict of int to float
+        Where the number was chosen: the criterion of each candidate, the larger the better, as far
+        as the releases tell. Of released values, and free to publish.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Released centers, by decreasing released weight.
     cluster_weights_ : ndarray of shape (n_clusters,)
@@ -95,6 +109,9 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     number of rows is not public. An empty data set is refused, as everywhere in scikit-learn; all
     other sizes get an answer.
 
+    A number of clusters that is chosen is a release, and so is the number of centers. It is made
+    of earlier releases, and what a fit may spend does not depend on it.
+
     References
     ----------
     Chang, A., Ghazi, B., Kumar, R. and Manurangsi, P. (2021). Locally private k-means in one
@@ -116,8 +133,9 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str | tuple[int, int] = 8,
         *,
+        criterion: str = "auto",
         epsilon: float | None = None,
         delta: float = 1e-6,
         rho: float | None = None,
@@ -128,6 +146,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.criterion = criterion
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -184,7 +203,11 @@ class DPKMeans(StandardErrors, BaseDPCenters):
 
     def _plan_entries(self, target, n_features):
         return engine_entries(
-            target.to_rho(), n_features, bounds_known=self.bounds is not None, quality=True
+            target.to_rho(),
+            n_features,
+            bounds_known=self.bounds is not None,
+            quality=True,
+            n_clusters=self._asked_number(),
         )
 
     def _fit(self, X, units, session, progress):
@@ -193,7 +216,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
             X,
             units,
             self._domain(X.shape[1]),
-            self.n_clusters,
+            self._asked_number(),
             callback=progress,
             quality=True,
         )

@@ -1,8 +1,11 @@
 """DPKMeans as a drop-in for KMeans."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
@@ -191,3 +194,68 @@ def test_callbacks_see_the_steps():
 
 
 # -- private_score --------------------------------------------------------------------------------
+
+
+# -- the number of clusters ------------------------------------------------------------------------
+
+
+def test_the_number_of_clusters_is_found(blobs):
+    X, labels = blobs
+    model = DPKMeans("auto", bounds=1.0, random_state=0).fit(X)
+    given = DPKMeans(4, bounds=1.0, random_state=0).fit(X)
+    assert model.n_clusters_ == given.n_clusters_ == 4 and model.status_ == "ok"
+    assert model.score(X) >= 1.01 * given.score(X)
+    assert max(model.n_clusters_criterion_, key=model.n_clusters_criterion_.get) == 4
+    assert not hasattr(given, "n_clusters_criterion_")
+    assert model.cluster_centers_std_error_.shape == model.cluster_centers_.shape == (4, 2)
+    assert model.to_sklearn().n_clusters == 4
+    assert pickle.loads(pickle.dumps(model)).n_clusters_criterion_ == model.n_clusters_criterion_
+    assert clone(model).n_clusters == "auto"
+
+
+def test_more_than_five_features_take_a_sketch():
+    rng = np.random.default_rng(0)
+    X = 10 * np.eye(6, 12)[rng.integers(0, 6, 8000)] + rng.normal(size=(8000, 12))
+    model = DPKMeans("auto", random_state=0).fit(X)
+    assert model.n_clusters_ == 6
+    spent = {line["release"] for line in model.privacy_report_.releases}
+    assert "sketch/lloyd sums" in spent
+    by_gap = DPKMeans("auto", criterion="gap", random_state=0).fit(X)
+    assert "sketch/lloyd sums" not in {x["release"] for x in by_gap.privacy_report_.releases}
+
+
+def test_a_range_holds_and_one_number_is_a_given_one(blobs):
+    X, labels = blobs
+    assert DPKMeans((6, 9), bounds=1.0, random_state=0).fit(X).n_clusters_ in range(6, 10)
+    one, other = (DPKMeans(k, bounds=1.0, random_state=0).fit(X) for k in (3, (3, 3)))
+    assert np.array_equal(one.cluster_centers_, other.cluster_centers_)
+
+
+def test_an_unclear_number_is_told():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(30, 2))
+    with pytest.warns(UtilityWarning):
+        model = DPKMeans("auto", bounds=1.0, random_state=0).fit(X)
+    assert model.n_clusters_ >= 1 and model.status_ != "ok"
+
+
+@pytest.mark.parametrize(
+    "value, error",
+    [
+        ("best", ValueError),
+        ((3, 2), ValueError),
+        ((0, 2), ValueError),
+        ((1, 201), ValueError),
+        ((1, 2, 3), ValueError),
+        ((1.0, 2), ValueError),
+        ((True, 2), ValueError),
+        (None, TypeError),
+        (2.0, TypeError),
+    ],
+)
+def test_a_wrong_number_is_refused_before_the_charge(value, error):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    with pytest.raises(error, match="n_clusters"):
+        DPKMeans(value, ledger=ledger).fit(np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="criterion"):
+        DPKMeans("auto", criterion="aic", ledger=ledger).fit(np.zeros((5, 2)))
+    assert not ledger.entries

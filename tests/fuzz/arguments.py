@@ -155,7 +155,7 @@ _SPECIAL = {
     "max_weight": [1.0, 3, 0.5],
     "random_state": [None, 0, np.random.default_rng(3)],
     "ledger": [None],
-    "n_clusters": [1, 2, 3],
+    "n_clusters": [1, 2, 3, "auto", (1, 4)],
     "n_components": [1, 2, 0.9, None],
     "n_tuples": ["auto", 2, 4],
     "n_blocks": ["auto", 4, 12],

@@ -13,12 +13,13 @@ Elsewhere the centers are taken as they are, and the status says what the iterat
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..._privacy._domain import Domain
 from ..shared.rows import Rows
+from .candidates import Choice
 from .context import Context
 from .estimate import certain_counts
 from .fallback import towards_one
@@ -53,6 +54,8 @@ class EngineResult:
         Standard error of each coordinate of a center: noise and sampling.
     weights_sd : ndarray of shape (k,) or None
         Standard deviation of the noise of a weight.
+    choice : Choice or None
+        Of k; None where it was given.
     """
 
     centers: np.ndarray
@@ -64,6 +67,14 @@ class EngineResult:
     quality: Quality | None = None
     centers_sd: np.ndarray | None = None
     weights_sd: np.ndarray | None = None
+    choice: Choice | None = None
+
+    def chosen(self, choice: Choice | None) -> Self:
+        """With the choice of k; its status counts where nothing else is wrong."""
+        status = self.status
+        if choice is not None and status == "ok":
+            status = choice.status
+        return replace(self, choice=choice, status=status)
 
 
 def finished(

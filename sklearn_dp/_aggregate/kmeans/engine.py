@@ -11,6 +11,7 @@ what has been released):
 5. from 4 features on, the second moment: the axes along which cells are cut
    (:mod:`.principal_axes`);
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
+   where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`);
 7. weighted k-means of the coreset, with more centers than asked for: free;
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
@@ -41,10 +42,12 @@ from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
 from .answer import EngineResult, finished
+from .candidates import Candidates
 from .context import Context, Run
 from .coreset import Coreset, build_coreset
 from .fallback import lost_in_noise
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
+from .n_clusters import choice_entries, choose, reference_number
 from .principal_axes import principal_axes
 from .quality import quality_entry
 from .radius import mean_radius
@@ -113,6 +116,7 @@ def engine_entries(
     bounds_known: bool,
     prefix: str = "",
     quality: bool = False,
+    n_clusters: int | Candidates = 1,
     tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of `fit_engine`: from parameters and public facts alone.
@@ -127,6 +131,8 @@ def engine_entries(
     prefix : str
     quality : bool
         Whether the quality of the answer is released too.
+    n_clusters : int or Candidates
+        Candidates: entries of the choice are among them. A number changes nothing.
     tuning : Tuning
 
     Returns
@@ -137,7 +143,9 @@ def engine_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
     )
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    return (*entries, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
+    choice = choice_entries(n_clusters, n_features, rest, rho, prefix)
+    rest = sum_down([rest, *(-entry.rho for entry in choice)])
+    return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
 
 
 def first_entries(
@@ -218,14 +226,14 @@ def fit_engine(
     X: np.ndarray,
     units: Units,
     domain: Domain | None,
-    n_clusters: int,
+    n_clusters: int | Candidates,
     *,
     prefix: str = "",
     callback: Callable[[str], object] | None = None,
     quality: bool = False,
     tuning: Tuning = TUNING,
 ) -> EngineResult:
-    """Release the centers of k clusters.
+    """Release the centers of k clusters, where k may be chosen here.
 
     Spends what earlier releases left too, up to the caps; later entries of the plan keep theirs.
 
@@ -238,7 +246,8 @@ def fit_engine(
     units : Units
     domain : Domain or None
         None: no public bound is known.
-    n_clusters : int
+    n_clusters : int or Candidates
+        Candidates: the number is chosen by releases, and the plan has entries for that.
     prefix : str
         Of the plan entries.
     callback : callable, optional
@@ -256,7 +265,7 @@ def fit_engine(
         session=session,
         rows=Rows.quantise(X, domain),
         units=units,
-        n_clusters=n_clusters,
+        n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=tuning,
     )
@@ -265,14 +274,17 @@ def fit_engine(
     axes = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
     coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
-    n_leaves = coreset.n_leaves
+    n_leaves, choice = coreset.n_leaves, choose(context, coreset, n_clusters)
+    if choice is not None:
+        context = replace(context, n_clusters=choice.n_clusters)
     if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
         start, alone = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
         final = lloyd(alone, start, coreset=coreset, callback=callback)
     else:
         start = _start(context, coreset)
         final = lloyd(context, start, coreset=coreset, callback=callback)
-    return finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
+    result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
+    return result.chosen(choice)
 
 
 def located(run: Run, mu: float) -> Context:

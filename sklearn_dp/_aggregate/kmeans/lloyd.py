@@ -31,7 +31,7 @@ from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
-from .clip import clip_radius
+from .clip import Clip, clip_radius
 from .context import Context
 from .coreset import Coreset
 from .estimate import Estimate
@@ -41,7 +41,15 @@ from .lloyd_context import LloydContext
 from .moves import move_clusters
 from .reduce import reduce_centers
 
-__all__ = ["LloydResult", "lloyd", "lloyd_budget", "lloyd_entries"]
+__all__ = [
+    "LloydResult",
+    "Observation",
+    "lloyd",
+    "lloyd_budget",
+    "lloyd_context",
+    "lloyd_entries",
+    "observe",
+]
 
 _DISTANCES, _ERRORS = "lloyd distances", "lloyd errors"
 _COUNTS, _SUMS = "lloyd counts", "lloyd sums"
@@ -159,7 +167,7 @@ def lloyd(
     -------
     result : LloydResult
     """
-    context = _lloyd_context(context, coreset)
+    context = lloyd_context(context, coreset)
     estimate, last, converged = Estimate(centers), False, 0
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
@@ -184,9 +192,21 @@ def lloyd(
     )
 
 
-def _lloyd_context(context: Context, coreset: Coreset | None) -> LloydContext:
-    """The context with the budget of all iterations, and the part of the rows not to clip."""
-    budget, tuning = lloyd_budget(context.session, context.prefix), context.tuning
+def lloyd_context(
+    context: Context, coreset: Coreset | None, budget: float | None = None
+) -> LloydContext:
+    """The context with the budget of all iterations, and the part of the rows not to clip.
+
+    Parameters
+    ----------
+    context : Context
+    coreset : Coreset or None
+    budget : float, optional
+        In rho; by default all that :func:`lloyd_budget` says.
+    """
+    if budget is None:
+        budget = lloyd_budget(context.session, context.prefix)
+    tuning = context.tuning
     # Noise of an iteration over the rows, in radii: from next to none to hopeless. Where there is
     # none, a clip is only a bias, and long tails of real data show it.
     noise = math.sqrt(context.rows.n_features) * context.n_clusters * noise_sd(budget / 4)
@@ -196,58 +216,113 @@ def _lloyd_context(context: Context, coreset: Coreset | None) -> LloydContext:
 
 
 def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bool) -> bool:
-    """One noisy Lloyd iteration. Returns whether the next one may be the last.
-
-    Parameters
-    ----------
-    context : LloydContext
-    estimate : Estimate
-        Changed in place.
-    iteration : int
-        From 1 on.
-    last : bool
-        Whether to spend all that is left.
+    """One noisy Lloyd iteration, which changes the estimate; the last one spends all that is left.
 
     Returns
     -------
     converged : bool
-        No cluster was moved, and the centers do not drift any more.
+        Whether the next one may be the last: no cluster was moved, and the centers do not drift.
     """
     tuning = context.tuning
     # Rows are compared with integer centers inside the ball, so that distances are exact.
     estimate.centers = context.rows.inside(estimate.centers)
-    labels, squared = nearest(context.rows, estimate.centers)
     left = lloyd_budget(context.session, context.prefix)
     budget = left if last else context.share * context.budget
     scales = estimate.reach * cluster_scales(context, estimate.centers)
-    distances_rho = tuning.distance_share * budget
-    clip = clip_radius(context, _DISTANCES, labels, squared, scales, distances_rho)
-    estimate.farthest = clip.reach
-    budget -= distances_rho
-    errors = None
-    if not last and context.asks_for_spread(iteration, len(estimate.centers)):
-        errors = _errors(context, labels, squared, clip.radius, tuning.spread_share * budget)
-        budget -= tuning.spread_share * budget
-    counts_rho = tuning.count_share * budget
-    name, n_centers = context.name(_COUNTS), len(estimate.centers)
-    counts = histogram(context.session, name, labels, n_centers, context.units, counts_rho)
-    estimate.update_counts(counts, noise_sd(counts_rho), tuning.count_memory)
-    # The last iteration spends all that is left, rounding errors of the shares too.
-    sums_rho = budget - counts_rho
-    if last:
-        sums_rho = lloyd_budget(context.session, context.prefix)
-    sums = _residual_sums(context, estimate.centers, labels, squared, clip.radius, sums_rho)
-    noise = clip.radius * noise_sd(sums_rho)
+    spread = not last and context.asks_for_spread(iteration, len(estimate.centers))
+    seen = observe(context, estimate.centers, scales, budget, spread=spread, last=last)
+    estimate.farthest = seen.clip.reach
+    estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
     low, relax = context.size.small, iteration > 1 and not last
-    drift, displacement = update(estimate, sums, noise, clip, tuning, relax=relax, low_signal=low)
+    drift, displacement = update(
+        estimate, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
+    )
     n_moves = 0
-    if errors is not None:
-        n_moves = move_clusters(context, estimate, *errors, displacement, iteration == 1)
+    if seen.errors is not None:
+        n_moves = move_clusters(context, estimate, *seen.errors, displacement, iteration == 1)
     if len(estimate.centers) > context.n_clusters:
         reduce_centers(context, estimate)
         return False
     # Two centers that share a cluster are not the end, as long as the spread is still asked for.
-    return n_moves == 0 and not drift and not (estimate.idle and errors is not None)
+    return n_moves == 0 and not drift and not (estimate.idle and spread)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one iteration releases about the clusters of some centers.
+
+    Attributes
+    ----------
+    clip : Clip
+        From the histogram of distances.
+    errors : pair of ndarrays of shape (k,) or None
+        Capped sums of squared distances and their noise, in squared steps; where asked for.
+    counts : ndarray of shape (k,)
+    counts_sd : float
+        Of their noise.
+    sums : ndarray of shape (k, d), in steps
+        Of the clipped residuals.
+    sums_sd : ndarray of shape (k,)
+        Of the noise in each coordinate of a sum.
+    """
+
+    clip: Clip
+    errors: tuple[np.ndarray, np.ndarray] | None
+    counts: np.ndarray
+    counts_sd: float
+    sums: np.ndarray
+    sums_sd: np.ndarray
+
+
+def observe(
+    context: LloydContext,
+    centers: np.ndarray,
+    scales: np.ndarray,
+    budget: float,
+    *,
+    spread: bool,
+    last: bool = False,
+) -> Observation:
+    """Release what an iteration needs to know of the rows next to each center.
+
+    Parameters
+    ----------
+    context : LloydContext
+    centers : ndarray of shape (k, d), integer-valued, inside the ball of the rows
+        Released.
+    scales : ndarray of shape (k,)
+        Width of each cluster over the common one.
+    budget : float
+        Of all the releases, in rho.
+    spread : bool
+        Whether the sums of squared distances are among them.
+    last : bool
+        Whether the sums of residuals get all that is left.
+
+    Returns
+    -------
+    seen : Observation
+    """
+    tuning = context.tuning
+    labels, squared = nearest(context.rows, centers)
+    distances_rho = tuning.distance_share * budget
+    clip = clip_radius(context, _DISTANCES, labels, squared, scales, distances_rho)
+    budget -= distances_rho
+    errors = None
+    if spread:
+        errors = _errors(context, labels, squared, clip.radius, tuning.spread_share * budget)
+        budget -= tuning.spread_share * budget
+    counts_rho = tuning.count_share * budget
+    name = context.name(_COUNTS)
+    counts = histogram(context.session, name, labels, len(centers), context.units, counts_rho)
+    # The last iteration spends all that is left, rounding errors of the shares too.
+    sums_rho = budget - counts_rho
+    if last:
+        sums_rho = lloyd_budget(context.session, context.prefix)
+    sums = _residual_sums(context, centers, labels, squared, clip.radius, sums_rho)
+    return Observation(
+        clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
+    )
 
 
 def _errors(
@@ -270,7 +345,7 @@ def _errors(
     errors, sd : ndarray of shape (k,), in squared steps
     """
     cap = (context.tuning.spread_cap * radius) ** 2
-    steps, scale = square_sums(labels, squared, cap, context.n_clusters, context.units)
+    steps, scale = square_sums(labels, squared, cap, len(radius), context.units)
     # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
     noisy = context.session.gaussian(
         context.name(_ERRORS),

@@ -1,0 +1,112 @@
+"""Which numbers of clusters may be chosen, and what a choice among them says.
+
+The candidates are public. The choice is made of released values, so everything about it may be
+released: the number, the criterion of each candidate, and whether the choice is clear.
+"""
+
+from dataclasses import dataclass, field
+
+__all__ = ["CRITERIA", "MOST_CHOICES", "Candidates", "Choice", "nothing_seen", "with_status"]
+
+CRITERIA = ("auto", "gap", "bic", "silhouette")
+MOST_CHOICES = 200
+"""The largest number of clusters that may be chosen: the criterion is computed for all below."""
+
+_MOST_FLAT = 5  # features up to which the leaves of the coreset tell clusters apart
+_REFERENCE = 20  # clusters that the releases before the choice are made for, at most
+_FAR = 0.25  # part by which another number has to differ to be another answer
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The numbers of clusters that a fit may choose from, and by what: public.
+
+    Attributes
+    ----------
+    low, high : int
+        Both are candidates.
+    criterion : str, one of `CRITERIA`
+
+    Examples
+    --------
+    >>> Candidates().rule(2), Candidates().rule(20), Candidates(criterion="gap").rule(20)
+    ('gap', 'bic', 'gap')
+    """
+
+    low: int = 1
+    high: int = 30
+    criterion: str = "auto"
+
+    @property
+    def reference(self) -> int:
+        """The number of clusters that everything released before the choice is made for."""
+        return min(self.high, _REFERENCE)
+
+    def rule(self, n_features: int) -> str:
+        """What "auto" stands for."""
+        if self.criterion != "auto":
+            return self.criterion
+        return "gap" if n_features <= _MOST_FLAT else "bic"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A number of clusters, and what it was chosen by: functions of releases.
+
+    Attributes
+    ----------
+    n_clusters : int
+    criterion : dict of int to float
+        Of the candidates; the larger the better.
+    status : str
+        "ok", or that other numbers would do as well.
+    """
+
+    n_clusters: int
+    criterion: dict[int, float] = field(default_factory=dict)
+    status: str = "ok"
+
+
+def nothing_seen(candidates: Candidates) -> Choice:
+    """The least candidate, where the releases show no clusters at all."""
+    words = "number of clusters not clear: too little stands out of the noise to tell"
+    return Choice(candidates.low, {}, "ok" if candidates.low == candidates.high else words)
+
+
+def with_status(
+    candidates: Candidates, best: int, values: dict[int, float], margin: float
+) -> Choice:
+    """A choice, and whether it is clear.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    best : int
+        The chosen number.
+    values : dict of int to float
+        The criterion of each candidate.
+    margin : float
+        What a criterion has to be better by to say something.
+
+    Returns
+    -------
+    choice : Choice
+        Not clear where a number that differs by more than a quarter is as good up to the margin.
+
+    Examples
+    --------
+    >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 8: 0.99}, 0.02).status
+    'number of clusters not clear: 8 would do about as well'
+    >>> with_status(Candidates(1, 8), 4, {1: 0.0, 4: 1.0, 5: 0.99}, 0.02).status
+    'ok'
+    """
+    rivals = [
+        k
+        for k, value in values.items()
+        if value > values[best] - margin and abs(k - best) > _FAR * best
+    ]
+    status = "ok"
+    if rivals:
+        rival = max(rivals, key=lambda k: values[k])
+        status = f"number of clusters not clear: {rival} would do about as well"
+    return Choice(best, values, status)

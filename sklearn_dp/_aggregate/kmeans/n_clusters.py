@@ -1,0 +1,76 @@
+"""How many clusters there are: chosen from what a fit has released.
+
+A private fit that tried each number of clusters on the rows would have to pay for each. It need not
+try any of them on the rows: the coreset is released, and what it says is post-processing.
+
+1. Up to 5 features the leaves of the coreset show the clusters (:mod:`.gap`). This is free.
+2. Above, the coreset lives in few axes and cannot tell many clusters apart. One noisy Lloyd
+   iteration in the whole space can (:mod:`.sketch`); it has its own entries in the plan.
+
+Which of them it is, what comes before the choice, and what all of it may spend follow from public
+numbers: the features, the candidates, the criterion. What comes after it is made for the chosen
+number, which is released; its shares do not depend on that number.
+"""
+
+from ..._privacy._plan import PlanEntry
+from .candidates import Candidates, Choice
+from .context import Context
+from .coreset import Coreset
+from .gap import gap_choice
+from .sketch import Tree, bic_choice, silhouette_choice, sketch_entries, sketched
+
+__all__ = ["choice_entries", "choose", "reference_number"]
+
+
+def reference_number(n_clusters: int | Candidates) -> int:
+    """The number of clusters that releases before the choice are made for."""
+    return n_clusters.reference if isinstance(n_clusters, Candidates) else n_clusters
+
+
+def choice_entries(
+    n_clusters: int | Candidates, n_features: int, rho: float, cap: float, prefix: str = ""
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of the choice, which come before those of Lloyd's iterations.
+
+    Parameters
+    ----------
+    n_clusters : int or Candidates
+        A given number has nothing to choose.
+    n_features : int
+    rho : float
+        What the choice and Lloyd's iterations are worth together.
+    cap : float
+        The most that they may come to.
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+    """
+    if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
+        return ()
+    return sketch_entries(rho, cap, prefix)
+
+
+def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
+    """The number of clusters, from the coreset or from a sketch that is released now.
+
+    Parameters
+    ----------
+    context : Context
+        Its session's plan holds `choice_entries`.
+    coreset : Coreset
+    n_clusters : int or Candidates
+
+    Returns
+    -------
+    choice : Choice or None
+        None where the number is given.
+    """
+    if not isinstance(n_clusters, Candidates):
+        return None
+    rule = n_clusters.rule(context.rows.n_features)
+    if rule == "gap":
+        return gap_choice(coreset, n_clusters, context.session.rng("references"))
+    tree = Tree(sketched(context, coreset, n_clusters))
+    return (bic_choice if rule == "bic" else silhouette_choice)(tree, n_clusters)

@@ -1,0 +1,264 @@
+"""A sketch of the clusters in the whole space, from which their number is chosen.
+
+Above 5 features the coreset lives in few axes and cannot tell many clusters apart. One noisy Lloyd
+iteration about more centers than there can be clusters shows them where the rows are:
+
+1. The start has 1.5 times as many centers as the largest candidate (:func:`sketched`). Counts, sums
+   of residuals and sums of squares about them are released, as in any iteration, with a share of
+   the budget of Lloyd's iterations and entries of their own in the plan.
+2. Centers that hold no more rows than noise are dropped, and the others are merged, pair by pair,
+   by Ward's rule, less what the noise adds to a distance (:class:`Tree`).
+3. :func:`bic_choice` compares the levels of the tree by the criterion of round clusters, with a
+   penalty four times the usual one, for the counts are noisy. Where it asks for more clusters than
+   it may have the clusters are not round: then :func:`silhouette_choice`.
+
+Steps 2 and 3 are post-processing. The figures are in `doc/benchmarks/selection.md`.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._privacy._plan import PlanEntry
+from ..shared.weighted_kmeans import weighted_kmeans
+from .candidates import Candidates, Choice, nothing_seen, with_status
+from .context import Context
+from .coreset import Coreset
+from .estimate import certain_counts
+from .evidence import cluster_scales
+from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
+
+__all__ = ["Sketch", "Tree", "bic_choice", "silhouette_choice", "sketch_entries", "sketched"]
+
+_PREFIX = "sketch/"
+_SHARE, _SMALL_SHARE = 0.15, 0.30  # of the budget of Lloyd's iterations; in small data
+_SURPLUS = 1.5  # centers for each of the largest number of clusters
+_COUNTS = 0.15  # of what distances and squares leave: more than in other iterations
+_KEPT = 2.5  # sd of a count that a center needs
+_PENALTY = 4.0  # times that of the usual criterion
+_MARGIN = 0.02  # that a silhouette has to be better by
+_LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
+
+
+def sketch_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`sketched`: those of one Lloyd iteration.
+
+    Parameters
+    ----------
+    rho : float
+        What Lloyd's iterations and the sketch are worth together.
+    cap : float
+        The most that they may come to.
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        Their shares and caps follow from public numbers alone, and not from the number of clusters
+        that is chosen.
+    """
+    return lloyd_entries(
+        math.nextafter(_SHARE * rho, 0.0),
+        math.nextafter(_SMALL_SHARE * cap, 0.0),
+        prefix + _PREFIX,
+    )
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What one iteration has released, in grid steps about the origin of the rows.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (m, d)
+        Of those centers that hold rows.
+    variance : ndarray of shape (m,)
+        Of the noise in each coordinate of a center.
+    counts : ndarray of shape (m,), positive
+    within : ndarray of shape (m,), not negative
+        Sums of squared distances to the mean of the rows next to each center.
+    """
+
+    centers: np.ndarray
+    variance: np.ndarray
+    counts: np.ndarray
+    within: np.ndarray
+
+
+def sketched(context: Context, coreset: Coreset, candidates: Candidates) -> Sketch:
+    """Release a sketch: a noisy Lloyd iteration about surplus centers of the coreset.
+
+    Parameters
+    ----------
+    context : Context
+        Its session's plan holds `sketch_entries`.
+    coreset : Coreset
+        Of the start.
+    candidates : Candidates
+
+    Returns
+    -------
+    sketch : Sketch
+    """
+    k0 = max(1, min(round(_SURPLUS * candidates.high), coreset.n_leaves))
+    rng = context.session.rng("sketch")
+    start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
+    share = _SMALL_SHARE if context.size.small else _SHARE
+    budget = share * lloyd_budget(context.session, context.prefix)
+    context = replace(
+        context,
+        n_clusters=k0,
+        prefix=context.prefix + _PREFIX,
+        tuning=replace(context.tuning, count_share=_COUNTS),
+    )
+    run = lloyd_context(context, coreset, budget)
+    start = run.rows.inside(start)
+    # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
+    seen = observe(run, start, cluster_scales(run, start), budget, spread=True)
+    assert seen.errors is not None
+    return _summary(start, seen, context.rows.n_features)
+
+
+def _summary(start, seen, d):
+    """The centers that hold rows, moved by what is no noise (positive-part James-Stein)."""
+    counts = certain_counts(seen.counts, np.full(len(start), seen.counts_sd), 2.0)
+    mean = seen.sums / (seen.clip.gain * counts)[:, None]
+    noise = np.square(seen.sums_sd / (seen.clip.gain * counts))
+    length = np.einsum("ij,ij->i", mean, mean)
+    moved = np.maximum(length - d * noise, 0.0)  # squared way to the mean of the rows, about
+    weight = moved / np.maximum(length, 1e-300)
+    within = np.maximum(seen.errors[0] - counts * moved, 0.0)
+    kept = seen.counts > _KEPT * seen.counts_sd
+    return Sketch(
+        (start + weight[:, None] * mean)[kept],
+        (weight * noise)[kept],
+        seen.counts[kept],
+        within[kept],
+    )
+
+
+class Tree:
+    """Ward's tree of the centers of a sketch: the pair that costs least is merged first.
+
+    A merger of a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2. Noise adds
+    d (var_a + var_b) to a squared distance, in expectation, which is taken off again.
+
+    Parameters
+    ----------
+    sketch : Sketch
+        Of m centers.
+
+    Attributes
+    ----------
+    labels : ndarray of int of shape (m, m)
+        Row k - 1: the cluster of each center, from 0 to k - 1, where there are k clusters.
+    within : ndarray of shape (m,)
+        The sum of squares with k clusters.
+    """
+
+    def __init__(self, sketch: Sketch) -> None:
+        self.sketch = sketch
+        m, d = sketch.centers.shape
+        centers, counts = sketch.centers.copy(), sketch.counts.copy()
+        noise = d * sketch.variance
+        member, cost = np.arange(m), 0.0
+        self.labels, self.within = np.empty((m, m), dtype=np.int64), np.empty(m)
+        for k in range(m, 0, -1):
+            self.labels[k - 1], self.within[k - 1] = member, sketch.within.sum() + cost
+            if k == 1:
+                break
+            price = _mergers(centers, counts, noise)
+            a, b = sorted(divmod(int(np.argmin(price)), k))
+            cost += price[a, b]
+            share = counts[[a, b]] / counts[[a, b]].sum()
+            centers[a] = share @ centers[[a, b]]
+            noise[a] = np.square(share) @ noise[[a, b]]
+            counts[a] += counts[b]
+            centers, counts, noise = (np.delete(x, b, axis=0) for x in (centers, counts, noise))
+            member = np.where(member == b, a, member) - (member > b)
+
+
+def _mergers(centers, counts, noise):
+    """What merging each pair costs, infinite on the diagonal."""
+    square = np.einsum("ij,ij->i", centers, centers)
+    distance = square[:, None] + square - 2 * centers @ centers.T - noise[:, None] - noise
+    price = counts[:, None] * counts / (counts[:, None] + counts) * np.maximum(distance, 0.0)
+    np.fill_diagonal(price, np.inf)
+    return price
+
+
+def bic_choice(tree: Tree, candidates: Candidates) -> Choice:
+    """By the Bayesian information criterion of round clusters of one width.
+
+    Parameters
+    ----------
+    tree : Tree
+    candidates : Candidates
+        Where the best of all levels is above, and the criterion was not asked for by name, the
+        clusters are not round: the silhouette chooses.
+
+    Returns
+    -------
+    choice : Choice
+        Minus the criterion: the larger the better.
+    """
+    sketch, d = tree.sketch, tree.sketch.centers.shape[1]
+    if len(sketch.counts) < candidates.low:
+        return nothing_seen(candidates)
+    n = sketch.counts.sum()
+    least = _LEAST * max(sketch.within.sum(), 1e-300)
+    values, price = {}, _PENALTY * (d + 1) * math.log(max(n, 2.0))
+    for k, (labels, within) in enumerate(zip(tree.labels, tree.within, strict=True), 1):
+        part = np.bincount(labels, sketch.counts) / n
+        fit = n * d * math.log(max(within, least) / (n * d)) - 2 * n * float(part @ np.log(part))
+        values[k] = -(fit + k * price)
+    best = max(values, key=lambda k: values[k])
+    if best > candidates.high and candidates.criterion == "auto":
+        return silhouette_choice(tree, candidates)
+    asked = {k: values[k] for k in values if candidates.low <= k <= candidates.high}
+    return with_status(candidates, max(asked, key=lambda k: asked[k]), asked, price)
+
+
+def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
+    """By the mean simplified silhouette: how much nearer rows are to their center than to another.
+
+    Parameters
+    ----------
+    tree : Tree
+    candidates : Candidates
+
+    Returns
+    -------
+    choice : Choice
+        With one cluster there is no other center, and the silhouette is 0.
+    """
+    high = min(candidates.high, len(tree.within))
+    if high < candidates.low:
+        return nothing_seen(candidates)
+    levels = range(candidates.low, high + 1)
+    values = {k: _silhouette(tree.sketch, tree.labels[k - 1], k) for k in levels}
+    return with_status(candidates, max(values, key=lambda k: values[k]), values, _MARGIN)
+
+
+def _silhouette(sketch, labels, k):
+    """The mean of 1 - a / b over the rows, from squared distances without what noise adds.
+
+    a^2 and b^2 are the mean squared distances of the rows next to a center of the sketch to the
+    center of their cluster, and to the nearest other one.
+    """
+    if k == 1:
+        return 0.0
+    counts, d = sketch.counts, sketch.centers.shape[1]
+    member = np.zeros((k, len(counts)))
+    member[labels, np.arange(len(counts))] = counts
+    member /= member.sum(axis=1, keepdims=True)
+    centers, noise = member @ sketch.centers, d * np.square(member) @ sketch.variance
+    away = np.square(sketch.centers[:, None] - centers).sum(axis=2)
+    away = np.maximum(away - d * sketch.variance[:, None] - noise, 0.0)
+    own = away[np.arange(len(labels)), labels]
+    own[np.bincount(labels, minlength=k)[labels] == 1] = 0.0  # a center that is its cluster
+    away[np.arange(len(labels)), labels] = np.inf
+    spread = sketch.within.sum() / counts.sum()
+    ratio = np.sqrt((spread + own) / np.maximum(spread + away.min(axis=1), 1e-300))
+    return float(np.average(1 - ratio, weights=counts))

@@ -1,0 +1,120 @@
+"""The choice of the number of clusters inside the engine: its plan, its paths, its neighbours."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans import n_clusters as _n_clusters
+from sklearn_dp._aggregate.kmeans.candidates import Candidates
+from sklearn_dp._aggregate.kmeans.engine import engine_entries
+from sklearn_dp._aggregate.kmeans.n_clusters import choice_entries, reference_number
+from sklearn_dp._privacy._plan import PlanError
+from sklearn_dp.audit import replay_audit
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+
+
+def mixture(n, d, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return 12 * np.eye(k, d)[rng.integers(0, k, n)] + rng.normal(size=(n, d))
+
+
+def test_a_given_number_chooses_nothing():
+    assert choice_entries(8, 20, 1.0, 1.0) == () and reference_number(8) == 8
+    assert engine_entries(1.0, 20, bounds_known=True) == engine_entries(
+        1.0, 20, bounds_known=True, n_clusters=30
+    )
+
+
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("criterion", ["auto", "gap", "bic"])
+def test_the_plan_follows_from_public_numbers(d, criterion):
+    """The shares are the same whatever number is chosen, and for all ranges."""
+    one, other = (
+        engine_entries(1.0, d, bounds_known=True, quality=True, n_clusters=candidates)
+        for candidates in (Candidates(1, 30, criterion), Candidates(4, 6, criterion))
+    )
+    assert one == other
+    given = engine_entries(1.0, d, bounds_known=True, quality=True)
+    sketched = criterion == "bic" or (criterion, d) == ("auto", 20)
+    assert (one == given) is not sketched
+    assert sum(entry.rho for entry in one) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "d, criterion, groups",
+    [(2, "auto", False), (2, "bic", True), (10, "auto", False), (10, "silhouette", True)],
+)
+def test_neighbours_get_the_same_choice(d, criterion, groups):
+    """Replay: the same calls, shapes, sigmas and numbers of clusters, within the plan."""
+    X = mixture(120, d) / 4
+    estimator = DPKMeans((1, 6), criterion=criterion, epsilon=100.0, bounds=8.0)
+    names = {"groups": np.arange(120) // 3} if groups else {}
+    result = replay_audit(estimator, X, **names)
+    assert result.violations == []
+
+
+def test_the_choice_is_made_and_the_audit_sees_it():
+    """Without this the audit above might be one of a fit that always ends with one cluster."""
+    for d in (2, 10):
+        model = DPKMeans((1, 6), epsilon=100.0, bounds=40.0, random_state=0).fit(mixture(600, d))
+        assert model.n_clusters_ == len(model.cluster_centers_) == 3
+        assert set(model.n_clusters_criterion_) <= set(range(1, 7))
+
+
+def spoilt(choose):
+    def choice(context, coreset, n_clusters):
+        found = choose(context, coreset, n_clusters)
+        k = 1 + context.rows.n_rows % 2  # whatever the rule: one that neighbours tell apart
+        return type(found)(k, found.criterion, found.status)
+
+    return choice
+
+
+def nearly_exact(sketched):
+    def made(*others):
+        found = sketched(*others)
+        there = others[0].rows.n_rows / max(found.counts.sum(), 1e-300)
+        return type(found)(found.centers, found.variance, found.counts * there, found.within)
+
+    return made
+
+
+@pytest.mark.parametrize("d", [2, 10])
+def test_a_choice_by_what_is_not_released_is_caught(d, monkeypatch):
+    monkeypatch.setattr("sklearn_dp._aggregate.kmeans.engine.choose", spoilt(_n_clusters.choose))
+    estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
+    assert replay_audit(estimator, mixture(120, d) / 4).violations != []
+
+
+def test_a_sketch_of_true_counts_is_caught(monkeypatch):
+    monkeypatch.setattr(_n_clusters, "sketched", nearly_exact(_n_clusters.sketched))
+    estimator = DPKMeans((1, 6), epsilon=100.0, bounds=8.0)
+    assert replay_audit(estimator, mixture(120, 10) / 4).violations != []
+
+
+def test_a_sketch_that_is_not_charged_is_refused(monkeypatch):
+    """Its releases have entries of their own; without them the session refuses."""
+    monkeypatch.setattr(
+        "sklearn_dp._aggregate.kmeans.engine.choice_entries", lambda *others, **options: ()
+    )
+    with pytest.raises(PlanError):
+        DPKMeans("auto", bounds=8.0, random_state=0).fit(mixture(200, 10))
+
+
+def test_a_sketch_spends_no_more_than_its_share():
+    """Also in small data, where it may take twice the share."""
+    for n in (60, 4000):
+        model = DPKMeans("auto", bounds=40.0, random_state=0).fit(mixture(n, 10))
+        plan = DPKMeans("auto", bounds=40.0).privacy_plan(10)
+        spent = [
+            line["rho"]
+            for line in model.privacy_report_.releases
+            if line["release"].startswith("sketch/")
+        ]
+        assert len(spent) == 4 and sum(spent) <= plan["sketch/lloyd sums"].cap
+        whole = sum(line["rho"] for line in model.privacy_report_.releases)
+        assert whole <= plan.rho * (1 + 1e-12)  # a sum of floats; the accounts have exact ones

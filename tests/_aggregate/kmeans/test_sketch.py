@@ -1,0 +1,83 @@
+"""The sketch of the clusters: its money, its tree and what is chosen by it."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.kmeans.candidates import Candidates
+from sklearn_dp._aggregate.kmeans.sketch import (
+    Sketch,
+    Tree,
+    bic_choice,
+    silhouette_choice,
+    sketch_entries,
+)
+
+
+def sketch(n_clusters, each, d=20, seed=0, noise=0.1):
+    """Centers of a sketch: some for each of a few round clusters of unit width."""
+    rng = np.random.default_rng(seed)
+    places = 12 * np.eye(n_clusters, d)[np.repeat(np.arange(n_clusters), each)]
+    m = len(places)
+    centers = places + 0.4 * rng.normal(size=(m, d)) + math.sqrt(noise) * rng.normal(size=(m, d))
+    counts = rng.uniform(300, 600, m)
+    return Sketch(centers, np.full(m, noise), counts, counts * d * 0.84)
+
+
+@pytest.mark.parametrize("rho", [0.016, 1 / 3, 7e-7])
+def test_entries_are_a_public_part_of_the_iterations(rho):
+    entries = sketch_entries(rho, 2 * rho, "part/")
+    assert sum(Fraction(entry.rho) for entry in entries) <= Fraction(0.15) * Fraction(rho)
+    assert all(entry.cap <= 0.6 * rho and entry.mechanism == "gaussian" for entry in entries)
+    assert {entry.name for entry in entries} == {
+        f"part/sketch/lloyd {what}" for what in ("distances", "errors", "counts", "sums")
+    }
+
+
+def test_levels_of_the_tree():
+    tree = Tree(sketch(4, 3))
+    for k, labels in enumerate(tree.labels, 1):
+        assert sorted(set(labels.tolist())) == list(range(k))
+        finer = tree.labels[min(k, 11)]
+        assert all(len(set(labels[finer == j])) == 1 for j in set(finer))
+    assert (np.diff(tree.within) <= 0).all()
+    assert tree.labels[3].tolist() == np.repeat(np.arange(4), 3).tolist()
+
+
+def test_noise_is_no_distance():
+    """Two centers that differ by noise alone cost next to nothing to merge."""
+    rng = np.random.default_rng(0)
+    centers = np.concatenate([3 * rng.normal(size=(20, 400)), np.full((20, 400), 9.0)])
+    there = Sketch(centers, np.full(40, 9.0), np.full(40, 100.0), np.zeros(40))
+    blind = Sketch(centers, np.zeros(40), np.full(40, 100.0), np.zeros(40))
+    assert Tree(there).within[20] < 0.2 * Tree(blind).within[20]
+
+
+@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
+@pytest.mark.parametrize("k", [2, 5, 12])
+def test_round_clusters_are_counted(k, choose):
+    choice = choose(Tree(sketch(k, 3)), Candidates())
+    assert choice.n_clusters == k and choice.status == "ok"
+    assert max(choice.criterion, key=choice.criterion.get) == k
+
+
+def test_more_clusters_than_the_range_has_are_not_round():
+    tree = Tree(sketch(12, 3))
+    for high in (4, 8):
+        found = bic_choice(tree, Candidates(2, high))
+        assert found == silhouette_choice(tree, Candidates(2, high))
+        assert bic_choice(tree, Candidates(2, high, "bic")).n_clusters == high
+    assert bic_choice(tree, Candidates(15, 30)).n_clusters == 15
+
+
+@pytest.mark.parametrize("m", [0, 1, 2])
+@pytest.mark.parametrize("low, high", [(1, 1), (1, 30), (5, 9)])
+@pytest.mark.parametrize("choose", [bic_choice, silhouette_choice])
+def test_any_number_of_centers_gives_a_candidate(m, low, high, choose):
+    full = sketch(2, 1)
+    few = Sketch(full.centers[:m], full.variance[:m], full.counts[:m], 0 * full.within[:m])
+    choice = choose(Tree(few), Candidates(low, high))
+    assert low <= choice.n_clusters <= high
+    assert all(low <= k <= high and np.isfinite(v) for k, v in choice.criterion.items())
