@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._base import (
+    MOST_CLUSTERS,
     BaseDPEstimator,
     LedgerLike,
     RandomStateLike,
     budget_of,
+    check_integer,
     check_number_of_clusters,
     check_real,
     check_weights,
@@ -51,10 +53,11 @@ class BaseDPCenters(
 
     _replaces = "KMeans"
 
-    n_clusters: int | str | tuple[int, int]
+    n_clusters: Any  # an integer; those that choose the number take more
     criterion = "auto"
-    """What a number of clusters is chosen by: a parameter of those that choose one."""
+    """What a number of clusters is chosen by: a parameter of some."""
 
+    _chooses_number = False
     radius_: float
     cluster_centers_: np.ndarray
 
@@ -91,6 +94,8 @@ class BaseDPCenters(
 
     def _asked_number(self):
         """The number of clusters, or the candidates for it; public."""
+        if not self._chooses_number:
+            return check_integer(self.n_clusters, "n_clusters", low=1, high=MOST_CLUSTERS)
         return check_number_of_clusters(self.n_clusters, "n_clusters", self.criterion)
 
     @property

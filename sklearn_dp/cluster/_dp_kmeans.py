@@ -130,6 +130,7 @@ class DPKMeans(StandardErrors, BaseDPCenters):
     """
 
     _with_errors = CENTERS_WITH_ERRORS
+    _chooses_number = True
 
     def __init__(
         self,
