@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from kernel_alone import KERNEL_ALONE
 from sklearn.base import BaseEstimator, clone
 
 import sklearn_dp
@@ -66,9 +67,9 @@ def fill(ledger, charge=QUARTER, times=100):
 
 
 def python(code, *args, **options):
-    """Start a fresh interpreter that can import this package."""
+    """Start a fresh interpreter that can import the kernel of this package."""
     environment = {**os.environ, "PYTHONPATH": ROOT}
-    command = [sys.executable, "-c", code, *map(str, args)]
+    command = [sys.executable, "-c", KERNEL_ALONE + code, *map(str, args)]
     return subprocess.Popen(command, env=environment, text=True, **options)
 
 

@@ -5,7 +5,7 @@ python tests/neighbour_audits.py [ESTIMATOR ...] [--pairs 2000]
 
 import argparse
 import warnings
-from itertools import count
+from itertools import count, cycle, repeat
 
 import numpy as np
 from configurations import ESTIMATORS, configurations
@@ -17,7 +17,7 @@ from sklearn_dp.audit._drawn import drawn_cases
 from sklearn_dp.audit._replay import ReplayResult
 from sklearn_dp.audit._storage import STORAGES
 
-__all__ = ["neighbours_of"]
+__all__ = ["mixed_neighbours_of", "neighbours_of"]
 
 
 def data_sets():
@@ -43,18 +43,31 @@ def groupings(n, seed):
     yield list(hard_groups(n).values())[seed // 2 % 3]
 
 
-def audits(estimator, seed):
-    """All the data sets, each in another storage, with rows and with groups as units."""
+def audits(estimators, seed):
+    """All the data sets, each in another storage, with rows and with groups as units.
+
+    Parameters
+    ----------
+    estimators : iterator of estimators
+        Each audit takes the next one.
+    seed : int
+    """
     for number, X in enumerate(data_sets()):
         storages = STORAGES[(seed // 2 + number) % len(STORAGES) :]
-        yield replay_audit(estimator, X, random_state=seed, storages=storages)
+        yield replay_audit(next(estimators), X, random_state=seed, storages=storages)
         if len(X) > 2:
             for groups in groupings(len(X), seed):
                 yield replay_audit(
-                    estimator, X, groups=groups, random_state=seed + 1, storages=storages
+                    next(estimators), X, groups=groups, random_state=seed + 1, storages=storages
                 )
     cases = list(drawn_cases(15, seed))
-    yield drawn_audit(estimator, cases, pairs=4, random_state=seed)
+    yield drawn_audit(next(estimators), cases, pairs=4, random_state=seed)
+
+
+def mixed_neighbours_of(name):
+    """All the data sets once: some 270 pairs, over all the settings of an estimator in turn."""
+    estimators = cycle([setting.estimator for setting in configurations("neighbours", name)])
+    return sum(audits(estimators, 0), ReplayResult(name))
 
 
 def neighbours_of(name, pairs):
@@ -66,7 +79,8 @@ def neighbours_of(name, pairs):
     settings = configurations("neighbours", name)
     total = ReplayResult(name)
     for number in count():
-        for result in audits(settings[number % len(settings)].estimator, 2 * number):
+        estimator = settings[number % len(settings)].estimator
+        for result in audits(repeat(estimator), 2 * number):
             total += result
         if total.violations or (
             number >= len(settings) - 1 and total.n_pairs - total.n_voided >= pairs

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kernel_alone import KERNEL_ALONE
 
 import sklearn_dp
 from sklearn_dp._privacy import _random_words
@@ -163,7 +164,7 @@ def words_of(text):
 def test_a_forked_child_with_the_number_of_its_parent_gets_words_of_its_own(way):
     """The same 64 words before: of two sets of 64 fresh ones, no two are equal but with 2e-16."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, way],
+        [sys.executable, "-c", KERNEL_ALONE + CHILD, way],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": ROOT},
@@ -195,7 +196,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_processes_of_a_pool_draw_noise_of_their_own(method, tmp_path):
     program = tmp_path / "program.py"
-    program.write_text(SPAWNED)
+    program.write_text(KERNEL_ALONE + SPAWNED)
     done = subprocess.run(
         [sys.executable, program, method],
         capture_output=True,
