@@ -24,8 +24,8 @@ from sklearn.base import BaseEstimator
 from ._neighbours import KINDS, neighbouring_pairs
 from ._noise_law import scale_problems
 from ._observe import accepts_groups, prepared
-from ._replay import ReplayResult, record, replay_audit
-from ._storage import STORAGES, stored
+from ._replay import ReplayResult, replay_recording
+from ._storage import STORAGES
 
 __all__ = ["Case", "case_strategy", "drawn_audit", "drawn_cases"]
 
@@ -234,21 +234,10 @@ def _audit_case(estimator, case, pairs):
     rng = np.random.default_rng([4, case.n, case.d, case.seed])
     kinds = [rng.choice(_REMOVED if turn % 2 else _ADDED) for turn in range(pairs)]
     neighbours = list(neighbouring_pairs(X, rng, kinds=kinds, groups=groups))
-    seed = case.seed % 2**20
-    result = replay_audit(
-        fitted,
-        X,
-        neighbours,
-        groups=groups,
-        random_state=seed,
-        storages=(case.storage(),),
-        strangers=False,
+    result, events = replay_recording(
+        fitted, X, groups, neighbours, case.seed % 2**20, case.storage(), strangers=False
     )
     result.violations = [f"{case}: {text}" for text in result.violations]
-    internal = case.n <= 1 or (groups is not None and len(set(groups)) <= 1)
-    events = record(
-        fitted, stored(X, case.storage()), groups=groups, random_state=seed, internal=internal
-    ).events
     return result, events
 
 

@@ -11,7 +11,7 @@ Nothing here calls the kernel's conversions; those of :mod:`sklearn_dp.audit._co
 """
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -229,6 +229,7 @@ def library_problems(events, plan, report):
     return []
 
 
+@cache
 def _by_convolution(rho, delta):
     """Privacy loss distribution of one Gaussian of the same mu; its grid is rounded upwards.
 
@@ -247,6 +248,7 @@ def _by_convolution(rho, delta):
     ).get_epsilon_for_delta(delta)
 
 
+@cache
 def _by_orders(rho, delta):
     """The library's own search over 1500 orders.
 

@@ -34,7 +34,14 @@ from ._player import Replay
 from ._storage import stored
 from .laws import law_of
 
-__all__ = ["Recording", "ReplayResult", "different", "record", "replay_audit"]
+__all__ = [
+    "Recording",
+    "ReplayResult",
+    "different",
+    "record",
+    "replay_audit",
+    "replay_recording",
+]
 
 _SHOWN = 5  # violations in a repr
 
@@ -244,22 +251,24 @@ def replay_audit(
     result = ReplayResult(type(estimator).__name__)
     for number in range(recordings):
         seed = random_state + number
-        result += _audit_recording(
+        found, _ = replay_recording(
             estimator,
             X,
             groups,
             given,
             seed,
-            repeats,
-            html,
             storages[number % len(storages)],
-            strangers,
+            repeats=repeats,
+            html=html,
+            strangers=strangers,
         )
+        result += found
     return result
 
 
-def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage, strangers):
-    # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
+def replay_recording(
+    estimator, X, groups, given, seed, storage, *, repeats=1, html=False, strangers=True
+):
     """One recording against all its neighbours, and against strangers.
 
     Parameters
@@ -270,15 +279,18 @@ def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage, 
     given : list of Neighbour or None
         None: the default ones, which also need points that the recording has released.
     seed : int
-    repeats : int
-    html : bool
     storage : str
-    strangers : bool
+    repeats : int, default=1
+    html : bool, default=False
+    strangers : bool, default=True
 
     Returns
     -------
     result : ReplayResult
+    events : list of Event
+        Of the recording.
     """
+    # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
     internal = len(X if groups is None else set(ids(groups))) <= 1
     original = record(
         estimator, stored(X, storage), groups=groups, random_state=seed, internal=internal
@@ -302,7 +314,7 @@ def _audit_recording(estimator, X, groups, given, seed, repeats, html, storage, 
     for pair in itertools.chain(pairs, others):
         pair = replace(pair, X=stored(pair.X, storage))
         _compare(estimator, original, face, pair, seed, internal, html, result)
-    return result
+    return result, original.events
 
 
 class _Forced(Replay):

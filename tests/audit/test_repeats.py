@@ -60,7 +60,7 @@ def test_single_numbers_in_a_row_of_releases_are_found():
 
 
 def test_noise_of_one_value_is_found_in_little_memory():
-    assert chance([[release(np.ones(40_000), 1e6)]]) < 1e-8
+    assert chance([[release(np.ones(10_000), 1e6)]]) < 1e-8
 
 
 def test_coarse_noise_and_single_numbers_say_nothing():

@@ -131,6 +131,8 @@ class _Doors:
         self.lock, self._inside = threading.RLock(), 0
         # (owner, name, original, door) of each door that is up
         self._originals: list[tuple[Any, str, Any, Any]] = []
+        # and the identities of these doors
+        self._doors: set[int] = set()
         # filter lists of threads that are not silent, and the stand-ins of streams, by name
         self._lists: list[list] = []
         self._streams: dict[str, _Stream] = {}
@@ -183,10 +185,11 @@ class _Doors:
             From the original, and from these doors, to the door.
         """
         original = vars(owner).get(name)
-        if original is None or any(door is original for *_, door in self._originals):
+        if original is None or id(original) in self._doors:
             return
         door = make(original, self)
         self._originals.append((owner, name, original, door))
+        self._doors.add(id(door))
         setattr(owner, name, door)
 
     def _lead(self, filters: list) -> None:
@@ -267,6 +270,7 @@ class _Doors:
         for name in _STREAMS:
             setattr(sys, name, self.behind(getattr(sys, name)))
         self._originals, self._lists, self._streams = [], [], {}
+        self._doors = set()
 
     def renew_lock(self) -> None:
         """In the child of a fork: the thread that held it is not there.

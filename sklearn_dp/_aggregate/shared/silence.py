@@ -26,6 +26,8 @@ from .sections import Section, here, inside
 
 __all__ = ["attempt", "attempt_silently", "relayed_signals", "silent"]
 
+_SIGNALS = frozenset(signal.valid_signals())  # asked for once: it takes as long as a small fit
+
 
 @contextmanager
 def silent() -> Iterator[None]:
@@ -135,7 +137,7 @@ def relayed_signals() -> Iterator[None]:
     """
     relays: dict[int, _Relay] = {}
     if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+        handlers = {number: signal.getsignal(number) for number in _SIGNALS}
         relays = {
             number: _Relay(handler)
             for number, handler in handlers.items()
