@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from weight_tools import LastColumn, by_sum, released, unclipped, undivided, unscaled
 
-from sklearn_dp import DPGaussianMixture
+from sklearn_dp import DPGaussianMixture, DPKTupleKMeans, FriendlyMean
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import neighbouring_pairs, replay_audit
 from sklearn_dp.covariance import FriendlyCovariance
@@ -33,18 +33,33 @@ class WeighedCovariance(LastColumn, FriendlyCovariance):
     least = 2.0**-10
 
 
+class WeighedMean(LastColumn, FriendlyMean):
+    least = 2.0**-10
+
+
+class WeighedKTuples(LastColumn, DPKTupleKMeans):
+    least = 2.0**-10
+
+
 class WeighedMixture(LastColumn, DPGaussianMixture):
     pass
 
 
 GRAM = {"method": "gram", "bounds": 9.0}
 CORE = {"method": "friendly_core", "n_blocks": 12, "epsilon": 300.0, "assume_centered": True}
+TUPLES = {"n_clusters": 2, "n_tuples": 2, "epsilon": 1000.0, "bounds": 9.0, "fallback": "public"}
 SETTINGS = [
     (WeighedPCA, {}),
     (WeighedPCA, {"bounds": 3.0}),
     (WeighedCovariance, {}),
     (WeighedCovariance, GRAM),
     (WeighedCovariance, CORE),
+    (WeighedMean, {"bounds": 9.0}),
+    (WeighedMean, {"diameter": 6.0}),
+    (WeighedMean, {"rho": 40.0, "diameter": 9.0, "locate": "zcdp", "delta": 0.1}),
+    (WeighedMean, {"rho": 40.0, "diameter": 9.0, "locate": "basic", "delta": 0.1}),
+    (WeighedKTuples, TUPLES),
+    (WeighedKTuples, {"n_clusters": 2}),
     (WeighedMixture, {}),
     (WeighedMixture, {"n_components": 2, "covariance_type": "tied"}),
 ]
@@ -53,6 +68,11 @@ IDS = [f"{cls.__name__}-{options}" for cls, options in PLAIN]
 ONE_EACH = list({cls: None for cls, _ in PLAIN})
 settings = pytest.mark.parametrize(("cls", "options"), PLAIN, ids=IDS)
 estimators = pytest.mark.parametrize("cls", ONE_EACH)
+
+
+def budgeted(options, epsilon):
+    """With a budget, where there is none."""
+    return options if "rho" in options else {"epsilon": epsilon, **options}
 
 
 def table(n=120, seed=0):
@@ -78,7 +98,7 @@ def test_a_row_of_weight_zero_is_not_there_bit_for_bit(cls, options):
     X[~there] = 1e9
     for groups in (None, np.arange(len(X)) // 2):
         part = None if groups is None else groups[there]
-        model, other = (cls(random_state=0, **{"epsilon": 5.0, **options}) for _ in range(2))
+        model, other = (cls(random_state=0, **budgeted(options, 5.0)) for _ in range(2))
         model.fit(X, sample_weight=weights, groups=groups)
         other.fit(X[there], sample_weight=weights[there], groups=part)
         assert released(model) == released(other)
@@ -88,14 +108,22 @@ def test_a_row_of_weight_zero_is_not_there_bit_for_bit(cls, options):
 def test_the_bound_is_the_unit_of_weight(cls, options):
     """Larger weights count as the bound; another bound gives the same integers, in its unit."""
     X, weights = table()
-    options = {"epsilon": 5.0, "random_state": 0, **options}
+    options = {"random_state": 0, **budgeted(options, 5.0)}
     model = cls(**options).fit(X, sample_weight=2 * weights)
     assert released(model) == released(
         cls(**options).fit(X, sample_weight=np.minimum(2 * weights, 1))
     )
     other = cls(max_weight=4.0, **options).fit(X, sample_weight=8 * weights)
-    assert other.size_ == 4 * model.size_
-    for name in ("mean_", "components_", "covariance_", "covariances_", "weights_"):
+    name = "size_" if hasattr(model, "size_") else "cluster_weights_"
+    assert np.array_equal(getattr(other, name), 4 * getattr(model, name))
+    for name in (
+        "mean_",
+        "cluster_centers_",
+        "components_",
+        "covariance_",
+        "covariances_",
+        "weights_",
+    ):
         if hasattr(model, name):
             assert np.array_equal(getattr(other, name), getattr(model, name))
     note = "with sample_weight, a unit is a row of weight max_weight=4"
@@ -132,6 +160,9 @@ def test_scores_are_weighted_means(cls):
     X, weights = table(50)
     model = cls(random_state=0).fit(X)
     alone = np.array([model.score(row[None]) for row in X])
+    if cls is DPKTupleKMeans:  # a sum, as that of KMeans
+        assert model.score(X, sample_weight=weights) == pytest.approx(weights @ alone)
+        return
     assert model.score(X) == pytest.approx(alone.mean())
     expected = np.average(alone, weights=weights)
     for scale in (1.0, 1e300, 1e-320):
@@ -175,13 +206,22 @@ def test_weights_count_in_proportion(cls, options):
     weights = rng.uniform(size=len(X)) * np.where(X[:, 0] > 0, 0.1, 1.0)
     if options.get("assume_centered"):
         X[:, 0] *= np.sign(rng.normal(size=len(X)))
-    options = {"epsilon": 2000.0, **options, "random_state": 0}
-    model = cls(**{**options, "epsilon": 2000.0}).fit(X, sample_weight=weights)
-    assert model.size_ == pytest.approx(weights.sum(), rel=0.01)
+    generous = {"rho": 1e5} if "rho" in options else {"epsilon": 2000.0}
+    model = cls(**{**options, **generous, "random_state": 0}).fit(X, sample_weight=weights)
     mean, covariance = moments(X, weights)
+    if cls is DPKTupleKMeans:
+        assert model.path_.startswith("tuples")
+        found = model.cluster_weights_
+        assert found.sum() == pytest.approx(weights.sum(), rel=0.01)
+        np.testing.assert_allclose(found @ model.cluster_centers_ / found.sum(), mean, atol=0.05)
+        return
+    assert model.size_ == pytest.approx(weights.sum(), rel=0.01)
     if cls is DPGaussianMixture:
         found = model.weights_ @ model.means_
         np.testing.assert_allclose(found, mean, atol=0.05)
+        return
+    if cls is FriendlyMean:
+        np.testing.assert_allclose(model.mean_, mean, atol=0.1)
         return
     place = model.mean_ if cls is DPPCA else model.location_
     if options.get("bounds") == 3.0:  # which clips
@@ -194,6 +234,8 @@ def test_weights_count_in_proportion(cls, options):
 
 def test_methods_without_a_place_for_weights_say_so():
     X, weights = table(50)
+    with pytest.raises(ValueError, match="sample_weight: refine=False"):
+        FriendlyMean(refine=False).fit(X, sample_weight=weights)
     for method in ("partition", "k_tuples"):
         with pytest.raises(ValueError, match="sample_weight: only method='coreset'"):
             DPGaussianMixture(2, method=method).fit(X, sample_weight=weights)
@@ -204,8 +246,10 @@ def test_methods_without_a_place_for_weights_say_so():
 # -- the guarantee ---------------------------------------------------------------------------------
 
 
-def audited(model, groups=None, kinds=None):
-    X = np.random.default_rng(1).normal(size=(40, 3)) + [0, 3.0, 0]
+def audited(model, grouped=False, kinds=None):
+    n = 60 if isinstance(model, DPKTupleKMeans) else 40  # enough for two blocks
+    X = np.random.default_rng(1).normal(size=(n, 3)) + [0, 3.0, 0]
+    groups = np.arange(n) // 3 if grouped else None
     if kinds is None:
         return replay_audit(model, X, groups=groups)
     pairs = neighbouring_pairs(X, 0, kinds=kinds, groups=groups)
@@ -233,8 +277,8 @@ FIRST = [next(s for s in SETTINGS if s[0] is cls) for cls, _ in SETTINGS]
     cases([SETTINGS, [False, True]], lambda setting, grouped: setting in FIRST and not grouped),
 )
 def test_replay_audit(cls, options, grouped):
-    model = cls(**{"epsilon": 30.0, "max_weight": 3.0, **options})
-    result = audited(model, np.arange(40) // 3 if grouped else None)
+    model = cls(max_weight=3.0, **budgeted(options, 30.0))
+    result = audited(model, grouped)
     assert result.violations == [] and result.n_pairs >= 12
     assert max(result.ratios.values()) > 0.5  # some pair moves a release by much of the claim
 
@@ -251,6 +295,5 @@ BUGS = [unclipped, undivided, by_sum, unscaled]
 )
 def test_the_audit_sees_weights_that_are_not_bounded(cls, options, bug, monkeypatch):
     monkeypatch.setattr(Units, "weighted", staticmethod(bug))
-    model = cls(**{"epsilon": 30.0, "max_weight": 3.0, **options})
-    groups = np.arange(40) // 3 if bug is undivided else None
-    assert audited(model, groups, ["far", "random", "remove"]).violations
+    model = cls(max_weight=3.0, **budgeted(options, 30.0))
+    assert audited(model, bug is undivided, ["far", "random", "remove"]).violations

@@ -16,6 +16,7 @@ from ._rounding import round_up
 
 __all__ = [
     "count",
+    "count_and_weight",
     "gram",
     "histogram",
     "private_radius",
@@ -46,6 +47,36 @@ def count(session, entry, units, rho=None):
     weight = units.n_rows if units.weights is None else int(units.weights.sum())
     # One unit adds between 0 and `scale` steps of weight.
     return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
+
+
+def count_and_weight(session, entry, units):
+    """A noisy number of units, and their noisy total weight.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        All that it has left is spent.
+    units : Units
+
+    Returns
+    -------
+    number, weight : float
+        Equal where rows have no weights of their own.
+    """
+    if not units.own_weights:
+        number = count(session, entry, units)
+        return number, number
+    # A unit adds one to the number and at most `scale` steps to the weight. Each over its claim:
+    # two halves, whose sum is the square of the length of the change.
+    claim = round_up(math.sqrt(2))
+    number, weight = session.gaussian(
+        entry,
+        np.array([units.size, int(units.weights.sum())]),
+        sensitivity=np.array([claim, claim * units.scale]),
+        unit=np.array([1.0, units.step]),
+    )
+    return float(number), float(weight)
 
 
 def histogram(session, entry, cells, n_cells, units, rho=None):

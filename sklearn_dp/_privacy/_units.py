@@ -52,10 +52,13 @@ class Units:
         Weight of each row; those of a unit sum to at most `scale`. None: one each.
     index : ndarray of shape (n_rows,), or None
         The unit of each row, in the order of their first rows.
+    own_weights : bool
+        Whether rows have weights of their own (see :meth:`weighted`).
     unit_weight : float
-        What a whole unit weighs, where rows have weights of their own (see :meth:`weighted`).
+        What a whole unit weighs, where they have.
     """
 
+    own_weights = False
     unit_weight = 1.0
 
     def __init__(self, n_rows, groups=None):
@@ -104,7 +107,21 @@ class Units:
         # at most `scale`, as without weights. Products stay below 2**41.
         units.weights = whole * parts[there] // _WEIGHT_STEPS
         units.scale, units.unit_weight = _WEIGHT_STEPS, float(largest)
+        units.own_weights = True
         return units, there
+
+    def of_points(self):
+        """The same units, where one point stands for each: with the weight that its rows have.
+
+        Without weights of their own all units are alike, and a point counts as one.
+        """
+        alone = Units(self.size)
+        if self.own_weights:
+            # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
+            weights = np.bincount(self.spread(np.arange(self.size)), self.weights, self.size)
+            alone.weights, alone.scale = weights.astype(np.int64), self.scale
+            alone.own_weights, alone.unit_weight = True, self.unit_weight
+        return alone
 
     @property
     def name(self):
@@ -151,6 +168,7 @@ class Units:
         """The same units, restricted to some rows (a mask or indices)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
+        other.own_weights = self.own_weights
         other.weights = None if self.weights is None else self.weights[rows]
         other.index = None if self.index is None else self.index[rows]
         other.n_rows = int(np.count_nonzero(rows)) if np.asarray(rows).dtype == bool else len(rows)

@@ -35,7 +35,7 @@ from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
 
-__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "nearest_point"]
+__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters", "nearest_point"]
 
 CENTERS_WITH_ERRORS = {
     "cluster_centers_": (-np.inf, np.inf),
@@ -294,6 +294,55 @@ class BaseDPCenters(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class BaseWeightedCenters(BaseDPCenters):
+    """Base class of those k-means estimators whose rows may have weights."""
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Compute private cluster centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Dense, finite. Rows outside `bounds` are clipped.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts; not negative, and at most `max_weight`, which larger ones count
+            as. A weight belongs to its row and is as private. Weights are rounded down to
+            multiples of `max_weight` / 2**20; a row of less is not there at all. Where none is
+            there is an answer, too. A row of weight 2 is not a row that is there twice: what one
+            row adds is bounded by one weight.
+        groups : array-like of shape (n_samples,), optional
+            Rows with the same value belong to one person: the guarantee then is for adding or
+            removing all rows of a group. Each group has the same total weight; with
+            `sample_weight`, times the mean weight of its rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For invalid input or parameters; the message names the parameter.
+        BudgetExceededError
+            When `ledger` does not hold enough; the data have not been looked at.
+        """
+        self._fit_validated(X, groups, sample_weight)
+        if sample_weight is not None:
+            self.labels_ = self.predict(X)  # of rows without a weight too
+        return self
 
 
 def nearest_point(X: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -29,10 +29,10 @@ from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, validate_quietly
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
-from .._privacy._mechanisms import count
+from .._privacy._mechanisms import count_and_weight
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
-from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
+from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
 from ._tuple_routes import TupleContext
 
@@ -46,7 +46,7 @@ _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
 _PUBLIC = "tuples, then public"
 
 
-class DPKTupleKMeans(StandardErrors, BaseDPCenters):
+class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     """K-means by private aggregation of non-private clusterings of random blocks.
 
     Every row (or group) goes to one of a public number of random blocks. A non-private clusterer
@@ -69,6 +69,10 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. The fits of blocks know no weights; all other releases do. Without
+        `sample_weight` it has no effect.
     n_tuples : int or "auto", default="auto"
         Number of blocks, public, at least 2. "auto": what the aggregator needs at this budget; if
         a friendly core needs more than 1000, the plan has no tuples at all, only the coreset.
@@ -127,9 +131,9 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
     Notes
     -----
     Guarantee: (epsilon, delta)-differentially private for adding or removing one row (with
-    `groups`: all rows of a group). The aggregator is private for replacing one tuple, which is
-    what happens when a row comes or goes: all others have the same blocks, whatever n is. Part of
-    delta pays for its failure, so the plan is accounted as zCDP.
+    `groups`: all rows of a group) with whatever weight. The aggregator is private for replacing one
+    tuple, which is what happens when a row comes or goes: all others have the same blocks, whatever
+    n is. Part of delta pays for its failure, so the plan is accounted as zCDP.
 
     References
     ----------
@@ -162,6 +166,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         n_tuples: int | str = "auto",
         aggregator: str = "auto",
         sampling: str = "disjoint",
@@ -177,6 +182,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.max_weight = max_weight
         self.n_tuples = n_tuples
         self.aggregator = aggregator
         self.sampling = sampling
@@ -281,27 +287,28 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
         domain = self._domain(X.shape[1])
         context = TupleContext(session, X, units, domain, self.n_clusters, progress)
         if not stage.size:
-            return self._store(X, context.coreset())
+            return self._store(X, context.coreset(), units.unit_weight)
         context, status = context.bounded("bound")
-        size = float(count(session, "count", units))
+        # Blocks need rows, whatever these weigh; the iterations see weights.
+        size, weight = count_and_weight(session, "count", units)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
             found = context.coreset()
         else:
-            found = self._fit_tuples(context, stage, size)
+            found = self._fit_tuples(context, stage, weight)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
-        return self._store(X, found)
+        return self._store(X, found, units.unit_weight)
 
-    def _fit_tuples(self, context, stage, size):
+    def _fit_tuples(self, context, stage, weight):
         """The tuple stage, and Lloyd iterations from what it finds.
 
         Parameters
         ----------
         context : TupleContext
         stage : TupleStage
-        size : float
-            Released number of units.
+        weight : float
+            Released weight of all units.
 
         Returns
         -------
@@ -316,7 +323,7 @@ class DPKTupleKMeans(StandardErrors, BaseDPCenters):
             self.path_ = _FALLBACK
             return context.coreset("fallback/")
         self.path_ = _TUPLES if centers is not None else _PUBLIC
-        return context.refined(context.public_centers() if centers is None else centers, size)
+        return context.refined(context.public_centers() if centers is None else centers, weight)
 
     def _inner_fits(self, X, units, session, domain):
         """The k-tuples of the blocks: one for each, whatever happens in it.

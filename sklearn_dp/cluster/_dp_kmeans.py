@@ -4,20 +4,15 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
-from typing import Self
-
-from numpy.typing import ArrayLike
-
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
-from .._sklearn_compat import with_callbacks
-from ._centers import CENTERS_WITH_ERRORS, BaseDPCenters
+from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 
 __all__ = ["DPKMeans"]
 
 
-class DPKMeans(StandardErrors, BaseDPCenters):
+class DPKMeans(StandardErrors, BaseWeightedCenters):
     """K-means with a differential privacy guarantee for every row, or every group of rows.
 
     A private coreset (noisy cell tree with cell means, in a privately found subspace) gives start
@@ -156,51 +151,6 @@ class DPKMeans(StandardErrors, BaseDPCenters):
         self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @with_callbacks
-    def fit(
-        self,
-        X: ArrayLike,
-        y: object = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Compute private cluster centers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
-        y : Ignored
-            For the interface of scikit-learn.
-        sample_weight : float or array-like of shape (n_samples,), optional
-            What each row counts; not negative, and at most `max_weight`, which larger ones count
-            as. A weight belongs to its row and is as private. Weights are rounded down to
-            multiples of `max_weight` / 2**20; a row of less is not there at all. Where none is
-            there is an answer, too. A row of weight 2 is not a row that is there twice: what one
-            row adds is bounded by one weight.
-        groups : array-like of shape (n_samples,), optional
-            Rows with the same value belong to one person: the guarantee then is for adding or
-            removing all rows of a group. Each group has the same total weight; with
-            `sample_weight`, times the mean weight of its rows.
-
-        Returns
-        -------
-        self : DPKMeans
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For invalid input or parameters; the message names the parameter.
-        BudgetExceededError
-            When `ledger` does not hold enough; the data have not been looked at.
-        """
-        self._fit_validated(X, groups, sample_weight)
-        if sample_weight is not None:
-            self.labels_ = self.predict(X)  # of rows without a weight too
-        return self
 
     def _plan_entries(self, target, n_features):
         return engine_entries(

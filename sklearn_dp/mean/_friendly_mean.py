@@ -56,6 +56,9 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Points outside are clipped. No location is needed then, which makes all
         releases Gaussian and a fit with few points possible.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
     refine : bool, default=True
         False: release the friendly average as published, with about three times the noise.
     locate : {"auto", "zcdp", "basic", "cells"}, default="auto"
@@ -80,7 +83,8 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
     diameter_ : float
         `diameter`, or the one that was found; nan if none could be found.
     size_ : float
-        Released noisy number of units; nan if it was not released.
+        Released noisy number of units, or, with `sample_weight`, their total weight; nan if it was
+        not released.
     status_ : str
         "ok", "no diameter found" or "no location found".
     privacy_report_ : PrivacyReport
@@ -96,10 +100,10 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (with `groups`: all rows of a group, which count as one point, their mean). The number of rows
-    is not public. Without bounds, at epsilon=1 in ten dimensions, some 400 points give at most
-    twice the error of knowing the location (600 with the basic filter, 2000 with the zCDP filter);
-    with far fewer there is no location, and `status_` says so.
+    (with `groups`: all rows of a group, which count as one point, their mean) with whatever weight.
+    The number of rows is not public. Without bounds, at epsilon=1 in ten dimensions, some 400
+    points give at most twice the error of knowing the location (600 with the basic filter, 2000
+    with the zCDP filter); with far fewer there is no location, and `status_` says so.
 
     References
     ----------
@@ -135,6 +139,7 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         diameter: float | None = None,
         diameter_range: tuple[float, float] = RADII,
         bounds: Bounds | None = None,
+        max_weight: float = 1.0,
         refine: bool = True,
         locate: str = "auto",
         ledger: LedgerLike | None = None,
@@ -147,6 +152,7 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         self.diameter = diameter
         self.diameter_range = diameter_range
         self.bounds = bounds
+        self.max_weight = max_weight
         self.refine = refine
         self.locate = locate
         self.ledger = ledger
@@ -183,7 +189,14 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         )
 
     @with_callbacks
-    def fit(self, X: ArrayLike, y: object = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Release the mean of `X`.
 
         Parameters
@@ -192,9 +205,15 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             Rows, dense and finite.
         y : Ignored
             For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, from 0 (it is not there) to `max_weight`; see
+            :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Diameter and location are
+            found for whole rows; the means about the location, and the distances that its radius
+            is chosen from, are weighted. Not with ``refine=False``.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. A unit counts as one
-            point, the mean of its rows.
+            point, the mean of its rows; with `sample_weight`, their weighted mean, times the mean
+            weight of its rows.
 
         Returns
         -------
@@ -206,7 +225,10 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         UtilityWarning
             If no location was found. It depends on released values only.
         """
-        return self._fit_validated(X, groups)
+        published = isinstance(self.refine, (bool, np.bool_)) and not self.refine
+        if sample_weight is not None and published:
+            raise ValueError("sample_weight: refine=False takes whole rows only.")
+        return self._fit_validated(X, groups, sample_weight)
 
     def _fit(self, X, units, session, progress):
         result = fit_friendly_mean(
@@ -220,7 +242,7 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             locate=self.locate,
         )
         self.mean_, self.radius_ = result.mean, result.radius
-        self.diameter_, self.size_ = result.diameter, result.size
+        self.diameter_, self.size_ = result.diameter, result.size * units.unit_weight
         self.status_ = result.status
 
     @row_guard

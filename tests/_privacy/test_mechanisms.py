@@ -37,6 +37,25 @@ def data(rng, n=40, d=3, radius=1.0):
     return grid.quantise(rng.normal(size=(n, d)) * 0.7, radius), grid
 
 
+def test_numbers_and_weights_are_released_together():
+    """By hand: three rows, of weight 1, 1/4 and over the bound, and one that is not there."""
+    units, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 0.0]), 1.0)
+    value = exact_value(lambda s: mechanisms.count_and_weight(s, "e", units))
+    assert value.tolist() == [3, 2.25 * 2**20]
+    number, weight = mechanisms.count_and_weight(session(HUGE), "e", units)
+    assert (number, weight) == pytest.approx((3, 2.25), abs=1e-4)
+    # One row more, of the largest weight: exactly as far as is claimed.
+    more, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 1.0]), 1.0)
+    with trace(Trace()) as recording:
+        mechanisms.count_and_weight(session(), "e", units)
+    moved = exact_value(lambda s: mechanisms.count_and_weight(s, "e", more)) - value
+    claimed = [event for event in recording.events if event.kind != "seed"][0].sensitivity
+    assert np.linalg.norm(moved / claimed) == pytest.approx(1, abs=1e-9)
+    assert np.linalg.norm(moved / claimed) <= 1
+    plain = mechanisms.count_and_weight(session(), "e", Units(9))
+    assert plain[0] == plain[1] == mechanisms.count(session(), "e", Units(9))
+
+
 def gram(session, rows, limit, units, **options):
     return mechanisms.gram(
         session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units, **options

@@ -490,3 +490,15 @@ def test_an_added_unit_leaves_the_others_alone(values, new):
     # Whatever id a person chooses, and whatever it would do to the type of an array.
     codes = code_groups([*values, new])
     assert_same_parts(codes[:-1], code_groups(values))
+
+
+def test_a_point_weighs_what_the_rows_of_its_unit_do():
+    weights, groups = np.array([1.0, 0.5, 1.0, 0.25]), ["ann", "ann", "bob", "bob"]
+    points = Units.weighted(weights, 1.0, groups)[0].of_points()
+    assert points.weights.tolist() == [3 * 2**18, 5 * 2**17] and points.index is None
+    assert (points.scale, points.size, points.own_weights) == (2**20, 2, True)
+    points = Units.weighted(weights, 2.0)[0].of_points()
+    assert points.weights.tolist() == [2**19, 2**18, 2**19, 2**17] and points.unit_weight == 2.0
+    for units in (Units(4, groups), Units(2)):  # without weights of rows all units are alike
+        assert units.of_points().weights is None and units.of_points().n_rows == 2
+    assert Units.weighted(np.zeros(3), 1.0)[0].of_points().weights.shape == (0,)

@@ -22,6 +22,10 @@ mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one.
 
 Called by `FriendlyMean`. A neighbour has one point more or less: :func:`unit_points` makes one
 point of each unit.
+
+Where points have weights, steps 1 and 2 count whole points: friends agree or they do not, and what
+is proved of the filters is about elements. Beside the number of points their weight is released.
+Steps 3 and 4 add up and count the parts of points that their weights say.
 """
 
 import math
@@ -29,6 +33,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._privacy._mechanisms import count_and_weight
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
@@ -55,7 +60,7 @@ class FriendlyMeanResult:
     radius : float
         Clipping radius about the estimate; inf if the mean is the public default.
     size : float
-        Noisy number of points.
+        Noisy number of points; their weight, in units, where they have weights.
     diameter : float
         Given or found; nan if none was found.
     status : str
@@ -186,7 +191,7 @@ def _refine_entries(rho, delta, core):
 
 
 def unit_points(X, units):
-    """One point for each unit: the mean of its rows, a function of these rows alone.
+    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.
 
     Parameters
     ----------
@@ -209,10 +214,12 @@ def unit_points(X, units):
         return X
     order = np.argsort(units.index, kind="stable")
     index = units.index[order]
-    sizes = np.bincount(index, minlength=units.size)
+    # A row that is there has a step at least: the mean of no steps is none.
+    steps = np.maximum(units.weights[order], 1) if units.own_weights else np.ones(len(index))
+    sizes = np.bincount(index, steps, minlength=units.size)
     points = np.zeros((units.size, X.shape[1]))
     # Row after row, in the order they have in the data: no other unit takes part.
-    np.add.at(points, index, X[order] / sizes[index, None])
+    np.add.at(points, index, X[order] / (sizes[index] / steps)[:, None])
     return points
 
 
@@ -244,14 +251,14 @@ def fit_friendly_mean(
     if domain is not None:
         points = domain.clip_points(points) - domain.center
     fit = _fit_refined if refine else _fit_published
-    result = fit(session, points, domain, diameter, radii, locate)
+    result = fit(session, points, units.of_points(), domain, diameter, radii, locate)
     if domain is None:
         return result
     mean = domain.clip_points(result.mean + domain.center)
     return replace(result, mean=mean, radius=min(result.radius, domain.radius))
 
 
-def _fit_published(session, points, domain, diameter, radii, locate):
+def _fit_published(session, points, units, domain, diameter, radii, locate):
     """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
@@ -282,18 +289,18 @@ def _search(session, points, radii, slack, rho):
     return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
-def _fit_refined(session, points, domain, diameter, radii, locate):
+def _fit_refined(session, points, units, domain, diameter, radii, locate):
     """Locate, approach, refine; the origin where a step finds nothing.
 
     The releases of the later steps are skipped then: which ones were made depends on released
     values only.
     """
-    size = float(session.gaussian("size", len(points), sensitivity=1.0))
+    size, weight = count_and_weight(session, "size", units)
     default = np.zeros(points.shape[1])
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
         if diameter is None:
-            return FriendlyMeanResult(default, math.inf, size, math.nan, "no diameter found", "")
+            return FriendlyMeanResult(default, math.inf, weight, math.nan, "no diameter found", "")
     # What the mean could still spend is for location, approach and mean together.
     failure = sum(entry.delta for entry in session.plan.entries)
     facts = Facts(
@@ -303,17 +310,22 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
         session.remaining("mean"),
         failure,
         None if domain is None else domain.radius,
+        max(weight, 2.0) if units.own_weights else None,
     )
     route = choose_route(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
         return FriendlyMeanResult(
-            default, math.inf, size, diameter, "no location found", route.name
+            default, math.inf, weight, diameter, "no location found", route.name
         )
+    if units.own_weights:
+        # It was found for whole points: the weighted mean, which is among them too, may be up to a
+        # diameter away.
+        here = replace(here, variance=here.variance + diameter**2 / facts.d)
     for _ in range(route.steps - route.first):
-        here = approach(session, points, here, facts, route.share)
-    mean, radius = refine(session, points, here, facts)
-    return FriendlyMeanResult(mean, radius, size, diameter, "ok", route.name)
+        here = approach(session, points, units, here, facts, route.share)
+    mean, radius = refine(session, points, units, here, facts)
+    return FriendlyMeanResult(mean, radius, weight, diameter, "ok", route.name)
 
 
 def _diameter(session, points, radii, size):

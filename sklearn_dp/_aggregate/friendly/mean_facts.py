@@ -27,6 +27,8 @@ class Facts:
         For failure events of the location.
     reach : float or None
         Radius of public bounds.
+    weight : float or None
+        Released total weight, in units, where points have weights. None: all weigh one.
     """
 
     size: float
@@ -35,6 +37,12 @@ class Facts:
     rho: float
     delta: float
     reach: float | None
+    weight: float | None = None
+
+    @property
+    def total(self):
+        """What sums are divided by: the weight of all points, or their number."""
+        return self.size if self.weight is None else self.weight
 
     @property
     def sampled(self):

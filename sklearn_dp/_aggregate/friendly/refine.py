@@ -11,8 +11,9 @@ shrinks the ball. The last step first asks at which radius few points are clippe
 of distances, and then spends all that is left (:func:`refine`).
 
 A neighbour adds or removes one point: it moves the sum by at most the clipping radius and the
-number by one, wherever the point is. Both go into one Gaussian release, with sensitivities weighed
-so that their squares add up to one; the weight says how much of the budget each gets.
+number by one, wherever the point is; a point with a weight moves both by that part. Both go into
+one Gaussian release, with sensitivities weighed so that their squares add up to one; the weight
+says how much of the budget each gets.
 
 What the sum is not made with: :func:`..shared.rows.clipped_sums`. Its factors are multiples of
 2^-10, which weights of groups need and which cost up to a thousandth of each clipped row; here a
@@ -26,7 +27,6 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._grid import clip_integer_rows, sum_type
 from ..._privacy._mechanisms import histogram, quantile_from_histogram
-from ..._privacy._units import Units
 from ..shared.rows import Rows
 from .mean_facts import Here
 
@@ -57,7 +57,7 @@ def rows_about(points, here):
     return Rows.quantise(points, Domain(here.center, 2 * here.ball))
 
 
-def ball_sum(rows, ball, clip):
+def ball_sum(rows, ball, clip, units):
     """Exact sum of the rows in a ball, each clipped to a norm, and their number.
 
     Parameters
@@ -65,23 +65,33 @@ def ball_sum(rows, ball, clip):
     rows : Rows
     ball, clip : float
         In steps.
+    units : Units
+        Of the rows; every row is a unit.
 
     Returns
     -------
     total : ndarray of integers of shape (d,), in steps
     inside : int
+        In steps of weight, `units.step`: of both a row has the part that it weighs.
     """
     total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 24)), 0
     for part, x in rows.chunks():
         squares = rows.squares[part]
         near = np.flatnonzero(squares <= ball**2)
+        clipped, number = clip_integer_rows(x[near], clip, squares[near]), len(near)
+        if units.weights is not None:
+            weights = units.weights[part][near]
+            # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is
+            # no longer than its weight times the clip.
+            clipped = np.trunc(clipped * (weights * units.step)[:, None])
+            number = int(weights.sum())
         # At most 2**18 entries of at most 2**24: the float64 sums are exact.
-        total += clip_integer_rows(x[near], clip, squares[near]).sum(axis=0).astype(np.int64)
-        inside += len(near)
+        total += clipped.sum(axis=0).astype(np.int64)
+        inside += number
     return total, inside
 
 
-def released_mean(session, entry, rows, here, facts, clip, weight, rho):
+def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
     Parameters
@@ -91,6 +101,8 @@ def released_mean(session, entry, rows, here, facts, clip, weight, rho):
         Pays `rho`.
     rows : Rows
         About the center of `here`.
+    units : Units
+        Of the rows; every row is a unit.
     here : Here
     facts : Facts
     clip : float
@@ -113,19 +125,20 @@ def released_mean(session, entry, rows, here, facts, clip, weight, rho):
     weights of the combination are those of their variances. The ball allows for the noise of the
     sum and for that of the number, which moves the mean along itself by up to the clipping radius.
     """
-    total, inside = ball_sum(rows, here.ball / rows.unit, clip / rows.unit)
+    total, inside = ball_sum(rows, here.ball / rows.unit, clip / rows.unit, units)
     # A point adds a vector of norm at most `limit` to the sum and one to the number:
-    # limit^2 (1 - weight) / limit^2 + weight = 1.
+    # limit^2 (1 - weight) / limit^2 + weight = 1. One of weight w, a part of `units.scale` steps,
+    # adds a vector of norm at most w limit and the number w: w^2 of that, at most one.
     up = 1 + 1e-12
     limit, one = clip / rows.unit / math.sqrt(1 - weight) * up, up / math.sqrt(weight)
     noisy = session.gaussian(
         entry,
         np.append(total, inside),
-        sensitivity=np.append(np.full(facts.d, limit), one),
-        unit=np.append(np.full(facts.d, rows.unit), 1.0),
+        sensitivity=np.append(np.full(facts.d, limit), one * units.scale),
+        unit=np.append(np.full(facts.d, rows.unit), units.step),
         rho=rho,
     )
-    size = max(float(noisy[-1]), facts.size / 4, 1.0)
+    size = max(float(noisy[-1]), facts.total / 4, 1.0)
     sd = limit * rows.unit / (size * math.sqrt(2 * rho))
     gain = here.variance / (here.variance + sd**2)
     variance = gain * sd**2
@@ -133,7 +146,7 @@ def released_mean(session, entry, rows, here, facts, clip, weight, rho):
     return Here.within(here.center + gain * noisy[:-1] / size, miss, variance, facts)
 
 
-def approach(session, points, here, facts, rho):
+def approach(session, points, units, here, facts, rho):
     """A noisy mean of the points in the ball, and a smaller ball about it.
 
     The weight minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
@@ -141,10 +154,10 @@ def approach(session, points, here, facts, rho):
     """
     weight = 1 / (1 + math.sqrt(facts.d))
     rows = rows_about(points, here)
-    return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)
+    return released_mean(session, "approach", rows, units, here, facts, here.clip, weight, rho)
 
 
-def refine(session, points, here, facts):
+def refine(session, points, units, here, facts):
     """The mean clipped to a radius that few points exceed, for all that is left.
 
     Returns
@@ -159,14 +172,14 @@ def refine(session, points, here, facts):
     long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
     """
     rows = rows_about(points, here)
-    clip = _clip_radius(session, rows, here, facts)
+    clip = _clip_radius(session, rows, units, here, facts)
     miss = facts.spread * math.sqrt(here.variance)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip)))
     rho = session.remaining("mean")
-    return released_mean(session, "mean", rows, here, facts, clip, weight, rho).center, clip
+    return released_mean(session, "mean", rows, units, here, facts, clip, weight, rho).center, clip
 
 
-def _clip_radius(session, rows, here, facts):
+def _clip_radius(session, rows, units, here, facts):
     """Radius that few points exceed; a default where the counts would be too noisy to help.
 
     A radius longer by h lets each of m clipped points stick out by h less, so the bias falls by at
@@ -175,7 +188,7 @@ def _clip_radius(session, rows, here, facts):
     """
     rho = session.remaining("distances")
     sd = 1 / math.sqrt(2 * rho)
-    if sd > facts.size / 40:
+    if sd > facts.total / 40:
         return here.clip
     # Bins up to the radius that few points should exceed, one more from there to the ball.
     edges = np.concatenate([[0.0], here.clip * 2.0**_BINS, [here.ball]])
@@ -187,7 +200,7 @@ def _clip_radius(session, rows, here, facts):
         "distances",
         np.where(bins < len(squares), bins, -1),
         len(squares),
-        Units(rows.n_rows),
+        units,
         rho,
     )
     target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))

@@ -69,7 +69,7 @@ def _predict(facts: Facts, route: Route) -> Route:
     hypot(diameter / sqrt(2), miss), as in :meth:`.mean_facts.Here.within`.
     """
     left = facts.rho - route.fixed
-    noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.size**2)
+    noise = (1 + 1 / math.sqrt(facts.d)) / (2 * facts.total**2)
     best = replace(route, error=math.inf, share=0.05 * left, steps=1)
     if not math.isfinite(route.start):
         return best

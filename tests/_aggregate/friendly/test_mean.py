@@ -229,7 +229,7 @@ def test_replay_of_an_empty_data_set():
         assert not replay.finish()
 
 
-def float_sum(rows, ball, clip):
+def float_sum(rows, ball, clip, units):
     """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
     x = np.concatenate([x for _, x in rows.chunks()])
     near = np.linalg.norm(x, axis=1) <= ball
@@ -241,33 +241,33 @@ MUTANTS = {
     "ball ignored": (
         last_step,
         "ball_sum",
-        lambda run: lambda rows, ball, clip: (run(rows, ball, clip)[0], rows.n_rows * 2),
+        lambda run: lambda rows, *others: (run(rows, *others)[0], rows.n_rows * 2),
     ),
     "clip twice as wide": (
         last_step,
         "ball_sum",
-        lambda run: lambda rows, ball, clip: run(rows, ball, 2 * clip),
+        lambda run: lambda rows, ball, clip, units: run(rows, ball, 2 * clip, units),
     ),
     "share by the exact size": (
         fm,
         "approach",
         lambda run: (
-            lambda s, points, here, facts, rho: run(
-                s, points, here, facts, rho * (1 - 1e-6 * len(points))
+            lambda s, points, units, here, facts, rho: run(
+                s, points, units, here, facts, rho * (1 - 1e-6 * len(points))
             )
         ),
     ),
     "private clip": (
         last_step,
         "_clip_radius",
-        lambda run: lambda s, rows, here, facts: float(np.sqrt(rows.squares).mean()) * rows.unit,
+        lambda run: lambda s, rows, *others: float(np.sqrt(rows.squares).mean()) * rows.unit,
     ),
     "private center": (
         fm,
         "refine",
         lambda run: (
-            lambda s, points, here, facts: run(
-                s, points, Here(points.mean(axis=0), here.ball, here.clip, here.variance), facts
+            lambda s, points, units, here, facts: run(
+                s, points, units, Here(points.mean(axis=0), here.ball, here.clip, 0.0), facts
             )
         ),
     ),
@@ -275,8 +275,8 @@ MUTANTS = {
         fm,
         "approach",
         lambda run: (
-            lambda s, points, here, facts, rho: (
-                here if len(points) % 2 else run(s, points, here, facts, rho)
+            lambda s, points, units, here, facts, rho: (
+                here if len(points) % 2 else run(s, points, units, here, facts, rho)
             )
         ),
     ),
