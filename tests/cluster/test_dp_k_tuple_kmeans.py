@@ -227,7 +227,9 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
     if mutant == "un-noised count":
         # The steps heed the count where rows are few: make all neighbours differ in that.
         monkeypatch.setattr(
-            module, "count", lambda session, entry, units: 5000.0 * (units.size % 2) + 10.0
+            module,
+            "count_and_weight",
+            lambda session, entry, units: 2 * (5000.0 * (units.size % 2) + 10.0,),
         )
     if mutant == "tuples left out":
 
