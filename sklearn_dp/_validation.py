@@ -232,9 +232,9 @@ def check_weights(sample_weight, n_rows):
     -------
     weights : ndarray of float64 of shape (n_rows,), finite and at least 0
     """
-    weights = np.full(n_rows, float(sample_weight)) if is_real(sample_weight) else sample_weight
     options = {"ensure_2d": False, "ensure_min_samples": 0}
     try:
+        weights = np.full(n_rows, float(sample_weight)) if is_real(sample_weight) else sample_weight
         weights = np.asarray(check_array(weights, dtype=np.float64, **options))
     except (TypeError, ValueError, OverflowError):
         weights = None  # the error of scikit-learn may quote values

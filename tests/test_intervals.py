@@ -121,6 +121,7 @@ def test_errors_are_kept_by_a_pickle_and_come_with_tuples_too(fitted):
         (0.0, None, ValueError),
         (1.0, None, ValueError),
         ("high", None, ValueError),
+        (10**400, None, ValueError),  # beyond the floats
         (0.95, "labels_", ValueError),
     ],
 )

@@ -3,6 +3,8 @@
 `test_bad_input.py` tries these on every estimator.
 """
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -12,8 +14,10 @@ from sklearn_dp._validation import (
     check_integer,
     check_real,
     check_table,
+    check_weights,
     validate_quietly,
 )
+from sklearn_dp.cluster._dp_one_cluster import check_n_points
 
 SECRET = 7319.4825
 
@@ -57,3 +61,16 @@ def test_errors_name_the_table_and_quote_no_entry(entry):
             call()
         error = caught.value
         assert "7319" not in str(error) and error.__context__ is None and error.__cause__ is None
+
+
+@pytest.mark.parametrize("weight", [10**400, Fraction(10**400), -1, float("nan"), [1.0, 10**400]])
+def test_weights_that_are_no_finite_numbers_are_refused_by_name(weight):
+    """Also numbers beyond the floats, which Python cannot convert."""
+    with pytest.raises(ValueError, match="sample_weight"):
+        check_weights(weight, 2)
+
+
+def test_a_fraction_of_the_points_lies_between_zero_and_one():
+    assert check_n_points(Fraction(1, 4)) == 0.25
+    with pytest.raises(ValueError, match="n_points"):
+        check_n_points(Fraction(10**400, 3))

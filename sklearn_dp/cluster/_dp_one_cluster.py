@@ -50,10 +50,9 @@ def check_n_points(value: Any, name: str = "n_points") -> int | float:
         raise TypeError(f"{name} must be an integer or a fraction.")
     if is_integer(value):
         return check_integer(value, name, low=1, high=MOST_POINTS)
-    fraction = float(value)
-    if not 0 < fraction < 1:
+    if not 0 < value < 1:
         raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
-    return fraction
+    return float(value)
 
 
 class BaseDPBall(BaseDPEstimator):

@@ -87,7 +87,7 @@ def audited(estimator, told, least):
     total, number = ReplayResult("FederatedDPKMeans"), 0
     while total.n_pairs < least:
         n = (40, 3)[number % 2]
-        # Two clients or more: the audit fits a single one past `fit`, which brings the public points.
+        # Two clients at least: the audit fits a single one past `fit`, without the server's points.
         groups = np.random.default_rng(number).permutation(np.arange(n) % max(n // 4, 2))
         total += replay_audit(
             estimator,
