@@ -16,12 +16,6 @@ MOST_LINES = 600
 UNTESTED = {
     "exceptions.py": "classes without code; what raises them is tested where it is",
     "_aggregate/kmeans/tuning.py": "numbers only; the engine is tested with them",
-    "inspection/_metrics.py": "parts of a curve: tests/inspection/test_curve.py",
-    "inspection/_public_rows.py": "parts of a curve: tests/inspection/test_curve.py",
-    "inspection/_scaling.py": "parts of a curve: tests/inspection/test_curve.py",
-    "inspection/_budget_display.py": "by test_cluster_display.py, with all pictures",
-    "inspection/_words.py": "by test_cluster_display.py, in what pictures say",
-    "inspection/_style.py": "how a display looks: tests/inspection/test_utility_display.py",
 }
 # Test files and folders that mirror no module, and why.
 COMMON = {
