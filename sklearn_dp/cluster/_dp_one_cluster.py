@@ -32,7 +32,7 @@ from .._base import (
     check_integer,
     check_real,
 )
-from .._privacy._checks import check_choice, is_integer, is_real
+from .._privacy._checks import check_choice, check_number, is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._sklearn_compat import with_callbacks
 
@@ -50,9 +50,10 @@ def check_n_points(value: Any, name: str = "n_points") -> int | float:
         raise TypeError(f"{name} must be an integer or a fraction.")
     if is_integer(value):
         return check_integer(value, name, low=1, high=MOST_POINTS)
-    if not 0 < value < 1:
+    fraction = check_number(name, value)
+    if not 0 < fraction < 1:
         raise ValueError(f"{name} must be a positive integer, or a fraction between 0 and 1.")
-    return float(value)
+    return fraction
 
 
 class BaseDPBall(BaseDPEstimator):
