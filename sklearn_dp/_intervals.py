@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from ._privacy._checks import check_choice, is_real
+from ._privacy._checks import check_choice, check_number, is_real
 from ._privacy._report import PrivacyReport
 
 __all__ = ["Interval", "StandardErrors", "Summary"]
