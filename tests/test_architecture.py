@@ -8,6 +8,7 @@ import ast
 import re
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,13 @@ class Import:
     lazy: bool
 
 
+@cache
 def package_modules():
+    """All modules, parsed once for all rules."""
+    return list(_parsed())
+
+
+def _parsed():
     for path in sorted(ROOT.rglob("*.py")):
         parts = list(path.relative_to(ROOT).with_suffix("").parts)
         is_package = parts[-1] == "__init__"
@@ -111,6 +118,13 @@ def _names_type_checking(node):
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
+@cache
+def nodes(module):
+    """All nodes of the syntax tree of a module."""
+    return list(ast.walk(module.tree))
+
+
+@cache
 def module_imports(module):
     """List every import of a module; lazy ones run in a function or for type checkers only."""
     found = []
@@ -148,8 +162,8 @@ def dotted_uses(module):
     for item in module_imports(module):
         whole = item.target if item.target.split(".")[0] != item.bound else item.bound
         bound[item.bound] = whole
-    inner = {id(node.value) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
-    for node in ast.walk(module.tree):
+    inner = {id(node.value) for node in nodes(module) if isinstance(node, ast.Attribute)}
+    for node in nodes(module):
         if isinstance(node, ast.Attribute | ast.Name) and id(node) not in inner:
             first, _, rest = dotted(node).partition(".")
             if first in bound:
@@ -232,7 +246,7 @@ def _random_sources(module):
     for line, name in dotted_uses(module):
         if under(name, forbidden) and name not in RANDOM_TYPES:
             yield f"{module.name}:{line}: uses {name}"
-    for node in ast.walk(module.tree):
+    for node in nodes(module):
         if isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in {
             "Generator", "RandomState", "default_rng", "check_random_state",
         }:  # fmt: skip
@@ -240,7 +254,7 @@ def _random_sources(module):
 
 
 def _random_draws(module):
-    for node in ast.walk(module.tree):
+    for node in nodes(module):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         if node.func.attr in DRAWS and not _may_draw(module, dotted(node.func.value)):
@@ -295,7 +309,7 @@ def optional_libraries_are_lazy(module):
 
 def functions_are_short(module):
     """No body is longer than 60 lines, its docstring not counted."""
-    for node in ast.walk(module.tree):
+    for node in nodes(module):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
             lines = node.end_lineno - body[0].lineno + 1 if body else 0
@@ -317,7 +331,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_package_keeps_the_rule(rule):
-    modules = list(package_modules())
+    modules = package_modules()
     assert modules, f"no module found below {ROOT}"
     assert [violation for module in modules for violation in rule(module)] == []
 

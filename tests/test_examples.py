@@ -1,10 +1,12 @@
 """Every example runs from a checkout, draws its picture and tells what a fit cost."""
 
+import ast
 import importlib
 import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,8 @@ SAYS = {
     ],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
+# By an interpreter without options.
+NOT_SHOWN = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 GUARANTEE = r"\((0\.9\d*|1), 1e-06\)-DP for add or remove one row;.*noise: system"
 
 
@@ -58,13 +62,35 @@ def test_every_example_is_known():
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_example(name, tmp_path):
+def test_example(name, tmp_path, monkeypatch, capsys):
+    """In this process: to import everything takes longer than an example."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.delenv("DISPLAY", raising=False)
     picture = tmp_path / "new" / "folder" / "picture.png"
-    done = run(f"{name}.py", "--output", picture)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for kind in NOT_SHOWN:
+            warnings.simplefilter("ignore", kind)
+        importlib.import_module(name).main(["--quick", "--output", str(picture)])
+    assert caught == []
+    check_text(capsys.readouterr().out, name)
+    check_picture(picture)
+
+
+def test_an_example_is_a_program(tmp_path):
+    picture = tmp_path / "picture.png"
+    done = run("plot_far_mean.py", "--output", picture)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-    check_text(done.stdout, name)
+    check_text(done.stdout, "plot_far_mean")
     check_picture(picture)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_calls_main_as_a_program(name):
+    """So what runs `main` runs the program."""
+    *_, last = ast.parse((EXAMPLES / f"{name}.py").read_text(encoding="utf-8")).body
+    assert ast.unparse(last) == "if __name__ == '__main__':\n    main()"
 
 
 @pytest.fixture

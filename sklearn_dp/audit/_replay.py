@@ -199,6 +199,7 @@ def replay_audit(
     html: bool = False,
     storages: Sequence[str] = ("C",),
     strangers: bool = True,
+    stop_at_first: bool = False,
 ) -> ReplayResult:
     """Fit, then fit neighbours with the recorded outputs, and compare everything.
 
@@ -225,6 +226,8 @@ def replay_audit(
         ``"F"``, ``"float32"``, ``"memmap"`` or ``"read-only"``.
     strangers : bool, default=True
         Try data sets that are no neighbours, too.
+    stop_at_first : bool, default=False
+        Stop at the first data set that shows a violation: enough to tell that there is one.
 
     Returns
     -------
@@ -261,13 +264,26 @@ def replay_audit(
             repeats=repeats,
             html=html,
             strangers=strangers,
+            stop_at_first=stop_at_first,
         )
         result += found
+        if stop_at_first and result.violations:
+            break
     return result
 
 
 def replay_recording(
-    estimator, X, groups, given, seed, storage, *, repeats=1, html=False, strangers=True
+    estimator,
+    X,
+    groups,
+    given,
+    seed,
+    storage,
+    *,
+    repeats=1,
+    html=False,
+    strangers=True,
+    stop_at_first=False,
 ):
     """One recording against all its neighbours, and against strangers.
 
@@ -283,6 +299,7 @@ def replay_recording(
     repeats : int, default=1
     html : bool, default=False
     strangers : bool, default=True
+    stop_at_first : bool, default=False
 
     Returns
     -------
@@ -313,6 +330,8 @@ def replay_recording(
     others = unrelated(X, np.random.default_rng(seed), groups=groups) if strangers else ()
     for pair in itertools.chain(pairs, others):
         pair = replace(pair, X=stored(pair.X, storage))
+        if stop_at_first and result.violations:
+            break
         _compare(estimator, original, face, pair, seed, internal, html, result)
     return result, original.events
 

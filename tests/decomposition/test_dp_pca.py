@@ -122,8 +122,8 @@ def test_too_little_data_warns_from_releases():
 @pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
 def test_replay_audit(bounds, groups):
     X = np.random.default_rng(3).normal(size=(120, 4)) + [0, 3.0, 0, 0]
-    result = replay_audit(DPPCA(bounds=bounds, epsilon=5.0), X, groups=groups, repeats=3)
-    assert result.passed and result.n_pairs >= 36, result
+    result = replay_audit(DPPCA(bounds=bounds, epsilon=5.0), X, groups=groups)
+    assert result.passed and result.n_pairs >= 12, result
     assert result.ratios["second moment"] > 0.6
 
 
@@ -161,7 +161,7 @@ def test_mutants_are_killed(name, monkeypatch):
     attribute, change = MUTATIONS[name]
     monkeypatch.setattr(_dp_pca, attribute, change(getattr(_dp_pca, attribute)))
     X = np.random.default_rng(3).normal(size=(120, 4))
-    assert replay_audit(DPPCA(epsilon=5.0), X).violations
+    assert replay_audit(DPPCA(epsilon=5.0), X, stop_at_first=True).violations
 
 
 def test_a_second_moment_of_rows_that_are_not_clipped_is_caught(monkeypatch):

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -459,15 +460,22 @@ MUTANTS = [
 ]
 
 
+@cache
+def without_a_mutant(**options):
+    """Data, a model, and whether its audit is clean: once for all mutants of these options."""
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    model = SampleAndAggregate(output_bounds=1.0, n_blocks=12, **options)
+    return X, model, replay_audit(model, X, recordings=2).violations == []
+
+
 @pytest.mark.parametrize(
     "name, owner, attribute, change, aggregator", MUTANTS, ids=[mutant[0] for mutant in MUTANTS]
 )
 def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, aggregator):
-    X = np.random.default_rng(0).normal(size=(24, 2))
-    model = SampleAndAggregate(aggregator=aggregator, output_bounds=1.0, n_blocks=12, epsilon=100.0)
-    assert replay_audit(model, X, recordings=2).violations == []
+    X, model, clean = without_a_mutant(aggregator=aggregator, epsilon=100.0)
+    assert clean
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
-    assert replay_audit(model, X, recordings=2).violations != []
+    assert replay_audit(model, X, recordings=2, stop_at_first=True).violations != []
 
 
 def copies_by_position(original):
@@ -494,10 +502,7 @@ COPY_MUTANTS = [
     "name, owner, attribute, change", COPY_MUTANTS, ids=[mutant[0] for mutant in COPY_MUTANTS]
 )
 def test_mutants_with_copies_are_killed(monkeypatch, one_copy, name, owner, attribute, change):
-    X = np.random.default_rng(0).normal(size=(24, 2))
-    model = SampleAndAggregate(
-        output_bounds=1.0, n_blocks=12, epsilon=8.0, sampling="with_replacement"
-    )
-    assert replay_audit(model, X, recordings=2).violations == []
+    X, model, clean = without_a_mutant(epsilon=8.0, sampling="with_replacement")
+    assert clean
     monkeypatch.setattr(owner, attribute, change(getattr(owner, attribute)))
-    assert replay_audit(model, X, recordings=2).violations != []
+    assert replay_audit(model, X, recordings=2, stop_at_first=True).violations != []

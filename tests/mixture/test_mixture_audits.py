@@ -27,9 +27,9 @@ pytestmark = [
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
     result = replay_audit(
-        DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups, repeats=3
+        DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups
     )
-    assert result.passed and result.n_pairs >= 36, result
+    assert result.passed and result.n_pairs >= 12, result
     assert result.ratios["component moments"] > 0.8 and result.ratios["component radii"] == 1
 
 

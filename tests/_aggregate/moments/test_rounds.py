@@ -58,4 +58,4 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
 
     monkeypatch.setattr(FriendlyCovariance, "_fit", fit)
     X = normal(90, 3, 100.0)[0]
-    assert replay_audit(FriendlyCovariance(epsilon=20.0), X).violations
+    assert replay_audit(FriendlyCovariance(epsilon=20.0), X, stop_at_first=True).violations

@@ -313,7 +313,10 @@ def is_killed(monkeypatch, estimator, owner, attribute, change, options, X):
     )
 
     def found(seed):
-        return replay_audit(estimator, X, pairs, random_state=seed, strangers=False).violations
+        audit = replay_audit(
+            estimator, X, pairs, random_state=seed, strangers=False, stop_at_first=True
+        )
+        return audit.violations
 
     broken = change(getattr(owner, attribute))
     for seed in range(2):
