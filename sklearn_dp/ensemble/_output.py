@@ -18,6 +18,7 @@ from .._privacy._checks import real_array
 __all__ = ["Output", "WithTarget", "probe", "target_column"]
 
 _PROBE_ROWS = 128
+_MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
 _GOLDEN_ANGLE = 2.399963  # radians
 
 
@@ -169,7 +170,17 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
     -------
     output : Output
         Its shapes are public.
+
+    Raises
+    ------
+    ValueError
+        If the output is not known from such a fit, or rows are too wide for it.
     """
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"n_features, the columns of X, must be at most {_MOST_COLUMNS:,}: the estimator is "
+            f"first fitted to {_PROBE_ROWS} dummy rows, which tell what shape its output has."
+        )
     rows = np.sin(1.7 * np.arange(1, _PROBE_ROWS * n_columns + 1) ** 1.3)
     rows = rows.reshape(_PROBE_ROWS, n_columns)
     if n_classes is not None:

@@ -65,3 +65,9 @@ def test_an_estimator_without_these_numbers_is_refused_in_our_words(estimator):
     with pytest.raises(ValueError, match="no fit to dummy data has these attributes") as error:
         probe(estimator, 3, ("center_",), ())
     assert error.value.__cause__ is None
+
+
+def test_rows_too_wide_for_a_probe_are_refused_before_any_are_made():
+    """128 rows of ten million columns would take ten gigabytes."""
+    with pytest.raises(ValueError, match="n_features, the columns of X, must be at most 524,288"):
+        probe(PCA(2), 10**7, ("components_",), ())
