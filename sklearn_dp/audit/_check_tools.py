@@ -40,7 +40,8 @@ def check_data(n, seed=0, d=N_FEATURES):
         told from chance.
     """
     rng = np.random.default_rng(seed)
-    places = np.resize([[-3.0, 0.5, 0.1], [2.0, 2.0, -1.0]], (2, d))
+    # Each place is repeated by itself: they are apart in every d, also where 6 divides it.
+    places = np.stack([np.resize(place, d) for place in ([-3.0, 0.5, 0.1], [2.0, 2.0, -1.0])])
     return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
 
 

@@ -31,6 +31,15 @@ def test_data_have_two_groups_and_can_be_had_again(n, d):
         assert np.abs(X[::2].mean(axis=0) - X[1::2].mean(axis=0)).max() > 1
 
 
+def test_the_two_groups_are_apart_in_every_dimension():
+    """Also where the number of columns is that of all coordinates of both places, or twice that."""
+    for d in range(1, 130):
+        X = check_data(60, 1, d)
+        near, far = X[::2].mean(axis=0), X[1::2].mean(axis=0)
+        # The first coordinates are 5 apart, and the noise of a mean of 30 is 0.3 / sqrt(30) = 0.05.
+        assert abs(near[0] - far[0]) > 4, d
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 30])
 def test_groups_have_several_rows_in_any_order(n):
     groups = check_groups(n)

@@ -1,9 +1,10 @@
 """check_dp_estimator as a function; what its checks catch is tested with the mutants."""
 
+import numpy as np
 import pytest
 
 from sklearn_dp.audit import check_dp_estimator
-from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit._checks import CHECKS, check_pickle
 
 
 def test_checks_can_be_generated(toy):
@@ -46,3 +47,23 @@ def test_what_breaks_the_contract_is_told(make_toy, after_fit, name, value, chec
 def test_only_labels_may_be_kept_back(make_toy, monkeypatch):
     monkeypatch.setattr(make_toy, "_not_released", ("labels_", "mean_"))
     assert "only labels_" in failure(make_toy(), "check_pickle")
+
+
+@pytest.mark.parametrize(
+    ("length", "kept"),
+    [
+        (lambda model, X: max(int(model.signs_.sum()), 1), True),
+        (lambda model, X: len(X), False),
+        (lambda model, X: len(X) // 1000, False),
+    ],
+    ids=["released", "n", "thousands"],
+)
+def test_what_is_said_to_be_of_released_length_is(make_toy, after_fit, monkeypatch, length, kept):
+    """An array that is excused from being weighed must not hide a number of rows."""
+    monkeypatch.setattr(make_toy, "_length_released", ("table_",))
+    after_fit(lambda self, X, session: setattr(self, "table_", np.zeros(length(self, X))))
+    if kept:
+        check_pickle(make_toy())
+    else:
+        with pytest.raises(AssertionError, match="differs with n, and not with the releases"):
+            check_pickle(make_toy())
