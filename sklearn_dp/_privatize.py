@@ -2,7 +2,7 @@
 
 1. Take the composition apart: every part has a name such as ``outer__inner`` (`_parts`).
 2. Find each part's private twin, if there is one (`_twin_of`).
-3. Refuse other parts that learn from rows, unless they are allowed by name (`_check_rest`).
+3. Refuse other parts, which see rows without care, unless they are allowed by name (`_check_rest`).
 4. Divide the budget among the private ones (`_budgets`).
 5. Convert these, and put them in the places of the originals in a clone (`_with_twins`).
 
@@ -20,6 +20,7 @@ from ._base import BaseDPEstimator, LedgerLike, budget_of
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_positive
+from ._validation import check_steps, names_of
 from .cluster import DPKMeans
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
@@ -32,12 +33,13 @@ __all__ = ["privatize"]
 _TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean)
 # Composed estimators, and the parameter that holds their parts.
 _COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
-# What they learn is in their parameters; entry by entry, so that a row's result is its own.
-_HARMLESS = ("Binarizer", "PolynomialFeatures")
+_LEAST_SHARE = 1e-9  # less is a slip of the pen
 _ADVICE = {
     "StandardScaler": "private estimators need no scaled rows; StandardScaler(with_std=False) has "
     "a twin, FriendlyMean, and FunctionTransformer takes public constants",
     "MinMaxScaler": "give public `bounds` to the steps that follow",
+    "Binarizer": "its check of the rows warns where they are so large that their sum overflows",
+    "PolynomialFeatures": "powers of a large row overflow, and the step that follows then raises",
     "RobustScaler": 'SampleAndAggregate(RobustScaler(), output=("center_", "scale_")) is private',
 }
 
@@ -55,7 +57,8 @@ def privatize(
     """A private twin of an estimator or pipeline of scikit-learn, to be fitted.
 
     Estimators that have a private twin are replaced by it, and the budget is divided among them.
-    A step that learns from its rows and has none is refused, unless it is allowed by name.
+    A step that has none is refused, unless it is allowed by name: most learn from their rows, and
+    those that do not can still warn or fail because of one row.
 
     Parameters
     ----------
@@ -75,7 +78,7 @@ def privatize(
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits, which every private step is charged to.
     allow : collection of str, default=()
-        Names of steps that stay as they are although they learn from their rows.
+        Names of steps that stay as they are although they see rows without privacy.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def privatize(
     ConversionWarning
         For parameters that did not carry over.
     PrivacyWarning
-        With the steps of `allow`: what they learn from rows is not private, and where private
+        With the steps of `allow`: what they do with rows is not private, and where private
         steps follow, the guarantee does not hold for these either.
 
     Notes
@@ -111,7 +114,8 @@ def privatize(
     target = budget_of(epsilon, delta, rho)
     parts = dict(_parts(estimator))
     private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
-    _check_rest({name: part for name, part in parts.items() if name not in private}, allow)
+    rest = {name: part for name, part in parts.items() if name not in private}
+    _check_rest(rest, names_of(allow, "allow"))
     if not private:
         raise ValueError("estimator: nothing in it has a private twin.")
     budgets = _budgets(target, _shares(shares, private))
@@ -142,7 +146,9 @@ def _parts(estimator, prefix=""):
     if holder is None:
         yield prefix.removesuffix("__"), estimator
         return
-    parts = [(name, part) for name, part, *_ in getattr(estimator, holder)]
+    steps = getattr(estimator, holder)
+    check_steps(steps)
+    parts = [(name, part) for name, part, *_ in steps]
     for name, part in (*parts, ("remainder", getattr(estimator, "remainder", None))):
         if part is not None and not isinstance(part, str):
             yield from _parts(part, f"{prefix}{name}__")
@@ -166,37 +172,29 @@ def _twin_of(estimator):
 
 
 def _check_rest(rest, allow):
-    """Refuse what learns from rows without a private twin, or warn where it is allowed."""
-    if isinstance(allow, str) or not all(isinstance(name, str) for name in allow):
-        raise TypeError("allow must be a collection of names of steps.")
+    """Refuse what sees rows without a private twin, or warn where it is allowed.
+
+    Steps without a state are no exception. What they make of one row of 1e308 is an infinity, and
+    the next step refuses it; or scikit-learn's check of their input warns of a sum that overflows.
+    Either tells that the row is there.
+    """
     unknown = set(allow) - set(rest)
     if unknown:
         raise ValueError(f"allow: no step without a private twin is called {sorted(unknown)}.")
-    learning = {name: part for name, part in rest.items() if not _is_harmless(part)}
-    refused = [_in_words(name, part) for name, part in learning.items() if name not in allow]
+    refused = [_in_words(name, part) for name, part in rest.items() if name not in allow]
     if refused:
         raise ValueError(
             f"estimator: no private twin for {'; '.join(refused)}. Take it out, or name it in "
             "`allow` if what it learns may be known and does not depend on private rows."
         )
-    if learning:
+    if rest:
         warnings.warn(
-            f"not private: {'; '.join(_in_words(*each) for each in learning.items())}. The "
-            "guarantee holds only if what they learn depends on public values alone, and what they "
-            "make of a row on that row.",
+            f"not private: {'; '.join(_in_words(*each) for each in rest.items())}. The "
+            "guarantee holds only if what they learn depends on public values alone, what they "
+            "make of a row on that row, and if no row makes them warn or fail.",
             PrivacyWarning,
             stacklevel=3,
         )
-
-
-def _is_harmless(estimator):
-    """Whether a part of scikit-learn learns nothing from rows.
-
-    By name and module, not by scikit-learn's tag `requires_fit`: a class of another library may
-    carry any tag. Subclasses of a user's are not harmless either: they may learn what they like.
-    """
-    module = type(estimator).__module__
-    return module.startswith("sklearn.") and type(estimator).__name__ in _HARMLESS
 
 
 def _in_words(name, part):
@@ -214,7 +212,12 @@ def _shares(shares, private):
     if set(shares) != set(private):
         raise ValueError(f"shares must have the private steps, {sorted(private)}.")
     numbers = {name: check_positive("shares", shares[name]) for name in private}
-    return {name: number / sum(numbers.values()) for name, number in numbers.items()}
+    most = max(numbers.values())  # shares near the largest float would add up to infinity
+    total = sum(number / most for number in numbers.values())
+    found = {name: number / most / total for name, number in numbers.items()}
+    if min(found.values()) < _LEAST_SHARE:
+        raise ValueError(f"shares must give each step at least {_LEAST_SHARE:g} of the whole.")
+    return found
 
 
 def _budgets(target, shares):

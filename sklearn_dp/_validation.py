@@ -5,6 +5,8 @@ public (the number of columns, the type): no value, no number of rows, no label.
 messages tell more, so they are reworded here, and an unknown one is replaced as a whole.
 """
 
+from collections.abc import Collection, Mapping
+
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
@@ -21,8 +23,11 @@ __all__ = [
     "check_number_of_clusters",
     "check_real",
     "check_sklearn_seed",
+    "check_steps",
     "check_table",
     "check_weights",
+    "entries",
+    "names_of",
     "validate_quietly",
     "weighted_mean",
 ]
@@ -155,13 +160,13 @@ def check_real(value, name, *, low=0.0, high=np.inf):
     return number
 
 
-def check_sklearn_seed(random_state):
+def check_sklearn_seed(random_state, name="random_state"):
     """A `random_state` for randomness of scikit-learn, which draws no noise."""
     if random_state is None or isinstance(random_state, np.random.RandomState):
         return random_state
     if not is_integer(random_state):
-        raise TypeError("random_state must be None, an int or a RandomState.")
-    return check_integer(random_state, "random_state", low=0, high=2**32 - 1)
+        raise TypeError(f"{name} must be None, an int or a RandomState.")
+    return check_integer(random_state, name, low=0, high=2**32 - 1)
 
 
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
@@ -270,6 +275,75 @@ def weighted_mean(values, sample_weight):
     weights = check_weights(sample_weight, len(values))
     weights = weights / max(weights.max(initial=0.0), 1e-300)  # so that their sum does not overflow
     return float(narrowed((weights / max(weights.sum(), 1e-300) * values).sum(), np.float64))
+
+
+def names_of(names, parameter):
+    """Names of steps as a tuple, or an error; a text is one name and no collection of names.
+
+    Parameters
+    ----------
+    names : collection of str
+    parameter : str
+        That holds them.
+
+    Returns
+    -------
+    names : tuple of str
+    """
+    several = isinstance(names, Collection) and not isinstance(names, str | bytes | Mapping)
+    found = tuple(names) if several and getattr(names, "ndim", 1) == 1 else (None,)
+    if not all(isinstance(name, str) for name in found):
+        raise TypeError(f"{parameter} must be a collection of names of steps.")
+    return found
+
+
+def check_steps(steps):
+    """Raise unless these are steps of a composition: named, with names of their own, instances.
+
+    Parameters
+    ----------
+    steps : list of tuple
+        Of a ``Pipeline``, or the transformers of a ``FeatureUnion`` or ``ColumnTransformer``.
+    """
+    if not isinstance(steps, list | tuple) or not all(
+        isinstance(step, list | tuple) and len(step) > 1 and isinstance(step[0], str)
+        for step in steps
+    ):
+        raise TypeError("estimator: steps must be tuples of a name and an estimator.")
+    names = [name for name, *_ in steps]
+    if len(set(names)) < len(names) or any("__" in name for name in names):
+        raise ValueError("estimator: names of steps must differ, and must not hold '__'.")
+    for name, step, *_ in steps:
+        if isinstance(step, type):
+            raise TypeError(f"estimator: step {name!r} is a class; give an instance.")
+
+
+def entries(values):
+    """The entries of a target, each as it was given, in an array.
+
+    An array that is made of a list has one type for all: a text among numbers turns all of them
+    into texts. So one row would change the labels of all others.
+
+    Parameters
+    ----------
+    values : array-like
+
+    Returns
+    -------
+    entries : ndarray
+        Of objects where a list or a tuple was given; else the array that was given.
+
+    Examples
+    --------
+    >>> entries([0, 1, "x"])
+    array([0, 1, 'x'], dtype=object)
+    """
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):  # at once, lists in a list would make a matrix
+        array[i] = value
+    return array
 
 
 def _quiet(name, check, *arguments, **options):

@@ -11,7 +11,12 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import Binarizer, FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+)
 
 from sklearn_dp import (
     DPPCA,
@@ -106,7 +111,6 @@ def test_compositions_are_walked():
                     [("first", PCA(1), [0, 1]), ("gone", "drop", [2])], remainder=PCA(1)
                 ),
             ),
-            ("binary", Binarizer()),
             ("nothing", None),
             ("last", KMeans(2)),
         ]
@@ -121,7 +125,6 @@ def test_compositions_are_walked():
     twin = privatize(theirs, epsilon=40.0, shares=dict.fromkeys(names, 1))
     found = twin.get_params()
     assert [type(found[name]) for name in names] == [DPPCA] * 4 + [DPKMeans]
-    assert type(found["binary"]) is Binarizer
     rho = [found[name].rho for name in names]
     assert max(rho) - min(rho) <= 1e-12 * max(rho)
     assert twin.fit(X).predict(X).shape == (len(X),)
@@ -150,7 +153,12 @@ def test_what_learns_and_has_no_twin_is_refused_with_advice():
         ({"shares": {"pca": 1, "kmeans": 0}}, ValueError, "shares"),
         ({"shares": {"pca": 1, "kmeans": np.nan}}, ValueError, "shares"),
         ({"shares": [0.5, 0.5]}, TypeError, "shares"),
+        ({"shares": {"pca": 1e-320, "kmeans": 1}}, ValueError, "shares"),
         ({"allow": "pca"}, TypeError, "allow"),
+        ({"allow": None}, TypeError, "allow"),
+        ({"allow": 3}, TypeError, "allow"),
+        ({"allow": iter(["pca"])}, TypeError, "allow"),
+        ({"allow": [["pca"]]}, TypeError, "allow"),
         ({"allow": ["nobody"]}, ValueError, "allow"),
         ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
         ({"epsilon": -1.0}, ValueError, "epsilon"),
@@ -160,6 +168,30 @@ def test_what_learns_and_has_no_twin_is_refused_with_advice():
 def test_bad_arguments_are_named(options, error, words):
     with pytest.raises(error, match=words):
         privatize(make_pipeline(PCA(2), KMeans(2)), **options)
+
+
+def test_shares_near_the_largest_float_are_shares():
+    twin = privatize(make_pipeline(PCA(2), KMeans(2)), shares={"pca": 1e308, "kmeans": 1.7e308})
+    assert 1.6 < twin["kmeans"].rho / twin["pca"].rho < 1.8
+
+
+@pytest.mark.parametrize("steps", [None, "ab", [1, 2], [("a", KMeans)], [("a", 1), ("a", 2)]])
+def test_bad_compositions_are_named(steps):
+    for theirs in (Pipeline(steps), FeatureUnion(steps), ColumnTransformer(steps)):
+        with pytest.raises((TypeError, ValueError), match="^estimator: "):
+            privatize(theirs)
+
+
+@pytest.mark.parametrize("step", [Binarizer(), PolynomialFeatures(2)], ids=["warns", "raises"])
+def test_steps_that_one_row_makes_warn_or_fail_are_refused(step):
+    """They learn nothing, and still one finite row shows in a fit."""
+    D = np.tile([[1.7e308, -1.7e308]], (500, 1))
+    with pytest.warns(RuntimeWarning, match="invalid|overflow"):
+        step.fit_transform(D)
+    with pytest.raises(ValueError, match="no private twin for .*overflow"):
+        privatize(make_pipeline(step, KMeans(2)))
+    with pytest.warns(PrivacyWarning, match="no row makes them warn or fail"):
+        privatize(Pipeline([("step", step), ("last", KMeans(2))]), allow=["step"])
 
 
 def test_nothing_to_replace_is_an_error():

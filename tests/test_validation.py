@@ -13,8 +13,11 @@ from sklearn_dp._validation import (
     budget_of,
     check_integer,
     check_real,
+    check_steps,
     check_table,
     check_weights,
+    entries,
+    names_of,
     validate_quietly,
 )
 from sklearn_dp.cluster._dp_one_cluster import check_n_points
@@ -38,6 +41,29 @@ def test_numbers_lie_in_an_open_interval():
     for value in (0, 1, np.nan, np.inf, 10**400, -(10**400)):
         with pytest.raises(ValueError, match="^x must be greater than 0 and less than 1.$"):
             check_real(value, "x", high=1.0)
+
+
+def test_entries_of_lists_stay_what_they_are():
+    assert entries([1, "a", None, [2]]).tolist() == [1, "a", None, [2]]
+    assert entries((2**53 + 1, 0.5)).tolist() == [2**53 + 1, 0.5]
+    assert entries(np.arange(3)).dtype == np.arange(3).dtype and entries([]).shape == (0,)
+
+
+def test_names_are_a_collection_of_texts():
+    for names in ((), ["a"], {"a"}, np.array(["a"]), dict.fromkeys("a").keys()):
+        assert set(names_of(names, "own")) <= {"a"}
+    for bad in (None, 3, "a", b"a", {"a": 1}, [1], [None], iter("a"), np.array("a"), np.eye(2)):
+        with pytest.raises(TypeError, match="^own must be a collection of names"):
+            names_of(bad, "own")
+
+
+def test_steps_are_named_instances():
+    check_steps([("a", None), ("b", "passthrough"), ("c", BaseEstimator(), [0])])
+    for bad in (None, "ab", [1], [("a",)], [(1, None)], [("a", 1), ("a", 2)], [("a__b", 1)]):
+        with pytest.raises((TypeError, ValueError), match="^estimator: "):
+            check_steps(bad)
+    with pytest.raises(TypeError, match="step 'a' is a class"):
+        check_steps([("a", BaseEstimator)])
 
 
 def test_a_budget_is_epsilon_or_rho():

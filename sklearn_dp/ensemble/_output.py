@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._privacy._checks import real_array
+from .._validation import entries
 
 __all__ = ["Output", "WithTarget", "probe", "target_column"]
 
@@ -40,6 +41,8 @@ class WithTarget(BaseEstimator):
         self.classes = classes
 
     def fit(self, rows):
+        if self.classes is not None:  # rows with another label are left out
+            rows = rows[rows[:, -1] >= 0]
         y = rows[:, -1]
         if self.classes is not None:
             y = np.asarray(self.classes)[y.astype(np.int64)]
@@ -58,8 +61,8 @@ def target_column(y, n, labels=None):
     n : int
         Number of rows that it has to have.
     labels : ndarray, optional
-        Public labels of a classifier, whose places the numbers are then; other labels count as
-        the first, since refusing them would tell that they are there.
+        Public labels of a classifier, whose places the numbers are then; other labels are -1,
+        since refusing them would tell that they are there.
 
     Returns
     -------
@@ -68,15 +71,15 @@ def target_column(y, n, labels=None):
     Examples
     --------
     >>> target_column(["b", "a", "?"], 3, np.array(["a", "b"]))
-    array([1., 0., 0.])
+    array([ 1.,  0., -1.])
     """
     if y is None:
         raise ValueError("y must be given: the estimator needs a target.")
     try:
-        y = column_or_1d(y)
+        y = column_or_1d(entries(y))
         if labels is not None:
             order = {label: i for i, label in enumerate(labels.tolist())}
-            y = np.array([order.get(label, 0) for label in y.tolist()])
+            y = np.array([order.get(_single(label), -1) for label in y.tolist()])
         y = real_array(y)
     except (OverflowError, TypeError, ValueError):
         y = None
@@ -86,6 +89,11 @@ def target_column(y, n, labels=None):
             "one for each row of X."
         )
     return y
+
+
+def _single(label):
+    """A label, also out of a list of one: a column as a list of lists."""
+    return label[0] if isinstance(label, list) and len(label) == 1 else label
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         not been seen to win: the errors of a regression are 6.7 times as large at 10,000 rows,
         and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
     classes : array-like, optional
-        Public labels of a classifier; required for one. Other labels count as the first.
+        Public labels of a classifier; required for one. Rows with another label, or with none,
+        are left out of all fits. Nothing tells that there are any.
     fix_signs : tuple of str, default=()
         Outputs whose rows have arbitrary signs, such as ``("components_",)`` of a PCA.
     epsilon : float, optional

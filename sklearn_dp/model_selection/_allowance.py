@@ -13,7 +13,10 @@ No number here depends on data, so the whole division is known before the ledger
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from .._privacy._accounting import approx_dp_zcdp, gaussian_mu, rho_from_mu
+from .._privacy._checks import is_real
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down
 from .._privacy._selection import selection_mu, selection_refit
@@ -49,7 +52,7 @@ class Shares:
     def __post_init__(self):
         for name in ("search", "score"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            if not is_real(value) or not 0 < value < 1:
                 raise ValueError(f"shares: {name} must be a number between 0 and 1.")
 
 
@@ -73,6 +76,12 @@ class BestOf:
 
     coverage: float = 0.9
     constant_time: bool = False
+
+    def __post_init__(self):
+        if not is_real(self.coverage) or not 0 < self.coverage < 1:
+            raise ValueError("coverage must be a number between 0 and 1.")
+        if not isinstance(self.constant_time, bool | np.bool_):
+            raise TypeError("constant_time must be True or False.")
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from .._privacy._checks import check_choice
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._sklearn_compat import num_features
+from .._validation import entries
 from ..exceptions import UtilityWarning
 from ._plans import plan_search
 from ._runs import Runner
@@ -42,6 +43,9 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
     tells nothing. After it nothing is given back.
     """
 
+    _space = ""
+    """Name of the parameter that holds the candidates."""
+
     def _candidates(self):
         raise TypeError("a subclass must list its candidates")
 
@@ -65,7 +69,7 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
         return self._planned(n_features, unit).plan
 
     def _planned(self, n_features, unit):
-        return plan_search(self, list(self._candidates()), n_features, unit)
+        return plan_search(self, self._candidates(), n_features, unit)
 
     @row_guard
     def fit(self, X, y=None, *, groups=None):
@@ -107,6 +111,8 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
         if n_features < 1:  # refused before anything is charged
             validate_quietly(self, X, dtype=[np.float64, np.float32])
         planned = self._planned(n_features, unit)
+        if y is None and planned.scorer is not None and planned.scorer.name == "accuracy":
+            raise ValueError("y must be given: scoring='accuracy' needs it.")
         session = PrivacySession(
             planned.plan,
             random_state=self.random_state,
@@ -310,7 +316,7 @@ def _target(y, n):
     if y is None:
         return None
     try:
-        y = np.asarray(y)
+        y = entries(y)
     except (TypeError, ValueError):
         y = None
     if y is None or y.ndim != 1 or len(y) != n:

@@ -25,6 +25,8 @@ from sklearn.utils import get_tags
 from .._base import BaseDPEstimator, check_real
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
+from .._validation import check_steps
+from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
     "Candidate",
@@ -40,6 +42,10 @@ __all__ = [
 
 _OWN = {"epsilon": None, "rho": None, "ledger": None, "random_state": None, "delta": 1e-6}
 """What the search sets itself, and what it must be in the steps."""
+_SQUARES = {"low": 1e-140, "high": 1e140}
+"""Distances whose squares, and small parts of these, are floats."""
+_LEAST = 1e-9
+"""Least part of the budget that makes sense for a step: less is a slip of the pen."""
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""
 
@@ -106,13 +112,14 @@ class Limits:
         served by any of them.
         """
         if self.distance is not None:
-            return check_real(self.distance, "max_distance")
+            return check_real(self.distance, "max_distance", **_SQUARES)
         if self.bounds is None:
             raise ValueError(
                 f"scoring={name!r} needs bounds or max_distance: a public cap of distances that is "
                 "the same for all candidates."
             )
-        return float(Domain.from_bounds(self.bounds, self.n_features).radius)
+        radius = float(Domain.from_bounds(self.bounds, self.n_features).radius)
+        return check_real(radius, "bounds: the radius", **_SQUARES)
 
     def log_uniform_density(self):
         """Log-density of the uniform law on the bounds.
@@ -131,10 +138,10 @@ class Limits:
         low, high = (np.broadcast_to(np.asarray(x, dtype=np.float64), d) for x in self.bounds)
         if not np.all(high > low):
             raise ValueError("scoring='log_density' needs bounds with low less than high.")
-        return -float(np.log(high - low).sum())
+        return -float((np.log(high / 2 - low / 2) + math.log(2)).sum())
 
 
-def candidate(estimator, params, public_steps):
+def candidate(estimator, params, public_steps, grid="param_grid"):
     """Set one combination of parameters and check every step of it.
 
     Parameters
@@ -142,8 +149,10 @@ def candidate(estimator, params, public_steps):
     estimator : BaseDPEstimator or Pipeline
     params : dict
         One element of the grid.
-    public_steps : collection of str
+    public_steps : tuple of str
         Names of steps that were fitted elsewhere, without private rows.
+    grid : str, default="param_grid"
+        Name of the parameter that `params` come from, for errors.
 
     Returns
     -------
@@ -158,22 +167,23 @@ def candidate(estimator, params, public_steps):
     for name in params:
         if name.rpartition("__")[2] in _OWN:
             raise ValueError(
-                f"param_grid sets {name}: the search sets the budgets, the ledger and the noise of "
+                f"{grid} sets {name}: the search sets the budgets, the ledger and the noise of "
                 "its fits."
             )
     if isinstance(estimator, Pipeline):
-        named = _pipeline_steps(estimator, params, public_steps)
+        named = _pipeline_steps(estimator, params, public_steps, grid)
     else:
-        named = [("", clone(estimator).set_params(**params))]
+        check_final(estimator)
+        if public_steps:
+            raise ValueError(f"public_steps: no step is named {public_steps[0]!r}.")
+        named = [("", set_values(clone(estimator), params, grid))]
     steps = tuple(_step(name, inner, name in public_steps) for name, inner in named)
     if not steps or not steps[-1].private:
-        raise TypeError(
-            "estimator must be a private estimator of sklearn_dp, or a Pipeline that ends with one."
-        )
+        raise TypeError(NOT_PRIVATE)
     return Candidate(params, steps)
 
 
-def _pipeline_steps(pipeline, params, public_steps):
+def _pipeline_steps(pipeline, params, public_steps, grid):
     """Names and unfitted steps with their parameters; public steps keep what they have learned.
 
     All steps are cloned, and the public ones then replaced by copies of what the user has fitted,
@@ -181,6 +191,7 @@ def _pipeline_steps(pipeline, params, public_steps):
     refused: it would not have that effect on what the step has learned. Empty steps ("passthrough"
     or None) are left out, so that equal prefixes are found by position.
     """
+    check_steps(pipeline.steps)
     if pipeline.memory is not None:
         raise ValueError("estimator: memory must be None: a cache would keep unreleased fits.")
     unknown = set(public_steps) - {name for name, _ in pipeline.steps}
@@ -189,9 +200,9 @@ def _pipeline_steps(pipeline, params, public_steps):
     fitted = dict(pipeline.steps)
     for name in public_steps:
         if any(key == name or key.startswith(f"{name}__") for key in params):
-            raise ValueError(f"param_grid changes {name!r}, which is one of public_steps.")
+            raise ValueError(f"{grid} changes {name!r}, which is one of public_steps.")
     fresh = Pipeline([(name, _unfitted(step)) for name, step in pipeline.steps])
-    fresh.set_params(**params)
+    check_steps(set_values(fresh, params, grid).steps)
     return [
         (name, deepcopy(fitted[name]) if name in public_steps else step)
         for name, step in fresh.steps
@@ -218,10 +229,6 @@ def _step(name, estimator, public):
         return Step(name, estimator, True)
     if isinstance(estimator, BaseEstimator) and not get_tags(estimator).requires_fit:
         return Step(name, estimator, False)
-    if not name:
-        raise TypeError(
-            "estimator must be a private estimator of sklearn_dp, or a Pipeline that ends with one."
-        )
     raise ValueError(
         f"{where} ({type(estimator).__name__}) learns from private rows without privacy: use "
         "bounds instead, or list it in public_steps if it was fitted on public rows."
@@ -236,7 +243,7 @@ def _check_untouched(estimator, where):
     params = estimator.get_params(deep=False)
     for name, default in _OWN.items():
         value = params.get(name, default)
-        if value is not default and value != default:
+        if not same(value, default):
             raise ValueError(
                 f"{where} sets {name}: the search sets it for all its fits; give {name} to the "
                 "search."
@@ -308,22 +315,8 @@ def _same_values(one, two, but):
     """
     first, second = one.get_params(), two.get_params()
     return first.keys() == second.keys() and all(
-        name in but or _equal(first[name], second[name]) for name in first
+        name in but or same(first[name], second[name]) for name in first
     )
-
-
-def _equal(one, two):
-    """Whether two values of parameters are the same.
-
-    Values may be arrays, for which ``==`` gives an array. What cannot be compared is different:
-    then a step is fitted once for each candidate, which costs budget but is never wrong.
-    """
-    if isinstance(one, BaseEstimator):
-        return type(one) is type(two)  # their parameters are compared by their own names
-    try:
-        return one is two or bool(np.all(np.asarray(one == two)))
-    except ValueError:  # arrays of other shapes
-        return False
 
 
 def step_weights(steps, weights):
@@ -350,10 +343,14 @@ def step_weights(steps, weights):
         earlier = {name: _EARLIER / (len(names) - 1) for name in names[:-1]}
         return {**earlier, names[-1]: 1 - _EARLIER}
     if not isinstance(weights, dict) or set(weights) != set(names):
-        raise ValueError("budget_shares must be a dict with a weight for each private step.")
-    values = {name: check_real(value, "budget_shares") for name, value in weights.items()}
-    total = sum(values.values())
-    return {name: value / total for name, value in values.items()}
+        raise ValueError("shares: steps must be a dict with a weight for each private step.")
+    values = {name: check_real(value, "shares: steps") for name, value in weights.items()}
+    most = max(values.values())  # weights near the largest float would add up to infinity
+    total = sum(value / most for value in values.values())
+    found = {name: value / most / total for name, value in values.items()}
+    if min(found.values()) < _LEAST:
+        raise ValueError(f"shares: steps must give each step at least {_LEAST:g} of the whole.")
+    return found
 
 
 def with_budget(estimator, rho, delta):

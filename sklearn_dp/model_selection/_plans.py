@@ -24,10 +24,11 @@ from dataclasses import dataclass, replace
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
-from .._base import budget_of
+from .._base import budget_of, check_integer
 from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
+from .._validation import names_of
 from ._allowance import (
     Allowance,
     BestOf,
@@ -43,11 +44,10 @@ from ._candidates import (
     step_weights,
 )
 from ._fit_plans import Fit, Maker, lump, releases_are_gaussian, widths
-from ._scorers import Scorer, scorer_of
+from ._scorers import Scorer, check_scoring, scorer_of
 
 __all__ = ["SearchPlan", "plan_search"]
 
-MOST_CANDIDATES = 10_000
 _FEW = 8
 """Up to so many candidates it is better to release all of them and to fit again: see the table of
 costs in doc/development/private_search.md."""
@@ -112,15 +112,17 @@ def plan_search(search, params, n_features, unit):
     plan : SearchPlan
     """
     target = budget_of(search.epsilon, search.delta, search.rho)
-    if not 1 <= len(params) <= MOST_CANDIDATES:
-        raise ValueError(f"param_grid must hold between 1 and {MOST_CANDIDATES} candidates.")
-    candidates = [candidate(search.estimator, each, search.public_steps) for each in params]
+    _check_workers(search.n_jobs)
+    check_scoring(search.scoring)
+    public = names_of(search.public_steps, "public_steps")
+    candidates = [candidate(search.estimator, each, public, search._space) for each in params]
     shares = Shares() if search.shares is None else search.shares
     if not isinstance(shares, Shares):
         raise TypeError("shares must be None or of the class Shares.")
     size = shared_prefix(candidates)
     several = len(candidates) > 1
-    scorer = scorer_of(_scoring(search, params), _limits(search, n_features)) if several else None
+    scoring = _scoring(search.scoring, params, candidates[0].steps[-1].estimator)
+    scorer = scorer_of(scoring, _limits(search, n_features)) if several else None
     gaussian = all(
         releases_are_gaussian(step, target.delta, width, unit)
         for each in candidates
@@ -158,7 +160,7 @@ def plan_search(search, params, n_features, unit):
     return SearchPlan(candidates, prefix, runs, refits, allowance, scorer, outer, best_of)
 
 
-def _scoring(search, params):
+def _scoring(scoring, params, final):
     """The default: a score with a maximum inside the grid where the number of clusters varies.
 
     The default has to be a score that is comparable between candidates:
@@ -168,17 +170,24 @@ def _scoring(search, params):
       with every further center, so it chooses the largest number;
     * "cost" is what clusterers minimize, and fair where all have as many centers;
     * what is left can at least be transformed and transformed back.
+
+    Parameters
+    ----------
+    scoring : str, PrivateScorer or None
+        What the user has set.
+    params : list of dict
+        The candidates.
+    final : estimator
+        The last step of a candidate.
     """
-    if search.scoring is not None:
-        chooses_k = any(key.rpartition("__")[2] == "n_clusters" for each in params for key in each)
-        if search.scoring == "cost" and chooses_k:
+    names = {key.rpartition("__")[2] for each in params for key in each}
+    if scoring is not None:
+        if isinstance(scoring, str) and scoring == "cost" and "n_clusters" in names:
             raise ValueError(
                 "scoring='cost' cannot choose n_clusters: it falls with every cluster more. Use "
                 "'silhouette' or DPKMeans(n_clusters='auto')."
             )
-        return search.scoring
-    final = search.estimator.steps[-1][1] if _is_pipeline(search) else search.estimator
-    names = {key.rpartition("__")[2] for each in params for key in each}
+        return scoring
     if hasattr(final, "score_samples"):
         return "log_density"
     if "n_clusters" in names:
@@ -186,8 +195,10 @@ def _scoring(search, params):
     return "cost" if is_clusterer(final) else "reconstruction"
 
 
-def _is_pipeline(search):
-    return isinstance(search.estimator, Pipeline)
+def _check_workers(n_jobs):
+    """Raise here, and not when the threads are made: the ledger has been charged by then."""
+    if n_jobs is not None and check_integer(n_jobs, "n_jobs") == 0:
+        raise ValueError("n_jobs must not be 0.")
 
 
 def _limits(search, n_features):
@@ -196,7 +207,9 @@ def _limits(search, n_features):
     `bounds` are those of the first step, because rows reach later steps transformed, where no
     public bound is known to the search.
     """
-    first = search.estimator.steps[0][1] if _is_pipeline(search) else search.estimator
+    first = search.estimator
+    if isinstance(first, Pipeline):
+        first = first.steps[0][1]
     return Limits(search.max_distance, getattr(first, "bounds", None), n_features)
 
 

@@ -8,11 +8,14 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.pipeline import Pipeline
 
 from .._base import BaseDPEstimator
+from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger, open_ledger
 from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._rounding import sum_up
 from .._privacy._units import unit_of
 from .._sklearn_compat import num_features
+from .._validation import check_steps
+from ._arguments import listed
 from ._candidates import Step, width_after
 
 __all__ = ["Preflight", "preflight"]
@@ -97,10 +100,13 @@ def preflight(search, X, y=None, *, groups=None):
     16 private fits, together (8, 1.6e-05)-DP by basic composition; the scores of such a search \
 are not private
     """
-    unit, width = unit_of(groups), num_features(X)
-    params = list(_candidates(search))
+    unit, params = unit_of(groups), _candidates(search)
+    try:
+        width = num_features(X)
+    except (TypeError, ValueError, AttributeError, LookupError):
+        raise ValueError("X must have a public number of columns.") from None
     splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
-    each = [_charges(clone(search.estimator).set_params(**one), width, unit) for one in params]
+    each = [_charges(_estimator(search.estimator, one), width, unit) for one in params]
     made = [charge for fits in each for charge in fits * splits]
     if search.refit and each:
         made += max(each, key=lambda fits: sum(charge.epsilon for _, charge in fits))
@@ -116,14 +122,26 @@ are not private
 
 def _candidates(search):
     if hasattr(search, "param_grid"):
-        return ParameterGrid(search.param_grid)
+        return listed("search: param_grid", search.param_grid, ParameterGrid)
     if hasattr(search, "param_distributions"):
-        if not isinstance(search.random_state, int):
+        if not is_integer(search.random_state):
             raise TypeError("search: random_state must be an int, to draw the same candidates.")
-        return ParameterSampler(
-            search.param_distributions, search.n_iter, random_state=search.random_state
+        return listed(
+            "search: param_distributions",
+            search.param_distributions,
+            lambda space: ParameterSampler(space, search.n_iter, random_state=search.random_state),
         )
     raise TypeError("search must have param_grid or param_distributions.")
+
+
+def _estimator(estimator, params):
+    """A clone with the parameters of a candidate."""
+    try:
+        if isinstance(estimator, Pipeline):
+            check_steps(estimator.steps)
+        return clone(estimator).set_params(**params)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise TypeError(f"search: {error}") from error
 
 
 def _charges(estimator, width, unit):

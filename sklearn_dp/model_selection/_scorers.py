@@ -28,11 +28,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
+from .._privacy._checks import check_number
 from ._fitted import square_sums
 
-__all__ = ["PrivateScorer", "Scorer", "noisy_score", "scorer_of"]
+__all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
 
 _STEPS = 2**19  # integer steps in half the range of a score
+_LEAST_RANGE = 1e-290  # in steps of half / 2^19 that are no denormal numbers
 _LOG_DENSITY = 10.0
 """Largest log-density over that of a uniform law, either way: e^10 times as dense."""
 
@@ -70,13 +72,14 @@ class PrivateScorer:
     def __post_init__(self):
         if not callable(self.row_score):
             raise TypeError("row_score must be callable.")
+        if not isinstance(self.name, str):
+            raise TypeError("name must be a text.")
         for name in ("low", "high"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise TypeError(f"{name} must be a number.")
-            object.__setattr__(self, name, float(value))
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise ValueError("low must be less than high, and both finite.")
+            object.__setattr__(self, name, check_number(name, getattr(self, name)))
+        if not self.low < self.high:
+            raise ValueError("low must be less than high.")
+        if not _LEAST_RANGE <= self.high - self.low < math.inf:
+            raise ValueError("low and high: their difference is too large or too small.")
 
 
 @dataclass(frozen=True)
@@ -101,12 +104,22 @@ class Scorer:
     values: Callable
 
 
+def check_scoring(scoring):
+    """Raise unless this is None, the name of a score, or a `PrivateScorer`."""
+    if scoring is None or isinstance(scoring, PrivateScorer):
+        return
+    if not isinstance(scoring, str) or scoring not in _BUILT_IN:
+        names = ", ".join(repr(name) for name in _BUILT_IN)
+        raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
+
+
 def scorer_of(scoring, limits):
     """The scorer that a search asks for, or an error.
 
     Parameters
     ----------
     scoring : str or PrivateScorer
+        As `check_scoring` lets it pass.
     limits : Limits
         Public facts about the space of the rows; see `_candidates`.
 
@@ -116,9 +129,6 @@ def scorer_of(scoring, limits):
     """
     if isinstance(scoring, PrivateScorer):
         return Scorer(scoring.name, scoring.low, scoring.high, _row_by_row(scoring))
-    if not isinstance(scoring, str) or scoring not in _BUILT_IN:
-        names = ", ".join(repr(name) for name in _BUILT_IN)
-        raise ValueError(f"scoring must be one of {names}, or a PrivateScorer.")
     return _BUILT_IN[scoring](limits)
 
 
@@ -264,12 +274,29 @@ def _accuracy(limits):
         if y is None:
             raise TypeError("scoring='accuracy' needs y.")
         if not hasattr(fitted.final, "estimator_"):
-            return (np.asarray(fitted.predict(X)) == y).astype(np.float64)
+            return _hits(np.asarray(fitted.predict(X)), y)
         # Another library's estimator, which multiplies matrices: one row at a time.
         hit = PrivateScorer(lambda model, x, label: np.all(model.predict(x[None]) == label), 0, 1)
         return _row_by_row(hit)(fitted, X, y)
 
     return Scorer("accuracy", 0.0, 1.0, values)
+
+
+def _hits(found, y):
+    """1.0 where a label is the one that was found, each entry by itself.
+
+    Entries of an object array may be anything. One that has no truth value (a missing one), or
+    whose comparison fails, must not decide about the other rows.
+    """
+    if y.dtype.kind != "O":
+        return (found == y).astype(np.float64)
+    hits = np.zeros(len(y))
+    for i, (one, other) in enumerate(zip(found, y, strict=True)):
+        try:
+            hits[i] = bool(np.all(one == other))
+        except BaseException:  # of one row
+            continue
+    return hits
 
 
 _BUILT_IN = {

@@ -1,8 +1,11 @@
 """Searches with one privacy guarantee for all fits, all scores, the choice and the model."""
 
+import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-from .._validation import check_integer
+from .._privacy._randomness import seed_of
+from .._validation import check_integer, check_sklearn_seed
+from ._arguments import MOST_CANDIDATES, listed
 from ._base_search import BaseDPSearch
 
 __all__ = ["DPGridSearch", "DPRandomizedSearch"]
@@ -155,8 +158,10 @@ PrivateScorer, optional
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    _space = "param_grid"
+
     def _candidates(self):
-        return ParameterGrid(self.param_grid)
+        return listed("param_grid", self.param_grid, ParameterGrid)
 
 
 class DPRandomizedSearch(BaseDPSearch):
@@ -272,8 +277,16 @@ PrivateScorer, optional
         self.random_state = random_state
         self.candidates_state = candidates_state
 
+    _space = "param_distributions"
+
     def _candidates(self):
-        n_iter = check_integer(self.n_iter, "n_iter", low=1)
-        return ParameterSampler(
-            self.param_distributions, n_iter, random_state=self.candidates_state
+        n_iter = check_integer(self.n_iter, "n_iter", low=1, high=MOST_CANDIDATES)
+        state = self.candidates_state
+        if isinstance(state, np.random.Generator):  # scikit-learn's sampler takes none
+            state = seed_of(state) % 2**32
+        state = check_sklearn_seed(state, "candidates_state")
+        return listed(
+            "param_distributions",
+            self.param_distributions,
+            lambda space: ParameterSampler(space, n_iter, random_state=state),
         )

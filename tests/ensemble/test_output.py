@@ -1,13 +1,14 @@
 """What is read off fitted estimators: public shapes, fixed signs, and back onto a fresh one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import RobustScaler
 
-from sklearn_dp.ensemble._output import WithTarget, probe
+from sklearn_dp.ensemble._output import WithTarget, probe, target_column
 
 NAMES = ("coef_", "intercept_")
 
@@ -23,6 +24,31 @@ def test_the_target_is_the_last_column():
     rows = np.column_stack([linear_rows()[:, :2], np.arange(200) % 2])
     fitted = WithTarget(LogisticRegression(), classes=["no", "yes"]).fit(rows).fitted_
     assert fitted.classes_.tolist() == ["no", "yes"]
+
+
+def test_rows_with_other_labels_are_left_out():
+    rows = np.column_stack([linear_rows()[:, :2], np.arange(200) % 2])
+    other = np.vstack([rows, np.column_stack([np.full((50, 2), 9.0), np.full(50, -1.0)])])
+    first, second = (
+        WithTarget(LogisticRegression(), classes=["no", "yes"]).fit(each).fitted_
+        for each in (rows, other)
+    )
+    assert np.array_equal(first.coef_, second.coef_)
+    assert np.array_equal(first.intercept_, second.intercept_)
+
+
+@pytest.mark.parametrize("odd", ["x", b"x", None, np.nan, 0.5, 2**70, pd.NA, (), [1, 2]], ids=repr)
+def test_the_label_of_one_row_does_not_change_those_of_others(odd):
+    """NumPy makes texts of all entries of a list for the sake of one."""
+    labels = np.array([2**53 + 1, 3])
+    if odd == [1, 2]:  # unhashable: an error that quotes nothing
+        with pytest.raises(ValueError, match="^y must be a vector"):
+            target_column([3, odd], 2, labels)
+        return
+    found = target_column([2**53 + 1, 3, 3, odd, [3], True], 6, labels)
+    assert found.tolist() == [0, 1, 1, -1, 1, -1]
+    numbers = target_column([np.float32(0.1), 1, "2.5"], 3)
+    assert numbers.tolist() == [float(np.float32(0.1)), 1.0, 2.5]
 
 
 def test_a_probe_knows_the_shapes_before_any_data_and_a_vector_makes_the_round_trip():

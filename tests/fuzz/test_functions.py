@@ -30,7 +30,7 @@ SETTINGS = {"suppress_health_check": list(HealthCheck), "deadline": None, "datab
 ELSEWHERE = {
     "accounting": "arithmetic of budgets, which sees no data; properties are tested there",
     "audit": "tools for developers, which call estimators and report whatever these raise",
-    "model_selection": "searches fit estimators that are fuzzed; bad ones are tested there",
+    "model_selection": "fuzzed in `test_searches.py`",
     "inspection": "draws what is released or public; bad input is tested there",
     "first_message": "takes what only the package makes; fuzzed through `fit_clients`",
     "server_update": "takes what only the package makes; fuzzed through `fit_clients`",

@@ -101,7 +101,7 @@ BAD = {
     "unknown selection": (lambda: search(selection="some"), "selection must be"),
     "unknown final": (lambda: search(final="none"), "final must be"),
     "shares": (lambda: search(shares={"search": 0.3}), "shares must be"),
-    "step shares": (lambda: search(shares=Shares(steps={"a": 1.0})), "budget_shares"),
+    "step shares": (lambda: search(shares=Shares(steps={"a": 1.0})), "shares: steps"),
     "coverage": (lambda: search(selection=BestOf(coverage=0.2)), "coverage"),
     "tiny budget": (lambda: search(epsilon=1e-6), "too small"),
     "epsilon and rho": (lambda: search(rho=0.5), "epsilon and rho"),

@@ -1,14 +1,25 @@
 """Scores of candidates: of single rows, bounded, with noise."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_dp import DPGaussianMixture, DPKMeans, SampleAndAggregate
+from sklearn_dp import (
+    DPGaussianMixture,
+    DPKMeans,
+    PrivacyBudget,
+    PrivacyLedger,
+    SampleAndAggregate,
+)
 from sklearn_dp.model_selection import (
     DPGridSearch,
     PrivateScorer,
 )
+from sklearn_dp.model_selection._base_search import _target
+from sklearn_dp.model_selection._scorers import scorer_of
 
 GRID = {"n_clusters": [2, 3, 4]}
 
@@ -57,6 +68,40 @@ def test_a_score_of_ones_own():
     assert found.best_score_ == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)
+def test_one_target_does_not_decide_about_the_accuracy_of_others(odd):
+    """Neither by the type that NumPy finds for all, nor by a comparison that fails."""
+    scorer = scorer_of("accuracy", None)
+    model = SimpleNamespace(predict=lambda X: np.array([0, 1, 1, 0]), final=object())
+    y = _target([0, 1, 0, odd], 4)
+    assert scorer.values(model, np.zeros((4, 1)), y).tolist() == [1, 1, 0, 0]
+    assert _target([0, 1], 2).dtype == object and _target(np.arange(2), 2).dtype.kind == "i"
+
+
+@pytest.mark.parametrize("cap", [1e-200, 1e200])
+def test_caps_whose_square_is_no_float_are_refused_before_the_charge(cap):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=50.0, delta=1e-3))
+    found = DPGridSearch(
+        DPKMeans(2, bounds=1.0),
+        {"max_weight": [1.0, 2.0]},
+        scoring="cost",
+        max_distance=cap,
+        ledger=ledger,
+    )
+    with pytest.raises(ValueError, match="max_distance"):
+        found.fit(corners(30))
+    assert not ledger.entries
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.7e308, 1.7e308), (0.0, 5e-324), (0, 10**400), (1, 1), (np.nan, 1), ("0", 1), (0, 1j)],
+)
+def test_ranges_that_cannot_be_scaled_are_refused(low, high):
+    with pytest.raises((TypeError, ValueError), match="low|high"):
+        PrivateScorer(len, low, high)
+
+
 def test_accuracy_needs_y():
     X = corners(600)
     y = (X[:, 0] > 0.5).astype(int)
@@ -70,5 +115,7 @@ def test_accuracy_needs_y():
         random_state=0,
     )
     assert found.fit(X, y).best_score_ > 0.8
+    found.ledger = ledger = PrivacyLedger(PrivacyBudget(epsilon=500.0, delta=1e-3))
     with pytest.raises(ValueError, match="y must be given"):
         found.fit(X)
+    assert not ledger.entries

@@ -137,7 +137,8 @@ _ONE = {"bounds": 1.0}
 _ZCDP = 8.0
 
 CASES = {
-    "DPCoreset": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
+    # Cells are split only where rows are: a hundred in one place make each level of the tree count.
+    "DPCoreset": Case({"n_clusters": 1, **_ONE}, (equal_rows(100, place=1.0),)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
