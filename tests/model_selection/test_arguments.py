@@ -19,12 +19,12 @@ from sklearn_dp.model_selection._arguments import check_final, listed, same, set
         "ab",
         [3],
         [{"a": [1]}, None],
-        ({"a": [1]} for _ in range(2)),
+        iter([{"a": [1]}]),
         {1: [2]},
         [],
         {"a": 1},
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_spaces_that_are_none_are_named(space):
     with pytest.raises((TypeError, ValueError), match="^own "):
