@@ -239,7 +239,10 @@ def check_weights(sample_weight, n_rows):
     """
     options = {"ensure_2d": False, "ensure_min_samples": 0}
     try:
-        weights = np.full(n_rows, float(sample_weight)) if is_real(sample_weight) else sample_weight
+        one = is_real(sample_weight)
+        weights = np.full(n_rows, float(sample_weight)) if one else sample_weight
+        if getattr(getattr(weights, "dtype", None), "kind", "") in ("M", "m"):
+            raise TypeError("dates are no weights")
         weights = np.asarray(check_array(weights, dtype=np.float64, **options))
     except (TypeError, ValueError, OverflowError):
         weights = None  # the error of scikit-learn may quote values

@@ -49,6 +49,26 @@ def test_entries_of_lists_stay_what_they_are():
     assert entries(np.arange(3)).dtype == np.arange(3).dtype and entries([]).shape == (0,)
 
 
+@pytest.mark.parametrize(
+    "weights",
+    [
+        10**400,
+        [1, 10**400],
+        np.ones(2, "M8[s]"),
+        np.ones(2, "m8[s]"),
+        "a",
+        True,
+        {},
+        None,
+        [1, "x"],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_weights_that_are_none_are_named(weights):
+    with pytest.raises(ValueError, match="^sample_weight must be"):
+        check_weights(weights, 2)
+
+
 def test_names_are_a_collection_of_texts():
     for names in ((), ["a"], {"a"}, np.array(["a"]), dict.fromkeys("a").keys()):
         assert set(names_of(names, "own")) <= {"a"}

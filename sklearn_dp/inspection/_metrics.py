@@ -83,7 +83,10 @@ def yardstick(
         return Yardstick(name.replace("_", " "), lambda model: _number(metric(model, X)), found)
     if twin is None or not hasattr(twin, "score"):
         raise TypeError(f"metric must be given: {type(estimator).__name__} has no score.")
-    best = float(twin.score(X))
+    with np.errstate(all="ignore"):  # what overflows is refused by name
+        best = float(twin.score(X))
+    if not math.isfinite(best):
+        raise ValueError("X_public: its rows are too large for a score.")
     if estimator._replaces != "KMeans":
         label = "log-density lost per row"
         return Yardstick(label, lambda model: best - float(model.score(X)), 0.0)
@@ -102,7 +105,7 @@ def _number(value: Any) -> float:
     """
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = type(value).__name__
     raise TypeError(f"metric must return a number, got {kind}.")
 
@@ -132,7 +135,11 @@ def _fitted_twin(
         options["n_init"] = _STARTS[name]
     if "random_state" in known:
         options["random_state"] = seed
-    return kind(**options).fit(X)
+    try:
+        with np.errstate(all="ignore"):
+            return kind(**options).fit(X)
+    except ValueError as error:  # such as fewer rows than clusters
+        raise ValueError(f"X_public: {error}") from error
 
 
 def cost_floor(

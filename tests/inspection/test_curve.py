@@ -167,3 +167,15 @@ def test_an_estimator_that_would_take_another_way_is_refused(estimator):
     """They choose their algorithm by the budget, and a scaled one is no real budget."""
     with pytest.raises(ValueError, match="another way at the scaled budget; give n_units rows"):
         utility_curve(estimator, X, n_units=10**7, epsilons=[1.0], n_repeats=1, metric=len)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("rows", [X[:2], 1e200 * X], ids=["fewer than clusters", "too large"])
+def test_public_rows_that_the_twin_cannot_take_are_named(rows):
+    with pytest.raises(ValueError, match="^X_public"):
+        utility_curve(DPKMeans(3), rows, **SHORT)
+
+
+def test_a_metric_beyond_the_floats_is_named():
+    with pytest.raises(TypeError, match="^metric must return a number"):
+        utility_curve(DPKMeans(3), X[:50], metric=lambda model, rows: 10**400, **SHORT)

@@ -26,6 +26,7 @@ def test_a_replay_of_the_pair_keeps_the_claim(name):
 
 # What choices realise depends on the scores, and a friendly core is not compared.
 WHOLE = (
+    "DPCoreset",
     "DPGaussianMixture",
     "DPKMeans",
     "DPPCA",
