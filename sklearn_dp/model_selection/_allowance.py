@@ -52,7 +52,7 @@ class Shares:
     def __post_init__(self):
         for name in ("search", "score"):
             value = getattr(self, name)
-            if not is_real(value) or not 0 < value < 1:
+            if not is_real(value) or not 0 < value < 1:  # type: ignore[operator]
                 raise ValueError(f"shares: {name} must be a number between 0 and 1.")
 
 
@@ -78,7 +78,7 @@ class BestOf:
     constant_time: bool = False
 
     def __post_init__(self):
-        if not is_real(self.coverage) or not 0 < self.coverage < 1:
+        if not is_real(self.coverage) or not 0 < self.coverage < 1:  # type: ignore[operator]
             raise ValueError("coverage must be a number between 0 and 1.")
         if not isinstance(self.constant_time, bool | np.bool_):
             raise TypeError("constant_time must be True or False.")
