@@ -29,7 +29,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._aggregate.shared.single_rows import row_guard, saturated
+from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
+from ._aggregate.shared.sparse_rows import as_rows
+from ._privacy import _grid
 from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
 from ._privacy._ledger import PrivacyLedger
@@ -40,6 +42,7 @@ from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
+    PROJECT,
     budget_of,
     check_integer,
     check_number_of_clusters,
@@ -126,6 +129,9 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     _not_released = ("labels_",)
     """Attributes that are kept in memory for convenience and never leave it in a pickle."""
+
+    _takes_sparse = False
+    """Whether `fit` and the methods after it read sparse rows, chunk by chunk."""
 
     _length_released: tuple[str, ...] = ()
     """Arrays whose length is a release, as how many cells stand out of the noise: more rows, more
@@ -230,7 +236,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
             As the user gave it.
         groups : array-like of shape (n_samples,) or None
             Rows with the same value belong to one unit.
@@ -249,7 +255,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             For parameters, before the charge; for data, after it.
         """
         session = self._open_session(X, unit_of(groups))
-        rows: Any = validate_quietly(self, X, dtype=[np.float64, np.float32])
+        rows = self._validated(X)
         if sample_weight is None:
             return self._fit_session(rows, self._units(rows, groups), session)
         weights = check_weights(sample_weight, len(rows))
@@ -279,8 +285,10 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         except Exception:  # whatever `X` does when it is asked
             n_features = 0
         if not 1 <= n_features <= MOST_FEATURES:
-            validate_quietly(self, X, dtype=[np.float64, np.float32])
+            self._validated(X)
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
+        if self._takes_sparse and n_features > _grid.MOST_FEATURES:
+            raise ValueError(f"X must have at most {_grid.MOST_FEATURES} features. {PROJECT}")
         return self._start_session(self._make_plan(n_features, unit, **public))
 
     def _start_session(self, plan):
@@ -297,6 +305,12 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             delattr(self, name)
         return session
 
+    def _validated(self, X: Any, **options: Any) -> Any:
+        """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
+        accept = "csr" if self._takes_sparse else False
+        options = {"dtype": [np.float64, np.float32], "accept_sparse": accept, **options}
+        return as_rows(validate_quietly(self, X, **options))
+
     # Saturated: a row with an entry of 1e300 is clipped as any other far row, and no square of it
     # overflows into a warning that neighbours would not see.
     @row_guard
@@ -304,11 +318,20 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         """Fit within a session that has been charged, keep its report, warn by `status_`."""
         progress = Progress(self)
         self._fit(None if X is None else saturated(X), units, session, progress, **public)
+        if X is not None and X.dtype == np.float32:
+            self._narrow()
         self.privacy_report_ = session.report()
         if self.status_ != "ok":
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
         progress.finish()
         return self
+
+    def _narrow(self):
+        """Released arrays in the type of the rows, which is public: post-processing."""
+        for name, value in list(vars(self).items()):
+            shown = name.endswith("_") and name[0] != "_" and isinstance(value, np.ndarray)
+            if shown and value.dtype == np.float64:
+                setattr(self, name, narrowed(value, np.float32))
 
     @staticmethod
     def _units(X, groups):
@@ -320,7 +343,7 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray of shape (n_samples, n_features), or SparseRows
             Finite rows.
         units : Units
             Which rows belong together.
@@ -332,10 +355,15 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         raise TypeError("a subclass must fit")
 
     @row_guard
-    def _validate_predict(self, X: ArrayLike) -> np.ndarray:
+    def _validate_predict(self, X: ArrayLike) -> Any:
         """Finite rows for a method of the fitted estimator, which must be under the guard too."""
         check_is_fitted(self)
-        return saturated(validate_quietly(self, X, dtype=[np.float64, np.float32], reset=False))
+        return self._validated(X, reset=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     # scikit-learn's check looks for any attribute with a trailing underscore, and validation has
     # set `n_features_in_` by the time a fit can fail.

@@ -18,6 +18,7 @@ from ._privacy._checks import check_choice, is_integer, is_real
 __all__ = [
     "MOST_CLUSTERS",
     "MOST_FEATURES",
+    "PROJECT",
     "budget_of",
     "check_integer",
     "check_number_of_clusters",
@@ -169,9 +170,16 @@ def check_sklearn_seed(random_state, name="random_state"):
     return check_integer(random_state, name, low=0, high=2**32 - 1)
 
 
+PROJECT = (
+    "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "
+    "make few of them by HashingVectorizer(n_features=...): neither depends on the data, so both are "
+    "free of privacy cost. A dense copy with all its features would have noise in each of them."
+)
+"""What to do with sparse or very many features, for errors."""
+
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.
-_HARMLESS = ("Input ", "Sparse data was passed", "Found array with", "The feature names", "X has ")
+_HARMLESS = ("Input ", "Found array with", "The feature names", "X has ")
 # The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
 _REWORDED = {
     "Complex data": "Complex data not supported: {} must be real.",
@@ -179,6 +187,7 @@ _REWORDED = {
     "Reshape your data.",
     "could not convert": "{} must be numeric: it holds what is no number.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
+    "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
     "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
     "1 is required.",
 }

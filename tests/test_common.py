@@ -58,6 +58,7 @@ _WEIGHTS = {
     "there twice: the noise is for what one row adds, which is bounded by one weight",
     **_ALL_ZERO,
 }
+_SPARSE_WEIGHTS = {**_WEIGHTS, "check_sample_weight_equivalence_on_sparse_data": "as above"}
 _WHOLE_ROWS = dict.fromkeys(
     (
         *_WEIGHTS,
@@ -70,9 +71,9 @@ _WHOLE_ROWS = dict.fromkeys(
     "this method counts whole rows: it refuses weights by name",
 )
 EXPECTED_FAILURES = {
-    "DPKMeans": _WEIGHTS,
+    "DPKMeans": _SPARSE_WEIGHTS,
     "DPKTupleKMeans": _WEIGHTS,
-    "DPPCA": _WEIGHTS,
+    "DPPCA": _SPARSE_WEIGHTS,
     "FriendlyMean": _WEIGHTS,
     # Nothing that the check of equivalence compares depends on weights.
     "FriendlyCovariance": _ALL_ZERO,

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LIMIT", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
+__all__ = ["LIMIT", "MOST_FEATURES", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
 
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""
 
-_MAX_FEATURES = 2**14  # LIMIT**2 * _MAX_FEATURES < 2**63: exact int64 norms before clipping
+MOST_FEATURES = 2**14
+"""LIMIT**2 * MOST_FEATURES < 2**63: norms before the clip are exact in int64."""
 
 
 def sum_type(n_rows, bits):
@@ -110,8 +111,8 @@ class Grid:
         -------
         rows : ndarray of shape (n, d), C-contiguous, integer-valued float64.
         """
-        if X.shape[1] > _MAX_FEATURES:
-            raise ValueError(f"n_features must be at most {_MAX_FEATURES}.")
+        if X.shape[1] > MOST_FEATURES:
+            raise ValueError(f"n_features must be at most {MOST_FEATURES}.")
         rows = np.array(X, dtype=np.float64, order="C")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
         # keeps their direction and makes the integer norms below fit into 63 bits.

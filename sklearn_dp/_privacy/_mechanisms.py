@@ -30,6 +30,7 @@ __all__ = [
 _GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
+_CHUNK_ENTRIES = 2**18
 
 
 def weighted_bincount(cells, units, n_cells):
@@ -225,6 +226,7 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99, exponen
     Parameters
     ----------
     X : ndarray of shape (n, d), finite floats
+        Or what gives such rows for a slice, and has a length and a shape.
     fraction : float
         Share of the units that should lie inside.
     exponents : pair of int
@@ -242,9 +244,10 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99, exponen
     low, high = exponents
     edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(2 * (high - low) + 1) / 2)])
     bins = np.empty(len(X), dtype=np.int32)
-    for start in range(0, len(X), _CHUNK):
-        norms = safe_norms(X[start : start + _CHUNK])
-        bins[start : start + _CHUNK] = np.searchsorted(edges[1:-1], norms, side="right")
+    step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
+    for start in range(0, len(X), step):
+        norms = safe_norms(X[start : start + step])
+        bins[start : start + step] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
     noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
     return radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)

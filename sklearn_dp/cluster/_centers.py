@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.rows import Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
+from .._aggregate.shared.sparse_rows import Table, of_chunks
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -208,8 +209,9 @@ class BaseDPCenters(
             At most 0. Not private where the rows are.
         """
         X = self._validate_predict(X)
-        _, nearest_ones = pairwise_distances_argmin_min(X, narrowed(self.cluster_centers_, X.dtype))
-        costs = np.square(nearest_ones, dtype=np.float64)
+        centers = narrowed(self.cluster_centers_, X.dtype)
+        lengths = of_chunks(X, lambda rows: pairwise_distances_argmin_min(rows, centers)[1])
+        costs = np.square(lengths, dtype=np.float64)
         if sample_weight is not None:
             costs *= check_weights(sample_weight, len(X))
         return -float(narrowed(costs.sum(), np.float64))
@@ -345,12 +347,12 @@ class BaseWeightedCenters(BaseDPCenters):
         return self
 
 
-def nearest_point(X: np.ndarray, points: np.ndarray) -> np.ndarray:
+def nearest_point(X: Table, points: np.ndarray) -> np.ndarray:
     """Index of the nearest of some released points for each row, none of no rows.
 
     Parameters
     ----------
-    X : ndarray of float of shape (n, d), finite
+    X : ndarray or SparseRows of float of shape (n, d), finite
     points : ndarray of shape (m, d)
 
     Returns
@@ -359,7 +361,8 @@ def nearest_point(X: np.ndarray, points: np.ndarray) -> np.ndarray:
     """
     if not len(X):  # scikit-learn's function refuses what a private fit must not
         return np.empty(0, dtype=np.int32)
-    return pairwise_distances_argmin(X, narrowed(points, X.dtype)).astype(np.int32)
+    points = narrowed(points, X.dtype)
+    return of_chunks(X, lambda rows: pairwise_distances_argmin(rows, points)).astype(np.int32)
 
 
 def _noisy_cost(session, X, units, centers, cap):

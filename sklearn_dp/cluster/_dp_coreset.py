@@ -121,6 +121,7 @@ class DPCoreset(BaseDPEstimator):
     array([-0.5,  0.5])
     """
 
+    _takes_sparse = True
     _length_released = ("points_", "weights_", "widths_")
 
     def __init__(

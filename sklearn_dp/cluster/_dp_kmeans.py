@@ -126,6 +126,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     _with_errors = CENTERS_WITH_ERRORS
     _chooses_number = True
+    _takes_sparse = True
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class DPPCA(
     Parameters
     ----------
     n_components : int or float, optional
-        None keeps all the components. A float in (0, 1): as few as explain more than this part of
+        None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more than this part of
         the released variance, in which noise counts like small components.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
@@ -146,6 +146,7 @@ class DPPCA(
 
     _with_errors = {"explained_": (0.0, 1.0)}
     _replaces = "PCA"
+    _takes_sparse = True
     # All components follow from one release: keeping fewer of them is free.
     _post_processing_params = ("n_components",)
 
@@ -181,7 +182,7 @@ class DPPCA(
         if is_real(wanted) and not is_integer(wanted):
             check_real(wanted, "n_components", high=1.0)
         elif wanted is not None:
-            check_integer(wanted, "n_components", low=1, high=n_features)
+            check_integer(wanted, "n_components", low=0, high=n_features)
         if not isinstance(self.whiten, (bool, np.bool_)):
             raise TypeError("whiten must be a bool.")
 
@@ -251,7 +252,7 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(X.shape[1]) * sd)
         self._set_errors(total, sd, place.size)
         self.status_ = place.status
-        if self.status_ == "ok" and self.explained_variance_[0] < self.noise_level_:
+        if self.status_ == "ok" and (self.explained_variance_[:1] < self.noise_level_).any():
             self.status_ = "no direction stands out of the noise"
 
     def _set_components(self, moment, unit):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.moments.matrices import symmetric
 from .._aggregate.shared.single_rows import narrowed, row_guard, squared_lengths
+from .._aggregate.shared.sparse_rows import of_chunks
 from .._base import BaseDPEstimator, weighted_mean
 
 __all__ = ["BaseProbabilisticModel"]
@@ -111,7 +112,8 @@ class BaseProbabilisticModel(BaseDPEstimator):
             Of private rows they are not private.
         """
         X = self._validate_predict(X)
-        lengths = squared_lengths(X - self.mean_, self.get_precision())
+        precision = self.get_precision()
+        lengths = of_chunks(X, lambda rows: squared_lengths(rows - self.mean_, precision))
         d, k = self.n_features_in_, self.n_components_
         volume = np.log(self._variances()).sum() + (d - k) * math.log(self._rest())
         return narrowed(-(lengths + volume + d * math.log(2 * math.pi)) / 2, np.float64)

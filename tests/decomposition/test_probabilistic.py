@@ -75,6 +75,7 @@ def test_whitened_coordinates_have_the_released_variances_taken_out():
         ({"n_components": 0.0}, ValueError, "n_components"),
         ({"n_components": 2.5}, ValueError, "n_components"),
         ({"n_components": True}, TypeError, "n_components"),
+        ({"n_components": -1}, ValueError, "n_components"),
         ({"n_components": 6}, ValueError, "n_components"),
         ({"whiten": 1}, TypeError, "whiten"),
     ],

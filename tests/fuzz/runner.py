@@ -204,7 +204,6 @@ _KNOWN = (
     "Expected 2D array",
     "Found array with",
     "Complex data",
-    "Sparse data was passed",
     "The feature names should match",
     "Feature names are only supported",
     "output config must be in",

@@ -40,6 +40,7 @@ from ..shared.axes import Axes, plain_axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.rows import Rows
+from ..shared.sparse_rows import Table
 from ..shared.weighted_kmeans import weighted_kmeans
 from .answer import EngineResult, finished
 from .candidates import Candidates
@@ -223,7 +224,7 @@ def _entry(
 
 def fit_engine(
     session: PrivacySession,
-    X: np.ndarray,
+    X: Table,
     units: Units,
     domain: Domain | None,
     n_clusters: int | Candidates,
@@ -241,8 +242,8 @@ def fit_engine(
     ----------
     session : PrivacySession
         Its plan holds `engine_entries`.
-    X : ndarray of shape (n, d)
-        Finite float64; n may be 0.
+    X : ndarray or SparseRows of shape (n, d)
+        Finite floats; n may be 0.
     units : Units
     domain : Domain or None
         None: no public bound is known.

@@ -22,6 +22,7 @@ from ..._privacy._units import Units
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid
 from ..shared.rows import Rows
+from ..shared.sparse_rows import Table
 from .context import Context, Run
 from .coreset import Coreset, build_coreset
 from .engine import BOUND, CELLS, MEANS, axes_of, far_look_pays, first_entries, located
@@ -117,7 +118,7 @@ class Synopsis:
 
 def build_synopsis(
     session: PrivacySession,
-    X: np.ndarray,
+    X: Table,
     units: Units,
     domain: Domain | None,
     n_clusters: int,
@@ -129,8 +130,8 @@ def build_synopsis(
     ----------
     session : PrivacySession
         Its plan holds `synopsis_entries`.
-    X : ndarray of shape (n, d)
-        Finite float64; n may be 0.
+    X : ndarray or SparseRows of shape (n, d)
+        Finite floats; n may be 0.
     units : Units
     domain : Domain or None
         None: no public bound is known.

@@ -5,12 +5,11 @@ norms on a public grid of all scales gives the radius that nearly all rows are w
 beyond it are clipped. It is never read off the rows for free.
 """
 
-import numpy as np
-
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import private_radius
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from .sparse_rows import Table
 
 __all__ = ["NO_BOUND", "ball_of", "known_or_paid"]
 
@@ -18,7 +17,7 @@ NO_BOUND = "no bound found: the unit ball is used"
 
 
 def known_or_paid(
-    session: PrivacySession, entry: str, X: np.ndarray, units: Units, domain: Domain | None
+    session: PrivacySession, entry: str, X: Table, units: Units, domain: Domain | None
 ) -> tuple[Domain, str]:
     """The public domain, or a ball whose radius is released.
 
@@ -27,7 +26,7 @@ def known_or_paid(
     session : PrivacySession
     entry : str
         Pays for the histogram of norms, where there is no domain.
-    X : ndarray of shape (n, d), finite
+    X : ndarray or SparseRows of shape (n, d), finite
     units : Units
     domain : Domain or None
 

@@ -29,6 +29,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from .centering import center_and_count, noise_sd
 from .rows import Rows
+from .sparse_rows import Table, each_row
 
 __all__ = ["Located", "about_origin", "locate", "location_entries"]
 
@@ -104,7 +105,7 @@ def location_entries(
 
 def locate(
     session: PrivacySession,
-    X: np.ndarray,
+    X: Table,
     units: Units,
     domain: Domain | None,
     *,
@@ -131,7 +132,7 @@ def locate(
     ----------
     session : PrivacySession
         Its plan holds `location_entries`.
-    X : ndarray of shape (n, d), finite
+    X : ndarray or SparseRows of shape (n, d), finite
     units : Units
     domain : Domain or None
         None: no public bound is known.
@@ -154,7 +155,8 @@ def locate(
     much another one follows, which is decided by released radii.
     """
     X, center, most = _known(X, domain)
-    radius = private_radius(session, prefix + _BOUND, X - center, units, fraction=0.999)
+    about_center = each_row(X, lambda rows: rows - center)
+    radius = private_radius(session, prefix + _BOUND, about_center, units, fraction=0.999)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
     # A third of an entry for each round, and less by more than rounding could add up to.
@@ -164,8 +166,9 @@ def locate(
         origin, count, variance = center_and_count(session, prefix + _CENTER, rows, units, rho[0])
         before = domain.radius
         domain = _box(domain.center + origin * rows.unit, 2 * before)
+        about_mean = each_row(X, domain.center_rows)
         radius = private_radius(
-            session, prefix + _REACH, domain.center_rows(X), units, rho=rho[1], fraction=fraction
+            session, prefix + _REACH, about_mean, units, rho=rho[1], fraction=fraction
         )
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         # The noise of the mean was proportional to the ball before: one that has hardly shrunk
@@ -182,7 +185,7 @@ def locate(
 
 def about_origin(
     session: PrivacySession,
-    X: np.ndarray,
+    X: Table,
     units: Units,
     domain: Domain | None,
     *,
@@ -199,7 +202,7 @@ def about_origin(
     ----------
     session : PrivacySession
         Its plan holds ``location_entries(..., centered=True)``.
-    X : ndarray of shape (n, d), finite
+    X : ndarray or SparseRows of shape (n, d), finite
     units : Units
     domain : Domain or None
     fraction : float, default=0.99
@@ -220,19 +223,19 @@ def about_origin(
     return Located(rows, domain, rows.ball / wider, math.inf, status)
 
 
-def _known(X: np.ndarray, domain: Domain | None) -> tuple[np.ndarray, np.ndarray, float]:
+def _known(X: Table, domain: Domain | None) -> tuple[Table, np.ndarray, float]:
     """Rows moved into public bounds, and the center and radius of these, if there are any.
 
     Returns
     -------
-    X : ndarray of shape (n, d)
+    X : ndarray or SparseRows of shape (n, d)
     center : ndarray of shape (d,)
     radius : float
         Infinite without bounds.
     """
     if domain is None:
         return X, np.zeros(X.shape[1]), math.inf
-    return _clipped(X, domain), domain.center, domain.radius
+    return each_row(X, lambda rows: _clipped(rows, domain)), domain.center, domain.radius
 
 
 def _least(radius: float | None, most: float) -> float:

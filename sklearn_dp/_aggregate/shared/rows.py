@@ -28,12 +28,14 @@ from scipy.sparse import csc_array
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid, sum_type
 from ..._privacy._units import Units
+from .sparse_rows import SparseRows, Table
 
 __all__ = ["Rows", "clipped_sums", "nearest", "row_slices", "square_sums", "to_centers"]
 
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _STORED_ENTRIES = 2**24  # beyond this size rows are made anew in each pass
+_STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
 _ERROR_STEPS = 2.0**26
 
@@ -80,10 +82,11 @@ class Rows:
         self.origin = np.zeros(n_features)
 
     @classmethod
-    def quantise(cls, X: np.ndarray, domain: Domain) -> "Rows":
+    def quantise(cls, X: Table, domain: Domain) -> "Rows":
         """Rows of floats, clipped into a public domain and rounded to its grid, toward zero.
 
-        Toward zero, because a row must not become longer than the bound.
+        Toward zero, because a row must not become longer than the bound. Sparse rows are kept as
+        they are, and made dense chunk by chunk in each pass.
         """
         grid = Grid.for_radius(domain.radius)
 
@@ -91,7 +94,7 @@ class Rows:
             return grid.quantise(domain.center_rows(X[part]), domain.radius)
 
         rows = cls(read, X.shape[0], X.shape[1], grid.steps(domain.radius), grid.unit)
-        if X.size <= _STORED_ENTRIES:
+        if X.size <= (_STORED_SPARSE if isinstance(X, SparseRows) else _STORED_ENTRIES):
             rows.store()
         return rows
 
@@ -142,10 +145,15 @@ class Rows:
         """
 
         def read(part):
-            return function(self._rows(part), self.squares[part])
+            # A part of rows with few entries may be many rows of these.
+            places = row_slices(part.stop, self.n_features, part.start)
+            return np.concatenate(
+                [function(self._rows(place), self.squares[place]) for place in places]
+            )
 
         mapped = Rows(read, self.n_rows, n_features, self.limit, self.unit)
-        if self._stored is not None:
+        # A few coordinates of many rows are less than the rows, and are read many times.
+        if self._stored is not None or self.n_rows * n_features <= _STORED_SPARSE:
             mapped.store()
         return mapped
 
@@ -181,14 +189,14 @@ class Rows:
         return squares
 
 
-def row_slices(n_rows: int, width: int) -> list[slice]:
+def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
     """Slices of so few rows, of `width` entries each, that a chunk fits into the caches.
 
     >>> row_slices(5, 2**17)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = min(_CHUNK_ENTRIES // max(1, min(_CHUNK_ENTRIES, width)), _MOST_ROWS)
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    return [slice(start, min(start + step, n_rows)) for start in range(first, n_rows, step)]
 
 
 def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

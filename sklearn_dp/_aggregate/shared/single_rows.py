@@ -33,7 +33,8 @@ __all__ = [
 LARGEST = 1e150
 """Public: larger entries are moved to it, so that no sum of squares overflows."""
 
-_CHUNK = 2**12  # rows at a time
+_CHUNK = 2**12  # rows at a time, and fewer where they are long:
+_CHUNK_ENTRIES = 2**18
 
 row_guard = np.errstate(all="ignore")
 """Decorator, and context, of all that touches rows: that one of them overflows must not show."""
@@ -45,6 +46,8 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
     >>> saturated(np.array([[1.0, -1e200]])).tolist()
     [[1.0, -1e+150]]
     """
+    if not isinstance(X, np.ndarray):  # sparse rows are moved when they are read
+        return X
     if not X.size or (X.max() <= largest and X.min() >= -largest):
         return X
     return np.clip(X, -largest, largest)
@@ -74,7 +77,7 @@ def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width:
     ----------
     function : callable
         From float64 rows to an array of as many rows of `width` entries, each on its own.
-    X : ndarray of float of shape (n, d), finite
+    X : ndarray or SparseRows of float of shape (n, d), finite
     width : int
 
     Returns
@@ -82,9 +85,10 @@ def for_rows(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray, width:
     values : ndarray of shape (n, width), finite
     """
     values = np.empty((len(X), width), dtype=X.dtype)
-    for start in range(0, len(X), _CHUNK):
-        part = np.array(X[start : start + _CHUNK], dtype=np.float64, order="C")
-        values[start : start + _CHUNK] = narrowed(function(saturated(part)), X.dtype)
+    step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
+    for start in range(0, len(X), step):
+        part = np.array(X[start : start + step], dtype=np.float64, order="C")
+        values[start : start + step] = narrowed(function(saturated(part)), X.dtype)
     return values
 
 

@@ -1,0 +1,139 @@
+"""Sparse rows: the bits of their dense copy, in the memory of a few chunks."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from sklearn_dp import DPPCA, DPCoreset, DPKMeans, FriendlyMean
+from sklearn_dp._aggregate.shared import rows as shared_rows
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.single_rows import LARGEST
+from sklearn_dp._aggregate.shared.sparse_rows import SparseRows, as_rows, each_row, of_chunks
+from sklearn_dp._privacy._domain import Domain
+
+
+def table(n=400, d=5, seed=0, dtype=np.float64, part=0.3):
+    """Three groups, most entries of which are zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 6 * rng.integers(0, 3, size=(n, 1))
+    return np.where(rng.random((n, d)) < part, X, 0.0).astype(dtype)
+
+
+def test_rows_are_those_of_the_dense_copy():
+    X = table(50)
+    rows = as_rows(sparse.csr_matrix(X))
+    assert isinstance(rows, SparseRows)
+    assert (len(rows), rows.shape, rows.size, rows.dtype) == (50, (50, 5), 250, np.float64)
+    for part in (slice(0, 50), slice(3, 7), slice(7, 7), slice(48, 90)):
+        assert np.array_equal(rows[part], X[part])
+    there = X[:, 0] > 0
+    assert np.array_equal(rows[there][:], X[there]) and isinstance(rows[there], SparseRows)
+    moved = each_row(each_row(rows, lambda x: x - 1), np.abs)
+    assert np.array_equal(moved[there][:3], np.abs(X[there] - 1)[:3])
+    assert np.array_equal(each_row(X, lambda x: x - 1), X - 1)
+    assert as_rows(X) is X
+
+
+def test_entries_that_are_stored_twice_add_up_and_stay_bounded():
+    twice = sparse.csr_array(([1.0, 2.0, 1e308, 1e308], [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
+    assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [LARGEST, 0.0]]
+
+
+def test_chunks_are_whole_blocks_and_cover_all_rows():
+    rows = SparseRows(sparse.csr_array(table(1500, 700)))
+    sizes = [len(chunk) for chunk in rows.chunks()]
+    assert sum(sizes) == 1500 and len(sizes) > 3 and {size % 256 for size in sizes[:-1]} == {0}
+    assert np.array_equal(of_chunks(rows, lambda x: x[:, 0]), rows[:][:, 0])
+    assert of_chunks(rows[:0], lambda x: x[:, 0]).shape == (0,)
+
+
+@pytest.mark.parametrize("bounds", [4.0, (-1.0, 3.0)])
+def test_integer_rows_are_the_same_stored_or_made_anew(bounds, monkeypatch):
+    X = table(300)
+    domain = Domain.from_bounds(bounds, X.shape[1])
+    dense = Rows.quantise(X, domain)
+    stored = Rows.quantise(as_rows(sparse.csc_array(X)), domain)
+    monkeypatch.setattr(shared_rows, "_STORED_SPARSE", 0)
+    anew = Rows.quantise(as_rows(sparse.csc_array(X)), domain)
+    assert stored._stored is not None and anew._stored is None
+    for each in (dense, stored, anew):
+        each.recenter(np.arange(5.0))
+    for each in (stored, anew):
+        assert np.array_equal(each.squares, dense.squares)
+        for (_, x), (_, y) in zip(dense.chunks(), each.chunks(), strict=True):
+            assert np.array_equal(x, y)
+
+
+ESTIMATORS = [
+    DPKMeans(3, epsilon=20.0, random_state=0),
+    DPKMeans(3, epsilon=20.0, bounds=(-2.0, 9.0), random_state=0),
+    DPPCA(2, epsilon=20.0, random_state=0),
+    DPPCA(2, epsilon=20.0, bounds=30.0, random_state=0),
+    DPCoreset(3, epsilon=20.0, random_state=0),
+]
+ASKED = ("predict", "transform", "score", "score_samples", "fit_predict", "fit_transform")
+
+
+def same(one, other):
+    """All fitted attributes agree, bit for bit."""
+    names = {name for name in vars(one) if name.endswith("_")}
+    assert names == {name for name in vars(other) if name.endswith("_")}
+    for name in names - {"privacy_report_"}:
+        found, known = getattr(other, name), getattr(one, name)
+        assert np.array_equal(found, known), name
+        assert np.asarray(found).dtype == np.asarray(known).dtype
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_matrix])
+def test_a_fit_on_sparse_rows_has_the_bits_of_one_on_their_dense_copy(estimator, dtype, kind):
+    X = table(dtype=dtype)
+    dense, found = clone(estimator).fit(X), clone(estimator).fit(kind(X))
+    same(dense, found)
+    other = table(90, seed=1, dtype=dtype)
+    for name in ASKED:
+        if hasattr(found, name):
+            answers = getattr(found, name)(kind(other)), getattr(dense, name)(other)
+            np.testing.assert_allclose(*answers, rtol=1e-6 if name == "score_samples" else 1e-12)
+            assert np.array_equal(*answers) or name.startswith("score")
+
+
+def test_groups_weights_and_no_features_at_all():
+    X, groups = table(), np.arange(400) // 3
+    estimator = DPKMeans(2, epsilon=20.0, random_state=0)
+    dense = clone(estimator).fit(X, groups=groups)
+    same(dense, clone(estimator).fit(sparse.csr_array(X), groups=groups))
+    score = dense.private_score(X, random_state=0)
+    assert dense.private_score(sparse.csr_array(X), random_state=0) == score
+    weights = np.where(X[:, 0] > 0, 0.5, 0.0)
+    dense = clone(estimator).fit(X, sample_weight=weights)
+    same(dense, clone(estimator).fit(sparse.csr_array(X), sample_weight=weights))
+    nothing = np.zeros((30, 4))
+    same(clone(estimator).fit(nothing), clone(estimator).fit(sparse.csr_array(nothing)))
+
+
+def test_too_many_features_are_refused_before_the_charge():
+    wide = sparse.csr_array((10, 2**14 + 1))
+    with pytest.raises(ValueError, match="X must have at most 16384.*SparseRandomProjection"):
+        DPKMeans(2).fit(wide)
+    with pytest.raises(TypeError, match="X is sparse.*SparseRandomProjection"):
+        FriendlyMean().fit(sparse.csr_array(table()))
+
+
+@pytest.mark.parametrize(
+    "estimator", [DPKMeans(2, random_state=0), DPPCA(2, random_state=0)], ids=str
+)
+def test_no_more_memory_than_chunks(estimator):
+    n, d = 30_000, 120  # 29 MB if it were dense
+    X = sparse.random_array((n, d), density=0.01, rng=np.random.default_rng(0), format="csr")
+    tracemalloc.start()
+    model = estimator.fit(X)
+    for name in ("transform", "score"):
+        getattr(model, name)(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * n * d
