@@ -355,8 +355,11 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         raise TypeError("a subclass must fit")
 
     @row_guard
-    def _validate_predict(self, X: ArrayLike) -> Any:
-        """Finite rows for a method of the fitted estimator, which must be under the guard too."""
+    def _validate_predict(self, X: ArrayLike) -> np.ndarray:
+        """Finite rows for a method of the fitted estimator, which must be under the guard too.
+
+        Where the class takes sparse rows, these come as `SparseRows`, which stand for an array.
+        """
         check_is_fitted(self)
         return self._validated(X, reset=False)
 

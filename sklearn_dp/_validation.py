@@ -172,8 +172,8 @@ def check_sklearn_seed(random_state, name="random_state"):
 
 PROJECT = (
     "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "
-    "make few of them by HashingVectorizer(n_features=...): neither depends on the data, so both are "
-    "free of privacy cost. A dense copy with all its features would have noise in each of them."
+    "make few of them by HashingVectorizer(n_features=...): neither depends on the data, so both "
+    "are free of privacy cost. A dense copy with all features would have noise in each of them."
 )
 """What to do with sparse or very many features, for errors."""
 

@@ -9,10 +9,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import coo_array, csc_matrix, csr_array
-from sklearn.utils import get_tags
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.utils import get_tags
 
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.ensemble import SampleAndAggregate
@@ -84,7 +84,11 @@ BAD_DATA = {
     "text": (np.char.add(X.astype(str), "x"), ValueError, "X must be numeric"),
     "object": (with_entry(object(), object), TypeError, "argument must be"),
     "object text": (with_entry(f"{SECRET}m", object), ValueError, "X must be numeric"),
-    "sparse": (csr_array(X), TypeError, "X is sparse.*SparseRandomProjection.*free of privacy cost"),
+    "sparse": (
+        csr_array(X),
+        TypeError,
+        "X is sparse.*SparseRandomProjection.*free of privacy cost",
+    ),
     "sparse nan": (csr_array(with_entry(np.nan)), ANY, "NaN|sparse"),
     "sparse inf": (csr_array(with_entry(np.inf)), ANY, "infinity|sparse"),
     "sparse complex": (csr_array(X + 1j), ANY, "[Cc]omplex|sparse"),

@@ -54,8 +54,8 @@ class DPPCA(
     Parameters
     ----------
     n_components : int or float, optional
-        None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more than this part of
-        the released variance, in which noise counts like small components.
+        None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more
+        than this part of the released variance, in which noise counts like small components.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
         variances; variances below `noise_level_` count as that.
