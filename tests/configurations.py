@@ -16,6 +16,7 @@ ESTIMATORS = dict(all_estimators())
 GENEROUS = {"epsilon": 1000.0}
 USES = {
     "sklearn": "scikit-learn's checks",
+    "sklearn, slow": "the same in `make audit`, for other ways of an estimator",
     "privacy": "the checks of sklearn_dp.audit, all of them",
     "privacy, slow": "the same in `make audit`: minutes each",
     "privacy, few rounds": "the quick ones; those that fit hundreds of times in `make audit`",
@@ -47,6 +48,8 @@ class Configuration:
 
 
 BOTH = ("sklearn", "privacy")
+# Of another way whose replays and noise have audits in the tests of the estimator.
+OTHER = ("sklearn, slow", "privacy, few rounds")
 PATH = ("neighbours",)
 DEFAULT = [({}, (*BOTH, *PATH)), (GENEROUS, ("privacy", *PATH, "mutants"))]
 COMMON = [({}, BOTH), (GENEROUS, ("privacy",))]
@@ -88,7 +91,7 @@ TABLE = {
         ({"epsilon": 100.0, "n_points": 3, "bounds": 9.0}, PATH),
         ({"epsilon": 1000.0, "n_points": 5, "sample_size": 8}, PATH),
         ({"epsilon": 1.0, "n_points": 5, "sample_size": 8}, PATH),
-        ({"epsilon": 100.0, "center_method": "pca", "n_points": 3}, ("sklearn", *PATH)),
+        ({"epsilon": 100.0, "center_method": "pca", "n_points": 3}, ("sklearn, slow", *PATH)),
         ({"epsilon": 100.0, "n_points": 0.6}, PATH),
         ({"epsilon": 300.0, "n_init": 2, "n_points": 3}, PATH),
         (EIGHT_POINTS, ("mutants",)),
@@ -111,10 +114,10 @@ TABLE = {
     ],
     "SampleAndAggregate": [
         *COMMON,
-        ({"n_blocks": 20, "aggregator": "one_cluster"}, ("sklearn", "privacy, shown")),
-        ({"n_blocks": 20, "aggregator": "friendly_core"}, ("sklearn", "privacy, shown")),
-        ({"n_blocks": 20, "aggregator": "mean"}, ("sklearn", "privacy, shown")),
-        ({"n_blocks": 20, "sampling": "with_replacement"}, ("sklearn", "privacy, shown")),
+        ({"n_blocks": 20, "aggregator": "one_cluster"}, ("sklearn, slow", "privacy, shown")),
+        ({"n_blocks": 20, "aggregator": "friendly_core"}, ("sklearn, slow", "privacy, shown")),
+        ({"n_blocks": 20, "aggregator": "mean"}, ("sklearn, slow", "privacy, shown")),
+        ({"n_blocks": 20, "sampling": "with_replacement"}, ("sklearn, slow", "privacy, shown")),
         *(
             ({**BLOCKS, "aggregator": name, **bounds}, PATH)
             for name in ("one_cluster", "friendly_core", "mean")
@@ -125,10 +128,10 @@ TABLE = {
     "DPGaussianMixture": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy",)),
-        ({"n_components": 2, "covariance_type": "full"}, ("sklearn",)),
-        ({"n_components": 2, "covariance_type": "tied"}, ("sklearn",)),
-        ({"n_components": 2, "covariance_type": "diag"}, BOTH),
-        ({"n_components": 2, "covariance_type": "spherical"}, ("sklearn",)),
+        ({"n_components": 2, "covariance_type": "full"}, ("sklearn, slow",)),
+        ({"n_components": 2, "covariance_type": "tied"}, ("sklearn, slow",)),
+        ({"n_components": 2, "covariance_type": "diag"}, OTHER),
+        ({"n_components": 2, "covariance_type": "spherical"}, ("sklearn, slow",)),
         ({"n_components": 2, "method": "partition"}, ("privacy, slow",)),
         ({"n_components": 2, "method": "partition", **GENEROUS}, ("sklearn",)),
         ({"n_components": 2, **TWO_TUPLES}, ("privacy, slow",)),
@@ -152,8 +155,8 @@ TABLE = {
     "FriendlyCovariance": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy",)),
-        ({"assume_centered": True, "store_precision": False}, ("sklearn",)),
-        ({"method": "gram", "bounds": 10.0}, BOTH),
+        ({"assume_centered": True, "store_precision": False}, ("sklearn, slow",)),
+        ({"method": "gram", "bounds": 10.0}, OTHER),
         ({"epsilon": 100.0}, (*PATH, "mutants")),
         ({"epsilon": 20.0, "method": "gram", "bounds": 9.0}, PATH),
         (
@@ -164,7 +167,7 @@ TABLE = {
     "DPPCA": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH)),
-        ({"bounds": 10.0}, ("sklearn",)),
+        ({"bounds": 10.0}, ("sklearn, slow",)),
         ({"n_components": 0.9, "whiten": True}, ("sklearn", "privacy, shown", *PATH)),
         ({"epsilon": 5.0}, ("mutants",)),
     ],
@@ -172,8 +175,8 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy",)),
         ({"rho": 1e6, "delta": 0.1, "locate": "zcdp"}, ("sklearn",)),
-        ({"refine": False}, ("sklearn",)),
-        ({"bounds": 10.0}, ("sklearn",)),
+        ({"refine": False}, ("sklearn, slow",)),
+        ({"bounds": 10.0}, ("sklearn, slow",)),
         ({"rho": 8.0, "locate": "zcdp"}, (*PATH, "mutants")),
         ({"rho": 8.0, "locate": "basic"}, PATH),
         ({"rho": 8.0, "refine": False}, PATH),

@@ -98,6 +98,15 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
+@parametrize_with_checks(
+    [setting.estimator for setting in configurations("sklearn, slow")],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks_of_other_ways(estimator, check):
+    check(estimator)
+
+
 # They set a budget of their own: settings that differ in nothing else are checked once.
 ANY_BUDGET = {
     "check_noise_is_fresh",

@@ -105,6 +105,17 @@ def test_a_release_that_is_not_always_made_is_a_violation(
     assert any("extra: a release that the neighbour does not make" in text for text in found)
 
 
+def test_it_may_stop_at_the_first_violation(toy, points, after_fit):
+    """Which is the same one, and without violations all pairs are compared."""
+    assert replay_audit(toy, points, recordings=2, stop_at_first=True).n_pairs == 24
+    after_fit(lambda self, X, session: setattr(self, "extra_", len(X)))
+    found, first = (
+        replay_audit(toy, points, recordings=2, stop_at_first=stop) for stop in (False, True)
+    )
+    assert (found.n_pairs, first.n_pairs) == (24, 1)
+    assert first.violations == found.violations[: len(first.violations)] != []
+
+
 def test_recordings_tell_what_is_wrong_with_one_fit(toy, points):
     good = record(toy, points)
     assert good.problems == [] and good.outcome.error is None and len(good.events) == 5

@@ -188,7 +188,7 @@ def audit(seed, unit):
     return wrong + replay.finish()
 
 
-@pytest.mark.parametrize("fits", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("fits", [8, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", ["row", "client"])
 def test_no_malice_changes_a_claim_or_what_others_are_told(unit, fits):
     """Two malicious clients in each pair of fits, five rounds each: 20 attacks a pair."""
