@@ -83,6 +83,7 @@ TABLE = {
         (TUPLES, ("sklearn", *PATH)),
         ({**TUPLES, "bounds": 6.0, "delta": 1e-2}, PATH),
         ({**TUPLES, "n_tuples": 2, "fallback": "public"}, PATH),
+        ({**TUPLES, "n_clusters": (1, 4)}, PATH),
         ({"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}, ("mutants",)),
     ],
     "DPOneCluster": [
@@ -137,6 +138,7 @@ TABLE = {
         ({"n_components": 2, **TWO_TUPLES}, ("privacy, slow",)),
         ({"n_components": 2, **TWO_TUPLES, **GENEROUS}, ("sklearn",)),
         ({"n_components": 3, "epsilon": 100.0}, PATH),
+        ({"n_components": "auto", "epsilon": 100.0}, PATH),
         ({"n_components": 3, "method": "partition", "epsilon": 300.0}, PATH),
         ({"n_components": 2, **PUBLISHED_BALLS, **GENEROUS}, PATH),
         (
@@ -169,6 +171,7 @@ TABLE = {
         (GENEROUS, ("privacy", *PATH)),
         ({"bounds": 10.0}, ("sklearn, slow",)),
         ({"n_components": 0.9, "whiten": True}, ("sklearn", "privacy, shown", *PATH)),
+        ({"n_components": "auto"}, PATH),
         ({"epsilon": 5.0}, ("mutants",)),
     ],
     "FriendlyMean": [
@@ -186,6 +189,7 @@ TABLE = {
     "FederatedDPKMeans": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH)),
+        ({"n_clusters": "auto", "epsilon": 100.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
     ],
 }

@@ -18,10 +18,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.pipeline import Pipeline
 
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
+from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
+from .._aggregate.kmeans.n_clusters import reference_number
+from .._aggregate.kmeans.separate_choice import separate_entries
 from .._aggregate.shared.blocks import draw_blocks, fit_blocks
 from .._aggregate.shared.pieces import gather
 from .._aggregate.shared.single_rows import row_guard
@@ -34,16 +36,18 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 from ._options import FarBallsOptions, FriendlyCoreOptions, aggregator_settings
-from ._tuple_routes import TupleContext
+from ._tuple_routes import TupleContext, centers_of, clipped
 
 __all__ = ["DPKTupleKMeans"]
 
 _ROWS_PER_CENTER = 10  # of a block: fewer give centers that do not match
 _BOUND_SHARE, _COUNT_SHARE, _TUPLE_SHARE = 0.03, 0.01, 0.75
+_CHOICE_SHARE = 0.15  # for the number of clusters, where it is to be chosen
 _DELTA_SHARE = 0.5  # of delta, for the failures of the aggregation
 
 _CORESET, _TUPLES, _FALLBACK = "coreset", "tuples", "tuples, then coreset"
 _PUBLIC = "tuples, then public"
+_CHOICE = "choice/"
 
 
 class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
@@ -57,8 +61,14 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, public. There are always so many centers.
+    n_clusters : int, "auto" or pair (low, high), default=8
+        Number of clusters, public: there are always so many centers. "auto" and a pair let the
+        fit choose it, from 1 to 30 or in that range; see :class:`DPKMeans`. Tuples must have as
+        many points from the start and tell nothing about their number, so that a plan with tuples
+        has a coreset for the choice, with a share of 15 % of the budget. Without tuples the
+        choice is that of `DPKMeans`.
+    criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
+        What the number is chosen by; see :class:`DPKMeans`.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -113,6 +123,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     ----------
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
         See :class:`DPKMeans`.
+    n_clusters_, n_clusters_criterion_ :
+        See :class:`DPKMeans`.
     inertia_, inertia_std_error_, explained_, explained_std_error_ : float
         See :class:`DPKMeans`.
     cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
@@ -157,11 +169,13 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     """
 
     _with_errors = CENTERS_WITH_ERRORS
+    _chooses_number = True
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str | tuple[int, int] = 8,
         *,
+        criterion: str = "auto",
         epsilon: float | None = None,
         delta: float = 1e-6,
         rho: float | None = None,
@@ -178,6 +192,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
+        self.criterion = criterion
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -239,7 +254,23 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             check_integer(self.n_tuples, "n_tuples", low=2, high=2**20)
         if self.inner is not None and not hasattr(self.inner, "fit"):
             raise TypeError("inner must be an estimator.")
-        self._stage(self._target(), n_features)[0].check()
+        stage = self._stage(self._target(), n_features)[0]
+        stage.check()
+        if isinstance(self._asked_number(), Candidates):
+            self._check_choice(stage)
+
+    def _check_choice(self, stage):
+        """Refuse to choose a number where the plan of the tuples depends on it.
+
+        A friendly core costs the same for tuples of any length. How far balls have to be apart,
+        and how many tuples they take, follows from the number of points.
+        """
+        if self.inner is not None:
+            raise ValueError(
+                "n_clusters must be an integer with inner, which has a number of its own."
+            )
+        if stage.size and stage.kind != "friendly_core":
+            raise ValueError(f"n_clusters must be an integer for aggregator={stage.kind!r}.")
 
     def _stage(self, target, n_features):
         """The tuple stage, and the rho of the whole plan that holds it."""
@@ -248,7 +279,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         return TupleStage(
             _TUPLE_SHARE * rho,
             failure,
-            self.n_clusters,
+            reference_number(self._asked_number()),
             n_features,
             self.aggregator,
             self.n_tuples,
@@ -262,14 +293,18 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         "coreset": too few rows for the blocks. "tuples": the aggregation, and Lloyd iterations
         from its centers. "tuples, then coreset": the aggregation, and the engine on what it left.
         """
-        bounded = self.bounds is not None
+        bounded, asked = self.bounds is not None, self._asked_number()
         stage, rho = self._stage(target, n_features)
         if not stage.size:
-            return engine_entries(target.to_rho(), n_features, bounds_known=bounded, quality=True)
+            return engine_entries(
+                target.to_rho(), n_features, bounds_known=bounded, quality=True, n_clusters=asked
+            )
         entries = [_gaussian("count", _COUNT_SHARE * rho, "one unit")]
         if not bounded:
             words = "one unit in the histogram of norms"
             entries.append(_gaussian("bound", _BOUND_SHARE * rho, words))
+        if isinstance(asked, Candidates):
+            entries += separate_entries(_CHOICE_SHARE * rho, n_features, asked, _CHOICE)
         rest = sum_down([rho, *(-entry.rho for entry in entries)])
         tuples = stage.entries()
         left = sum_down([rest, *(-entry.rho for entry in tuples)])
@@ -282,23 +317,24 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     # -- fit --------------------------------------------------------------------------------------
 
     def _fit(self, X, units, session, progress):
-        stage, _ = self._stage(session.plan.target, X.shape[1])
+        stage, rho = self._stage(session.plan.target, X.shape[1])
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
         domain = self._domain(X.shape[1])
-        context = TupleContext(session, X, units, domain, self.n_clusters, progress)
+        context = TupleContext(session, X, units, domain, self._asked_number(), progress)
         if not stage.size:
             return self._store(X, context.coreset(), units.unit_weight)
         context, status = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         size, weight = count_and_weight(session, "count", units)
+        context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
-        if copies < self.n_tuples_ * _ROWS_PER_CENTER * self.n_clusters:
+        if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
             found = context.coreset()
         else:
             found = self._fit_tuples(context, stage, weight)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
-        return self._store(X, found, units.unit_weight)
+        return self._store(X, found.chosen(choice), units.unit_weight)
 
     def _fit_tuples(self, context, stage, weight):
         """The tuple stage, and Lloyd iterations from what it finds.
@@ -315,7 +351,9 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         result : EngineResult
         """
         domain = context.domain
-        tuples = self._inner_fits(context.X, context.units, context.session, domain)
+        tuples = self._inner_fits(
+            context.X, context.units, context.session, domain, context.n_clusters
+        )
         context.progress("inner fits")
         centers = stage.run(context.session, tuples - domain.center, domain.radius)
         context.progress("aggregation")
@@ -325,7 +363,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         self.path_ = _TUPLES if centers is not None else _PUBLIC
         return context.refined(context.public_centers() if centers is None else centers, weight)
 
-    def _inner_fits(self, X, units, session, domain):
+    def _inner_fits(self, X, units, session, domain, n_clusters):
         """The k-tuples of the blocks: one for each, whatever happens in it.
 
         Parameters
@@ -336,6 +374,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             Of the blocks and of seeds for the fits; nothing is released here.
         domain : Domain
             That the rows of a block are clipped to before its fit.
+        n_clusters : int
 
         Returns
         -------
@@ -346,14 +385,14 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         blocks = draw_blocks(session, units, self.n_tuples_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
         return fit_blocks(
-            BlockKMeans(self.n_clusters) if self.inner is None else self.inner,
+            BlockKMeans(n_clusters) if self.inner is None else self.inner,
             X,
             blocks,
             seeds,
-            _centers_of,
-            (self.n_clusters, X.shape[1]),
-            min_rows=self.n_clusters,
-            prepare=partial(_clip, domain),
+            centers_of,
+            (n_clusters, X.shape[1]),
+            min_rows=n_clusters,
+            prepare=partial(clipped, domain),
             n_jobs=self.n_jobs,
         )
 
@@ -364,22 +403,3 @@ def _gaussian(name, rho, sensitivity):
 
 def _on_path(entries, *paths):
     return [dataclasses.replace(entry, paths=paths) for entry in entries]
-
-
-def _centers_of(estimator):
-    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
-    if isinstance(estimator, Pipeline):
-        return estimator[:-1].inverse_transform(_centers_of(estimator[-1]))
-    found = getattr(estimator, "cluster_centers_", None)
-    return estimator.means_ if found is None else found
-
-
-def _clip(domain, rows):
-    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
-    # Few blocks have a row outside of a ball; the others stay as they are.
-    if (
-        domain.low is None
-        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
-    ):
-        return rows
-    return domain.clip_points(rows)

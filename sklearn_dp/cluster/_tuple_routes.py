@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from .._aggregate.kmeans.answer import finished
+from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.context import Context
 from .._aggregate.kmeans.engine import fit_engine
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
+from .._aggregate.kmeans.separate_choice import choose_separately
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size
 from .._aggregate.shared.rows import Rows
@@ -24,7 +27,7 @@ from .._privacy._domain import Domain
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
 
-__all__ = ["TupleContext"]
+__all__ = ["TupleContext", "centers_of", "clipped"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class TupleContext:
     units : Units
     domain : Domain or None
         Public or paid for; None before it is.
-    n_clusters : int
+    n_clusters : int or Candidates
+        Candidates as long as the number has not been chosen.
     progress : callable
         Called with the name of each step when it is done.
     """
@@ -47,13 +51,32 @@ class TupleContext:
     X: np.ndarray
     units: Units
     domain: Domain | None
-    n_clusters: int
+    n_clusters: Any
     progress: Callable[[str], Any]
 
     def bounded(self, entry):
         """The same with a domain, which `entry` pays for where there is none, and a status."""
         domain, status = known_or_paid(self.session, entry, self.X, self.units, self.domain)
         return replace(self, domain=domain), status
+
+    def numbered(self, prefix, rho):
+        """The same with a number of clusters, and the choice of it; None where it is given.
+
+        Parameters
+        ----------
+        prefix : str
+            Of the plan entries of the choice.
+        rho : float
+            What they are worth.
+        """
+        if not isinstance(self.n_clusters, Candidates):
+            return self, None
+        assert self.domain is not None
+        choice = choose_separately(
+            self.session, self.X, self.units, self.domain, self.n_clusters, prefix=prefix, rho=rho
+        )
+        self.progress("number of clusters")
+        return replace(self, n_clusters=choice.n_clusters), choice
 
     def coreset(self, prefix=""):
         """What the k-means engine releases, with the plan entries of a prefix."""
@@ -105,3 +128,22 @@ class TupleContext:
         )
         final = lloyd(context, np.rint(centers / rows.unit), callback=self.progress)
         return finished(context, final, self.domain, "ok", n_leaves=None, quality=True)
+
+
+def centers_of(estimator):
+    """Centers of a fitted clusterer, in the coordinates of the rows it was fitted to."""
+    if isinstance(estimator, Pipeline):
+        return estimator[:-1].inverse_transform(centers_of(estimator[-1]))
+    found = getattr(estimator, "cluster_centers_", None)
+    return estimator.means_ if found is None else found
+
+
+def clipped(domain, rows):
+    """Rows of a block, clipped: a function of the module, as it goes to worker processes."""
+    # Few blocks have a row outside of a ball; the others stay as they are.
+    if (
+        domain.low is None
+        and math.sqrt(np.einsum("ij,ij->i", rows, rows).max(initial=0.0)) < domain.radius
+    ):
+        return rows
+    return domain.clip_points(rows)

@@ -53,9 +53,10 @@ class DPPCA(
 
     Parameters
     ----------
-    n_components : int or float, optional
+    n_components : int, float or "auto", optional
         None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more
         than this part of the released variance, in which noise counts like small components.
+        "auto": those whose released variance is above `noise_level_`, at least one.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
         variances; variances below `noise_level_` count as that.
@@ -101,7 +102,7 @@ class DPPCA(
     mean_ : ndarray of shape (n_features,)
         Released mean.
     n_components_ : int
-        By the released spectrum, where `n_components` is a float.
+        By the released spectrum, where `n_components` is a float or "auto".
     noise_level_ : float
         Size of the eigenvalues that noise alone would show: do not trust smaller variances.
     size_ : float
@@ -152,7 +153,7 @@ class DPPCA(
 
     def __init__(
         self,
-        n_components: float | None = None,
+        n_components: float | str | None = None,
         *,
         whiten: bool = False,
         epsilon: float | None = None,
@@ -179,6 +180,8 @@ class DPPCA(
         wanted = self.n_components
         if isinstance(wanted, str) and wanted == "mle":
             raise ValueError(f"n_components: {_NO_MLE}.")
+        if isinstance(wanted, str) and wanted == "auto":
+            wanted = None
         if is_real(wanted) and not is_integer(wanted):
             check_real(wanted, "n_components", high=1.0)
         elif wanted is not None:
@@ -188,7 +191,7 @@ class DPPCA(
 
     @classmethod
     def _cannot_replace(cls, estimator):
-        mle = isinstance(estimator.n_components, str)
+        mle = isinstance(estimator.n_components, str) and estimator.n_components == "mle"
         return _NO_MLE if mle else None
 
     def _plan_entries(self, target, n_features):
@@ -268,7 +271,7 @@ class DPPCA(
         values, vectors = np.linalg.eigh(moment)
         # Noise makes some eigenvalues negative; no variance is.
         variance = np.maximum(values[::-1], 0.0) * unit
-        k = self.n_components_ = _n_components(self.n_components, variance)
+        k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
         components = vectors[:, ::-1][:, :k].T
         largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
         self.components_ = components * np.where(largest < 0, -1.0, 1.0)[:, None]
@@ -370,10 +373,16 @@ class DPPCA(
         return tags
 
 
-def _n_components(wanted, variance):
-    """How many components there are: by the released spectrum, where a part of it is wanted."""
+def _n_components(wanted, variance, noise_level):
+    """How many components there are: by the released spectrum, unless a number is wanted.
+
+    >>> _n_components("auto", np.array([9.0, 4.0, 1.0, 0.5]), 2.0)
+    2
+    """
     if wanted is None:
         return len(variance)
+    if isinstance(wanted, str):  # "auto"
+        return max(1, int(np.count_nonzero(variance > noise_level)))
     if is_integer(wanted):
         return int(wanted)
     ratios = np.cumsum(variance) / max(variance.sum(), 1e-300)

@@ -45,8 +45,11 @@ class FederatedDPKMeans(BaseDPCenters):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters, public. See :func:`elbow`.
+    n_clusters : int, "auto" or pair (low, high), default=8
+        Number of clusters, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
+        that range, by the gap statistic of the server's points with their noisy weights (without
+        server data: of public points), which costs nothing. With a public start
+        (``method="lloyd"`` and the like) only a number will do. See also :func:`elbow`.
     epsilon : float, optional
         Privacy budget; 1.0 where `rho` is not set either.
     delta : float, default=1e-6
@@ -105,6 +108,8 @@ class FederatedDPKMeans(BaseDPCenters):
         The server's distinct points, on the public grid.
     server_weights_ : ndarray of shape (m,), or None
         Their noisy weights.
+    n_clusters_, n_clusters_criterion_
+        As of :class:`~sklearn_dp.DPKMeans`.
     gain_ : ndarray of shape (n_clusters,), or None
         How much the clients have moved each center in the last round, as a part of how much they
         would have without noise: 0 where it stays at the server's points, 1 where noise does not
@@ -151,9 +156,11 @@ class FederatedDPKMeans(BaseDPCenters):
     array([-0.5,  0.5])
     """
 
+    _chooses_number = True
+
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str | tuple[int, int] = 8,
         *,
         epsilon: float | None = None,
         delta: float = 1e-6,
@@ -324,6 +331,10 @@ class FederatedDPKMeans(BaseDPCenters):
         state, self.communication_ = run_rounds(state, server_update, session, engine, progress)
         self.n_rounds_ = len(self.communication_)
         self.radius_, self.status_ = state.ground.radius, state.status
+        if state.choice is not None:
+            self.n_clusters_criterion_ = state.choice.criterion
+            if self.status_ == "ok":
+                self.status_ = state.choice.status
         self.subspace_ = state.subspace
         self.server_points_ = self.server_weights_ = self.gain_ = None
         if state.proxy is not None:

@@ -31,6 +31,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._aggregate.kmeans.gap import gap_of_points
 from .._aggregate.shared.bounds import ball_of
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
@@ -52,6 +53,7 @@ __all__ = ["LEARN"]
 
 _LEAST_WEIGHT = 5.0  # of a server point, in rows: the paper's code
 _LEAST_COUNT = 2.0  # standard deviations of its noise, that a count divides by at least
+_SEEN = 2.5  # standard deviations that a weight has, of a point that clusters are counted by
 _PROXIES = 40  # public points for each cluster, where there are no server data
 
 
@@ -168,10 +170,12 @@ def _learn_weights(state, session, released, noise):
     blended = state.setup.residuals and state.proxy is not None
     if not blended and total < 5 * sd * math.sqrt(len(weights)):
         state = _warned(state, "the centers are mostly noise")
+    if state.setup.candidates is not None:
+        state = _with_number(state, sd, session)
     if not state.setup.residuals:
         return _weighted_as_in_the_paper(state, session, sd, total)
     points, used = state.points, posterior_weights(weights, sd)
-    flat = weighted_kmeans(points, used, state.setup.n_clusters, session.rng("proxy"))
+    flat = weighted_kmeans(points, used, state.n_clusters, session.rng("proxy"))
     if state.proxy is not None:
         lifted = lift_points(state.proxy, points, used, flat, state.subspace)
         mass, centers = lifted.weights, lifted.centers
@@ -180,6 +184,31 @@ def _learn_weights(state, session, released, noise):
         mass = np.bincount(nearest_of(points, flat), used, minlength=len(flat))
         centers = flat if state.basis is None else flat @ state.subspace
     return replace(state, anchors=inside(state, centers), counts=mass * (total / mass.sum()))
+
+
+def _with_number(state, sd, session):
+    """The number of clusters, by the gap statistic of the points that stand out of the noise.
+
+    A point stands for rows about as far from it as the next point is.
+
+    Parameters
+    ----------
+    state : State
+        With the released weights.
+    sd : float
+        Of the noise of a weight.
+    session : PrivacySession
+        For the references, which are public.
+    """
+    there = state.weights > _SEEN * sd
+    points, weights = np.asarray(state.points)[there], state.weights[there]
+    square = np.square(points).sum(axis=1)
+    apart = square[:, None] + square - 2 * points @ points.T
+    np.fill_diagonal(apart, np.inf)
+    nearest = np.maximum(apart.min(axis=1, initial=np.inf), 0.0)
+    inner = float(weights @ nearest) if len(points) > 1 else 0.0
+    candidates, rng = state.setup.candidates, session.rng("references")
+    return replace(state, choice=gap_of_points(points, weights, inner, candidates, rng))
 
 
 def _weighted_as_in_the_paper(state, session, sd, total):
@@ -195,7 +224,7 @@ def _weighted_as_in_the_paper(state, session, sd, total):
     total : float
         Sum of the weights, not negative: it is dealt out to the clusters in equal parts.
     """
-    weights, points, k = state.weights, state.points, state.setup.n_clusters
+    weights, points, k = state.weights, state.points, state.n_clusters
     keep = weights >= max(2 * sd, 0.0 if state.setup.per_client else _LEAST_WEIGHT)
     if np.count_nonzero(keep) < k:
         keep = np.argsort(np.argsort(-weights, kind="stable")) < 3 * k

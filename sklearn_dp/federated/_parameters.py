@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._aggregate.kmeans.candidates import Candidates
+from .._aggregate.kmeans.n_clusters import reference_number
 from .._base import check_integer
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
@@ -66,8 +68,12 @@ def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarr
             )
     if model.max_rows_per_client is not None:
         check_integer(model.max_rows_per_client, "max_rows_per_client", low=1)
+    asked = model._asked_number()
+    chosen = isinstance(asked, Candidates)
+    if chosen and model.method not in ("default", "paper"):
+        raise ValueError(f"n_clusters must be an integer for method={model.method!r}.")
     if server is not None:
-        check_server(server, model.n_clusters, n_features)
+        check_server(server, asked.low if chosen else asked, n_features)
     elif model.method in ("kmeans++", "lloyd"):
         raise ValueError(f"method={model.method!r} needs X_server.")
 
@@ -123,8 +129,9 @@ def setup_of(
         n_lloyd = n_lloyd if start is None else _ROUNDS_OF_A_START
     else:
         n_lloyd = model.n_lloyd
+    asked = model._asked_number()
     return Setup(
-        model.n_clusters,
+        reference_number(asked),
         n_features,
         domain,
         server,
@@ -138,6 +145,7 @@ def setup_of(
         laplace=options.count_noise == "laplace",
         n_honest=model.n_honest,
         swap=model.neighbours == "replace",
+        candidates=asked if isinstance(asked, Candidates) else None,
     )
 
 

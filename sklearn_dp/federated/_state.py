@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from .._aggregate.kmeans.candidates import Candidates, Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
 from ._answers import Arrays
@@ -31,6 +32,7 @@ class Setup:
     Attributes
     ----------
     n_clusters, n_features : int
+        Where the number of clusters is chosen: what rounds before the choice are made for.
     domain : Domain or None
         Where rows are clipped to; None: a radius is found privately.
     server : ndarray of shape (n_server, d) or None
@@ -60,6 +62,8 @@ class Setup:
         Whether the clients are asked for their shares; False: they are simulated.
     swap : bool
         Whether neighbours have one unit in the place of another.
+    candidates : Candidates or None
+        The numbers of clusters to choose from; None: the number is given.
     """
 
     n_clusters: int
@@ -78,6 +82,7 @@ class Setup:
     n_honest: int | None = None
     clients_add: bool = False
     swap: bool = False
+    candidates: Candidates | None = None
 
     @property
     def rounds(self) -> tuple[str, ...]:
@@ -141,6 +146,8 @@ class State:
         How much of the last movement of each center has been believed, 0 to 1.
     status : str
         "ok", or the first thing that went wrong, in words.
+    choice : Choice or None
+        Of the number of clusters; None before it, and where the number is given.
     """
 
     setup: Setup
@@ -161,6 +168,12 @@ class State:
     doubts: np.ndarray | None = None
     gain: np.ndarray | None = None
     status: str = "ok"
+    choice: Choice | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters that is given, or has been chosen."""
+        return self.setup.n_clusters if self.choice is None else self.choice.n_clusters
 
     @property
     def message(self) -> Arrays | None:

@@ -4,14 +4,16 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.mixture.fit import fit_mixture
 from .._aggregate.mixture.parts import METHODS, Settings
 from .._aggregate.mixture.plan import failure_delta, mixture_entries
 from .._aggregate.moments.ellipsoid import FORMS
 from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.moments.moment_releases import MOMENTS
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
+from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._dropin.replacing import Replacing
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
@@ -31,8 +33,13 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
 
     Parameters
     ----------
-    n_components : int, default=1
-        Number of components, public.
+    n_components : int, "auto" or pair (low, high), default=1
+        Number of components, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
+        that range, by the coreset of the partition or, above 5 features, by one noisy iteration
+        of its k-means (``method="coreset"`` only).
+    criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
+        What the number is chosen by; see :class:`~sklearn_dp.DPKMeans`. It has no effect on a
+        given number.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         As in :class:`sklearn.mixture.GaussianMixture`. What has fewer parameters needs fewer
         rows.
@@ -74,6 +81,10 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
 
     Attributes
     ----------
+    n_components_ : int
+        Number of components: `n_components`, or the number that was chosen.
+    n_components_criterion_ : dict of int to float
+        Where the number was chosen: the criterion of each candidate, the larger the better.
     weights_ : ndarray of shape (n_components,)
         Released weights, in decreasing order.
     means_ : ndarray of shape (n_components, n_features)
@@ -153,8 +164,9 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
 
     def __init__(
         self,
-        n_components: int = 1,
+        n_components: int | str | tuple[int, int] = 1,
         *,
+        criterion: str = "auto",
         covariance_type: str = "full",
         method: str = "auto",
         epsilon: float | None = None,
@@ -168,6 +180,7 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_components = n_components
+        self.criterion = criterion
         self.covariance_type = covariance_type
         self.method = method
         self.options = options
@@ -181,16 +194,30 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         self.random_state = random_state
 
     def _check_parameters(self, n_features):
-        check_integer(self.n_components, "n_components", low=1, high=2**10)
+        asked = self._asked_number()
         for name, known in (("covariance_type", FORMS), ("method", ("auto", *METHODS))):
             check_choice(name, getattr(self, name), known)
         options_of(self.method, self.options)
+        if isinstance(asked, Candidates) and self.method not in ("auto", "coreset"):
+            raise ValueError(f"n_components must be an integer for method={self.method!r}.")
+
+    def _asked_number(self):
+        """The number of components, or the candidates for it; public."""
+        return check_number_of_clusters(
+            self.n_components, "n_components", self.criterion, high=2**10
+        )
+
+    @property
+    def n_components_(self) -> int:
+        """The number of components: the given one, or what the releases have shown."""
+        check_is_fitted(self)
+        return len(self.weights_)
 
     def _settings(self):
         """All of it public, what "auto" means too."""
         method = "coreset" if self.method == "auto" else self.method
         return Settings(
-            int(self.n_components),
+            self._asked_number(),
             self.covariance_type,
             method,
             options_of(method, self.options),
@@ -295,6 +322,8 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             progress,
         )
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
+        if result.choice is not None:
+            self.n_components_criterion_ = result.choice.criterion
         self.size_, self.status_ = result.size * units.unit_weight, result.status
         self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)

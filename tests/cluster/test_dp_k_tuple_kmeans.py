@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from sklearn_dp import DPKMeans, DPKTupleKMeans
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 
@@ -219,9 +220,9 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
     if mutant == "number of blocks from n":
         known = estimator._inner_fits
 
-        def fits(self, X, units, session, domain):
+        def fits(self, X, units, session, domain, *others):
             self.n_tuples_ = 20 + len(X) % 7
-            return known(self, X, units, session, domain)
+            return known(self, X, units, session, domain, *others)
 
         monkeypatch.setattr(estimator, "_inner_fits", fits)
     if mutant == "un-noised count":
@@ -242,3 +243,46 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
         monkeypatch.setattr(module, "fit_blocks", dropping)
     violations, _ = audit(6)
     assert violations
+
+
+# -- the number of clusters ------------------------------------------------------------------------
+
+
+def four(n, d=2):
+    rng = np.random.default_rng(0)
+    return 10 * np.eye(4, d)[rng.integers(0, 4, n)] + 0.2 * rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("d", [4, 8])
+def test_tuples_get_a_number_that_was_chosen_before(d):
+    options = {"n_tuples": 4, "epsilon": 1000.0, "bounds": 12.0, "random_state": 0}
+    model = DPKTupleKMeans((2, 9), **options).fit(four(2000, d))
+    assert model.n_clusters_ == 4 and set(model.n_clusters_criterion_) <= set(range(2, 10))
+    plan = DPKTupleKMeans("auto", **options).privacy_plan(d)
+    share = sum(e.rho for e in plan.entries if e.name.startswith("choice/"))
+    assert share == pytest.approx(0.15 * plan.rho, rel=1e-6)
+    # The plan is that of any other range.
+    assert plan.entries == DPKTupleKMeans((3, 5), **options).privacy_plan(d).entries
+
+
+def test_without_tuples_the_engine_chooses():
+    model = DPKTupleKMeans("auto", bounds=12.0, random_state=0).fit(four(4000, 4))
+    assert model.path_ == "coreset" and model.n_clusters_ == 4
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"inner": KMeans(3), "epsilon": 1000.0, "n_tuples": 4},
+        {"aggregator": "noisy_centers", "epsilon": 1000.0},
+    ],
+)
+def test_a_number_is_needed_where_the_plan_depends_on_it(options):
+    with pytest.raises(ValueError, match="n_clusters must be an integer"):
+        DPKTupleKMeans("auto", **options).privacy_plan(2)
+
+
+@pytest.mark.parametrize("d", [2, 7])
+def test_neighbours_get_the_same_number(d):
+    estimator = DPKTupleKMeans((1, 5), n_tuples=2, epsilon=1000.0, bounds=2.0)
+    assert replay_audit(estimator, four(90, max(d, 4))[:, :d] / 10).violations == []

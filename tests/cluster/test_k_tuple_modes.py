@@ -21,6 +21,7 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
+from sklearn_dp.cluster._tuple_routes import centers_of
 from sklearn_dp.exceptions import BudgetExceededError
 
 pytestmark = pytest.mark.filterwarnings(
@@ -201,7 +202,7 @@ def test_centers_of_mixtures_and_pipelines_are_mapped_back(inner):
     X = blobs(4000)
     if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
         X = X * [1.0, 0.0]
-    found = _blocks.fit_blocks(inner, X, np.arange(4000) % 4, range(4), module._centers_of, (3, 2))
+    found = _blocks.fit_blocks(inner, X, np.arange(4000) % 4, range(4), centers_of, (3, 2))
     goal = CORNERS * ([1.0, 0.0] if X[0, 1] == 0 else [1.0, 1.0])
     for each in found:
         assert max(np.linalg.norm(each - c, axis=1).min() for c in goal) < 0.01

@@ -202,3 +202,19 @@ def test_errors_are_finite_in_the_widest_and_narrowest_bounds(bounds):
     pca = DPPCA(2, bounds=bounds, random_state=0).fit(X)
     assert np.isfinite(pca.explained_variance_std_error_).all()
     assert 0 <= pca.explained_std_error_ <= 1
+
+
+def test_auto_keeps_what_stands_out_of_the_noise():
+    X = np.random.default_rng(0).normal(size=(20_000, 8)) * [9, 7, 5, 0.01, 0.01, 0.01, 0.01, 0.01]
+    model = DPPCA("auto", bounds=30.0, random_state=0).fit(X)
+    whole = DPPCA(bounds=30.0, random_state=0).fit(X)
+    assert model.n_components_ == 3 == (whole.explained_variance_ > whole.noise_level_).sum()
+    assert np.array_equal(model.components_, whole.components_[:3])
+    assert model.transform(X[:5]).shape == (5, 3)
+    # Where nothing stands out there is one component all the same, and the status says so.
+    few = DPPCA("auto", bounds=30.0, random_state=0).fit(X[:20])
+    assert few.n_components_ == 1 and few.status_ != "ok"
+    with pytest.raises(ValueError, match="n_components"):
+        DPPCA("mle").fit(X)
+    with pytest.raises((TypeError, ValueError), match="n_components"):
+        DPPCA("most").fit(X)

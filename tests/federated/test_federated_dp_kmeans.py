@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from sklearn_dp import FederatedDPKMeans, PrivacyLedger
 from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import BudgetExceededError, UtilityWarning
 from sklearn_dp.federated import FederatedOptions, client_update
 
@@ -305,3 +306,33 @@ def test_one_client_empty_clients_and_more_clusters_than_columns(unit):
         assert fitted.cluster_centers_.shape == (6, 3)
         assert np.isfinite(fitted.cluster_centers_).all()
         assert fitted.subspace_ is None  # no more dimensions than clusters: no first round
+
+
+# -- the number of clusters ------------------------------------------------------------------------
+
+
+def test_the_number_of_clusters_is_found_on_server_points():
+    X, means, server, clients = mixture()
+    fitted = FederatedDPKMeans((2, 12), epsilon=5.0, random_state=0).fit(X, X_server=server)
+    assert fitted.n_clusters_ == 4 and gap(fitted, means) < 0.3
+    assert max(fitted.n_clusters_criterion_, key=fitted.n_clusters_criterion_.get) == 4
+    assert fitted.gain_.shape == fitted.cluster_weights_.shape == (4,)
+    given = FederatedDPKMeans(4, epsilon=5.0).privacy_plan(12, X_server=server)
+    plan = FederatedDPKMeans((4, 12), epsilon=5.0).privacy_plan(12, X_server=server)
+    # Whether there is a moment follows from the largest number: 12 features, up to 12 clusters.
+    assert {e.name for e in given.entries} - {e.name for e in plan.entries} <= {"second moment"}
+
+
+def test_a_public_start_needs_a_number():
+    X, _, server, _ = mixture(n=200)
+    for method in ("lloyd", "kmeans++", "sphere_packing"):
+        with pytest.raises(ValueError, match="n_clusters"):
+            FederatedDPKMeans("auto", method=method).fit(X, X_server=server)
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_neighbours_get_the_same_number(groups):
+    X = mixture(n=90)[0] / 10
+    names = {"groups": np.arange(90) // 3} if groups else {}
+    estimator = FederatedDPKMeans((1, 6), epsilon=100.0, bounds=2.0)
+    assert replay_audit(estimator, X, **names).violations == []

@@ -14,6 +14,7 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 
+from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
 from sklearn_dp.mixture import (
     DPGaussianMixture,
@@ -371,3 +372,41 @@ def test_errors_are_those_of_the_formulas(d, n):
         )
     covariance, mean = np.median(ratios, axis=0)
     assert 0.6 < covariance < 1.5 and 0.6 < mean < 1.5
+
+
+# -- the number of components ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [2, 10])
+def test_the_number_of_components_is_found(d):
+    truth = Mixture(4, d, 10, 20000)
+    model = DPGaussianMixture("auto", bounds=200.0, random_state=0).fit(truth.X)
+    assert model.n_components_ == len(model.weights_) == len(model.covariances_) == 4
+    assert max(model.n_components_criterion_, key=model.n_components_criterion_.get) == 4
+    spent = {line["release"] for line in model.privacy_report_.releases}
+    assert ("partition/sketch/lloyd sums" in spent) == (d == 10)
+
+
+def test_groups_have_a_number_of_components():
+    truth = Mixture(3, 2, 10, 30000)
+    order = np.argsort(truth.X[:, 0], kind="stable")  # rows of a group lie together
+    groups = np.arange(30000) // 3
+    model = DPGaussianMixture((1, 8), bounds=200.0, random_state=0)
+    assert model.fit(truth.X[order], groups=groups).n_components_ == 3
+    assert model.privacy_report_.unit == "group"
+
+
+def test_other_methods_need_a_number():
+    for method in ("k_tuples", "partition"):
+        with pytest.raises(ValueError, match="n_components must be an integer"):
+            DPGaussianMixture("auto", method=method).privacy_plan(2)
+    for value in ("three", (0, 4), (5, 4)):
+        with pytest.raises(ValueError, match="n_components"):
+            DPGaussianMixture(value).privacy_plan(2)
+
+
+@pytest.mark.parametrize("d", [2, 7])
+def test_neighbours_get_the_same_number_of_components(d):
+    X = Mixture(3, d, 10, 120).X
+    estimator = DPGaussianMixture((1, 5), epsilon=100.0, bounds=60.0)
+    assert replay_audit(estimator, X, groups=np.arange(120) // 3).violations == []

@@ -20,7 +20,7 @@ from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
 from .coreset import Coreset
 
-__all__ = ["best_gap", "gap_choice", "gaps", "ward_labels"]
+__all__ = ["best_gap", "gap_choice", "gap_of_points", "gaps", "ward_labels"]
 
 _POINTS = 256  # that the leaves are brought down to
 _LEAST_POINTS = 3
@@ -34,11 +34,28 @@ _MARGIN = 0.02  # by which a gap has to be larger to make a difference
 
 
 def gap_choice(coreset: Coreset, candidates: Candidates, rng: np.random.Generator) -> Choice:
-    """The number of clusters by the gap statistic of the leaves.
+    """The number of clusters by the gap statistic of the leaves."""
+    points, weights = coreset.leaves
+    # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
+    inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
+    return gap_of_points(points, weights, inner, candidates, rng)
+
+
+def gap_of_points(
+    points: np.ndarray,
+    weights: np.ndarray,
+    inner: float,
+    candidates: Candidates,
+    rng: np.random.Generator,
+) -> Choice:
+    """The number of clusters by the gap statistic of released points.
 
     Parameters
     ----------
-    coreset : Coreset
+    points : ndarray of shape (m, q)
+    weights : ndarray of shape (m,), positive
+    inner : float
+        Sum of squares of what the points stand for, about them.
     candidates : Candidates
     rng : numpy Generator
         Of the references, which are public, and of restarts.
@@ -47,11 +64,8 @@ def gap_choice(coreset: Coreset, candidates: Candidates, rng: np.random.Generato
     -------
     choice : Choice
     """
-    points, weights = coreset.leaves
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
-    # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
-    inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
     points, weights, lost = _fewer(points, weights, rng)
     values = gaps(points, weights, inner + lost, candidates, rng)
     return with_status(candidates, best_gap(values, points.shape[1]), values, _MARGIN)

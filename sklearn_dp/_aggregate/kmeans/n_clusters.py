@@ -17,7 +17,7 @@ from .candidates import Candidates, Choice
 from .context import Context
 from .coreset import Coreset
 from .gap import gap_choice
-from .sketch import Tree, bic_choice, silhouette_choice, sketch_entries, sketched
+from .sketch import sketch_choice, sketch_entries, sketched
 
 __all__ = ["choice_entries", "choose", "reference_number"]
 
@@ -72,5 +72,4 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
         return gap_choice(coreset, n_clusters, context.session.rng("references"))
-    tree = Tree(sketched(context, coreset, n_clusters))
-    return (bic_choice if rule == "bic" else silhouette_choice)(tree, n_clusters)
+    return sketch_choice(sketched(context, coreset, n_clusters), n_clusters, rule)

@@ -29,9 +29,18 @@ from .estimate import certain_counts
 from .evidence import cluster_scales
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
 
-__all__ = ["Sketch", "Tree", "bic_choice", "silhouette_choice", "sketch_entries", "sketched"]
+__all__ = [
+    "PREFIX",
+    "Sketch",
+    "Tree",
+    "bic_choice",
+    "silhouette_choice",
+    "sketch_choice",
+    "sketch_entries",
+    "sketched",
+]
 
-_PREFIX = "sketch/"
+PREFIX = "sketch/"
 _SHARE, _SMALL_SHARE = 0.15, 0.30  # of the budget of Lloyd's iterations; in small data
 _SURPLUS = 1.5  # centers for each of the largest number of clusters
 _COUNTS = 0.15  # of what distances and squares leave: more than in other iterations
@@ -61,7 +70,7 @@ def sketch_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry,
     return lloyd_entries(
         math.nextafter(_SHARE * rho, 0.0),
         math.nextafter(_SMALL_SHARE * cap, 0.0),
-        prefix + _PREFIX,
+        prefix + PREFIX,
     )
 
 
@@ -86,7 +95,9 @@ class Sketch:
     within: np.ndarray
 
 
-def sketched(context: Context, coreset: Coreset, candidates: Candidates) -> Sketch:
+def sketched(
+    context: Context, coreset: Coreset, candidates: Candidates, budget: float | None = None
+) -> Sketch:
     """Release a sketch: a noisy Lloyd iteration about surplus centers of the coreset.
 
     Parameters
@@ -96,6 +107,8 @@ def sketched(context: Context, coreset: Coreset, candidates: Candidates) -> Sket
     coreset : Coreset
         Of the start.
     candidates : Candidates
+    budget : float, optional
+        In rho; by default a share of what Lloyd's iterations have.
 
     Returns
     -------
@@ -104,12 +117,13 @@ def sketched(context: Context, coreset: Coreset, candidates: Candidates) -> Sket
     k0 = max(1, min(round(_SURPLUS * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
     start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
-    share = _SMALL_SHARE if context.size.small else _SHARE
-    budget = share * lloyd_budget(context.session, context.prefix)
+    if budget is None:
+        share = _SMALL_SHARE if context.size.small else _SHARE
+        budget = share * lloyd_budget(context.session, context.prefix)
     context = replace(
         context,
         n_clusters=k0,
-        prefix=context.prefix + _PREFIX,
+        prefix=context.prefix + PREFIX,
         tuning=replace(context.tuning, count_share=_COUNTS),
     )
     run = lloyd_context(context, coreset, budget)
@@ -186,6 +200,11 @@ def _mergers(centers, counts, noise):
     price = counts[:, None] * counts / (counts[:, None] + counts) * np.maximum(distance, 0.0)
     np.fill_diagonal(price, np.inf)
     return price
+
+
+def sketch_choice(sketch: Sketch, candidates: Candidates, rule: str) -> Choice:
+    """The number of clusters by the rule "bic" or "silhouette"."""
+    return (bic_choice if rule == "bic" else silhouette_choice)(Tree(sketch), candidates)
 
 
 def bic_choice(tree: Tree, candidates: Candidates) -> Choice:

@@ -1,9 +1,9 @@
 """A coreset as the answer: the first half of the engine, with all of the budget.
 
 The steps are those of :func:`.engine.fit_engine` up to the coreset, and nothing comes after them:
-bound, center and size, radius, axes, cells, means. What differs is the shares (:func:`_tuning`),
-and that the public guesses are dropped: they help k-means where no cell is seen, but here they
-would be points that no row stands behind.
+bound, center and size, radius, axes, cells, means. What differs is the shares
+(:func:`synopsis_tuning`), and that the public guesses are dropped: they help k-means where no cell
+is seen, but here they would be points that no row stands behind.
 
 All releases are Gaussian, so a fit is exactly mu-Gaussian-DP with mu = sqrt(2 rho). What is solved
 on the points afterwards, as often as wanted, is post-processing.
@@ -29,10 +29,10 @@ from .engine import BOUND, CELLS, MEANS, axes_of, far_look_pays, first_entries, 
 from .status import Signs, synopsis_in_words
 from .tuning import TUNING, Tuning
 
-__all__ = ["Synopsis", "build_synopsis", "synopsis_entries"]
+__all__ = ["Synopsis", "build_synopsis", "synopsis_entries", "synopsis_tuning"]
 
 
-def _tuning(n_features: int) -> Tuning:
+def synopsis_tuning(n_features: int) -> Tuning:
     """The engine's numbers with other shares: there is no Lloyd iteration to pay.
 
     Parameters
@@ -77,7 +77,7 @@ def synopsis_entries(rho: float, n_features: int, *, bounds_known: bool) -> tupl
         Their sensitivities are those of the engine's entries of the same names. The last one, for
         the means, may also spend what levels of the tree that were not needed have left.
     """
-    tuning = _tuning(n_features)
+    tuning = synopsis_tuning(n_features)
     *first, means = first_entries(rho, n_features, bounds_known=bounds_known, tuning=tuning)
     return (*first, replace(means, max_rho=rho))
 
@@ -150,7 +150,7 @@ def build_synopsis(
         rows=Rows.quantise(X, domain),
         units=units,
         n_clusters=n_clusters,
-        tuning=_tuning(X.shape[1]),
+        tuning=synopsis_tuning(X.shape[1]),
     )
     context = located(run, math.sqrt(2 * session.remaining()))
     axes = axes_of(context)

@@ -11,10 +11,12 @@ What is released about the rows of one half, or inside a node of a tree, goes th
 its own: :class:`.parts.Parts` hands it on.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
 from ..moments.rounds import refine
 from ..shared.location import locate
@@ -50,6 +52,8 @@ class MixtureResult:
     status : str
     path : str
         Which way the releases led.
+    choice : Choice or None
+        Of k; None where it was given.
     """
 
     weights: np.ndarray
@@ -59,6 +63,7 @@ class MixtureResult:
     size: float
     status: str
     path: str
+    choice: Choice | None = None
 
 
 def fit_mixture(session, X, units, domain, settings, budget, progress):
@@ -90,7 +95,8 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place.size)
     progress("components")
-    return _result(ellipsoids, parts.rows, place, _status(place, parts, seen), parts.path)
+    result = _result(ellipsoids, parts.rows, place, _status(place, parts, seen), parts.path)
+    return dataclasses.replace(result, choice=parts.choice)
 
 
 def _start(context, budget):
@@ -192,6 +198,8 @@ def _status(place, parts, seen):
         return place.status
     if parts.status == "ok" and not seen.all():
         return "too few rows for this budget: some components are hidden in the noise"
+    if parts.status == "ok" and parts.choice is not None:
+        return parts.choice.status.replace("clusters", "components")
     return parts.status
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..shared.location import Located
 from ..shared.rows import Rows, nearest
@@ -39,7 +40,8 @@ class Settings:
 
     Attributes
     ----------
-    n_components : int
+    n_components : int or Candidates
+        Candidates with "coreset" only, whose k-means engine chooses.
     form : str
         Of the covariances, one of `FORMS`.
     method : str, one of `METHODS`
@@ -51,7 +53,7 @@ class Settings:
         Blocks of "k_tuples" that are fitted at a time.
     """
 
-    n_components: int
+    n_components: Any
     form: str = "full"
     method: str = "coreset"
     options: Any = None
@@ -88,6 +90,8 @@ class Parts:
     path : str
         Which way the releases led.
     status : str
+    choice : Choice or None
+        Of the number of components; None where it was given.
     """
 
     session: PrivacySession
@@ -97,6 +101,7 @@ class Parts:
     labels: np.ndarray | None
     path: str
     status: str = "ok"
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class MixtureContext:
             self.settings.n_components,
             prefix=self.prefix,
         )
-        return self.by_nearest(found.centers, path)
+        return replace(self.by_nearest(found.centers, path), choice=found.choice)
 
 
 def half_of_units(session, units):

@@ -116,7 +116,13 @@ def _split_entries(rho, rest, delta, n_features, settings):
         return True, spherical_entries(second, delta, rest, settings, n_features, PREFIX)
     if settings.method == "partition":
         return False, partition_entries(_TREE_SHARE * rho, delta, settings, n_features, PREFIX)
-    engine = engine_entries(_PARTITION_SHARE * rho, n_features, bounds_known=True, prefix=PREFIX)
+    engine = engine_entries(
+        _PARTITION_SHARE * rho,
+        n_features,
+        bounds_known=True,
+        prefix=PREFIX,
+        n_clusters=settings.n_components,
+    )
     stage = stage_of(rho, delta, settings, n_features)
     if stage is None or not stage.size:
         return False, engine

@@ -1,0 +1,114 @@
+"""The number of clusters for an algorithm that makes no coreset: a choice with a share of its own.
+
+The aggregation of k-tuples has to know k before it begins, and releases nothing that would tell.
+So a coreset is released for the choice alone (and a sketch, above 5 features), as in
+:func:`.engine.fit_engine`, but for a part of the budget that is fixed beforehand: what comes
+afterwards has all of its own share, whatever the number is.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._plan import PlanEntry
+from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from ..shared.rows import Rows
+from .candidates import Candidates, Choice
+from .context import Run
+from .coreset import build_coreset
+from .engine import CELLS, MEANS, axes_of, first_entries, located
+from .gap import gap_choice
+from .lloyd import lloyd_entries
+from .sketch import PREFIX, sketch_choice, sketched
+from .synopsis import synopsis_tuning
+from .tuning import TUNING, Tuning
+
+__all__ = ["choose_separately", "separate_entries"]
+
+_SAFE = 1 - 2.0**-40  # for the rounding of the parts of a sketch
+
+
+def _tuning(candidates: Candidates, n_features: int) -> Tuning:
+    """Shares of the releases up to the coreset: all there is, or what a sketch leaves."""
+    return synopsis_tuning(n_features) if candidates.rule(n_features) == "gap" else TUNING
+
+
+def separate_entries(
+    rho: float, n_features: int, candidates: Candidates, prefix: str
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of `choose_separately`: from parameters and public facts alone.
+
+    Parameters
+    ----------
+    rho : float
+        The sum of all of them stays below, and so do the releases: none may spend what belongs to
+        later ones.
+    n_features : int
+    candidates : Candidates
+    prefix : str
+
+    Returns
+    -------
+    entries : tuple of PlanEntry
+        Their sensitivities are those of the engine's entries of the same names.
+    """
+    tuning = _tuning(candidates, n_features)
+    first = first_entries(rho, n_features, bounds_known=True, prefix=prefix, tuning=tuning)
+    first = tuple(replace(entry, max_rho=None) for entry in first)
+    if candidates.rule(n_features) == "gap":
+        return first
+    rest = sum_down([rho, *(-entry.rho for entry in first)])
+    return (*first, *lloyd_entries(rest, rest, prefix + PREFIX))
+
+
+def choose_separately(
+    session: PrivacySession,
+    X: np.ndarray,
+    units: Units,
+    domain: Domain,
+    candidates: Candidates,
+    *,
+    prefix: str,
+    rho: float,
+) -> Choice:
+    """Choose the number of clusters by a coreset that is released for this alone.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        Its plan holds `separate_entries`.
+    X : ndarray of shape (n, d)
+    units : Units
+    domain : Domain
+        Public, or released before.
+    candidates : Candidates
+    prefix : str
+    rho : float
+        What `separate_entries` was given.
+
+    Returns
+    -------
+    choice : Choice
+    """
+    d = X.shape[1]
+    tuning, rule = _tuning(candidates, d), candidates.rule(d)
+    run = Run(
+        session=session,
+        rows=Rows.quantise(X, domain),
+        units=units,
+        n_clusters=candidates.reference,
+        prefix=prefix,
+        tuning=tuning,
+    )
+    context = located(run, math.sqrt(2 * rho))
+    coreset = build_coreset(context, CELLS, MEANS, axes_of(context), context.left(CELLS))
+    if rule == "gap":
+        return gap_choice(coreset, candidates, session.rng("references"))
+    plan = session.plan.entries
+    sketch = [entry.rho for entry in plan if entry.name.startswith(prefix + PREFIX)]
+    found = sketched(context, coreset, candidates, sum_down(sketch) * _SAFE)
+    return sketch_choice(found, candidates, rule)
