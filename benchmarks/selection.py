@@ -37,7 +37,7 @@ noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, 
 `DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
 of one with the true k.
 
-`python benchmarks/selection.py auto --seeds {seeds}` with {versions}.
+`python benchmarks/selection.py auto --seeds {seeds}{sizes}` with {versions}.
 
 """
 FEATURES = (2, 5, 20, 50)
@@ -148,7 +148,8 @@ def main():
         print(line, flush=True)
         lines.append(line)
     if not options.no_page:
-        page = HEAD.format(seeds=options.seeds, versions=versions)
+        sizes = "" if options.sizes == SIZES else f" --sizes {' '.join(map(str, options.sizes))}"
+        page = HEAD.format(seeds=options.seeds, sizes=sizes, versions=versions)
         OUTPUT.write_text(page + "\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -29,7 +29,7 @@ _ITERATIONS = 4  # of Lloyd, from the clusters of the tree
 _MOST_ENTRIES = 2**22  # distances in memory at a time
 _POINTS_EACH = 2  # that a cluster has at least
 _BAR = 2.0  # times 2 / (q k): what the gap of k clusters in q dimensions has to rise by
-_RISEN = 0.3  # part of what was lost since the highest peak that a later one has to rise by
+_RISEN = 0.2  # part of what was lost since the highest peak that a later one has to rise by
 _MARGIN = 0.02  # by which a gap has to be larger to make a difference
 
 

@@ -89,7 +89,7 @@ def test_a_peak_has_to_stand_out_of_the_noise():
     assert best_gap(falling, 2) == 1
     assert best_gap(falling | {9: -0.36}, 2) == 1  # rises by 0.04
     assert best_gap(falling | {9: 0.5}, 2) == 9
-    # Groups of clusters: the later peak has lost less than three times what it rises by.
+    # Groups of clusters: the later peak has lost less than five times what it rises by.
     assert best_gap(falling | {4: 0.5, 19: 0.2, 20: 0.3}, 2) == 20
     assert best_gap(falling | {4: 5.0, 19: -0.7, 20: -0.6}, 2) == 4
     # In one dimension gaps scatter twice as much.
