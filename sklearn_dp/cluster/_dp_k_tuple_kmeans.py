@@ -256,15 +256,10 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             raise TypeError("inner must be an estimator.")
         stage = self._stage(self._target(), n_features)[0]
         stage.check()
-        if isinstance(self._asked_number(), Candidates):
-            self._check_choice(stage)
-
-    def _check_choice(self, stage):
-        """Refuse to choose a number where the plan of the tuples depends on it.
-
-        A friendly core costs the same for tuples of any length. How far balls have to be apart,
-        and how many tuples they take, follows from the number of points.
-        """
+        if not isinstance(self._asked_number(), Candidates):
+            return
+        # A friendly core costs the same for tuples of any length. How far balls have to be apart,
+        # and how many tuples they take, follows from the number of points.
         if self.inner is not None:
             raise ValueError(
                 "n_clusters must be an integer with inner, which has a number of its own."
