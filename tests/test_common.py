@@ -43,6 +43,8 @@ HARMLESS = {
 
 # The others have audits of their own in the normal suite, and these in `make audit`.
 QUICK = ("DPKMeans", "DPKTupleKMeans", "FriendlyMean")
+# Those whose building blocks `DPKTupleKMeans` has too.
+BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
 
 # -- scikit-learn's contract, and ours -------------------------------------------------------------
@@ -129,19 +131,22 @@ SHOWN = {
 COSTLY = {
     "check_replay",
     "check_replay_of_hard_groups",
+    "check_refit",
     "check_noise_law",
     "check_no_leaks",
     "check_small_data",
     "check_pickle",
 }
 # Hundreds or thousands of fits whatever the setting: the normal suite has them for these only.
-AUDIT = {"check_drawn_data": QUICK, "check_noise_has_entropy": ("FriendlyMean",)}
+# That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`.
+AUDIT = {"check_drawn_data": QUICK, "check_noise_has_entropy": ()}
 # At a second budget in `make audit`: who belongs to which group does not depend on it, and of
 # replays and noise the normal suite has both budgets for QUICK.
 SECOND_IN_AUDIT = {
     "check_replay": QUICK,
     "check_noise_law": QUICK,
     "check_replay_of_hard_groups": (),
+    "check_refit": (),
 }
 
 
@@ -238,7 +243,7 @@ def test_public_estimators_are_exported():
 # The quick ones go through all data sets once, each with another of their settings; `make audit`
 # goes through all of them with every setting.
 PAIRS = [
-    *(pytest.param(name, 200, id=name) for name in QUICK),
+    *(pytest.param(name, 200, id=name) for name in BUILDING_BLOCKS),
     *(pytest.param(name, 2000, id=f"{name}-2000", marks=pytest.mark.slow) for name in ESTIMATORS),
 ]
 
@@ -272,7 +277,7 @@ def survivors(name, bugs):
     )
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", BUILDING_BLOCKS)
 def test_mutants_of_building_blocks_are_killed(name):
     """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`."""
     homes = {"mutants.building_blocks", "mutants.kernel"}

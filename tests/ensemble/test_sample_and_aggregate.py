@@ -362,10 +362,23 @@ def test_replay_of_a_thousand_pairs_with_copies(options, one_copy):
     assert audit.violations == [] and audit.n_pairs - audit.n_voided >= 1000
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=str)
-@pytest.mark.parametrize(
-    "inner", [{}, {"estimator": LastColumn(), "output": ("coef_",)}], ids=["median", "regression"]
-)
+REGRESSION = {"estimator": LastColumn(), "output": ("coef_",)}
+# Regressions with bounds in the normal suite: what is done with outputs is the same for medians.
+INNER = [
+    *(pytest.param(options, {}, id=f"median-{options}") for options in SETTINGS),
+    *(
+        pytest.param(
+            options,
+            REGRESSION,
+            id=f"regression-{options}",
+            marks=() if options["output_bounds"] else pytest.mark.slow,
+        )
+        for options in SETTINGS
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "inner"), INNER)
 def test_replay(options, inner):
     X = np.random.default_rng(0).normal(size=(30, 3))
     model = SampleAndAggregate(**options, **inner)

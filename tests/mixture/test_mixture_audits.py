@@ -26,15 +26,29 @@ pytestmark = [
 @pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
+    repeats = 1 if groups is None else 3  # few groups move all that is claimed
     result = replay_audit(
-        DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups
+        DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups, repeats=repeats
     )
-    assert result.passed and result.n_pairs >= 12, result
+    assert result.passed and result.n_pairs >= 12 * repeats, result
     assert result.ratios["component moments"] > 0.8 and result.ratios["component radii"] == 1
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(300) // 2], ids=["rows", "groups"])
-@pytest.mark.parametrize("way", WAYS)
+EACH_WAY = [
+    *(pytest.param(way, None, id=f"{way}-rows") for way in WAYS),
+    *(
+        pytest.param(
+            way,
+            np.arange(300) // 2,
+            id=f"{way}-groups",
+            marks=() if way in ("coreset", "joint balls", "tuples") else pytest.mark.slow,
+        )
+        for way in WAYS
+    ),
+]
+
+
+@pytest.mark.parametrize(("way", "groups"), EACH_WAY)
 def test_replay_audit_of_every_way(way, groups):
     options, path = WAYS[way]
     result = replay_audit(DPGaussianMixture(3, **options), audit_data(), groups=groups)
