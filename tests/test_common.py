@@ -85,7 +85,7 @@ EXPECTED_FAILURES = {
 
 def expected_failures(estimator):
     options = estimator.get_params(deep=False)
-    if options.get("method") in ("partition", "k_tuples") or not options.get("refine", True):
+    if options.get("method") in ("partition", "k_tuples"):
         return _WHOLE_ROWS
     if type(estimator).__name__ == "FriendlyMean" and estimator.rho is None:
         return _ALL_ZERO  # too few rows for any mean but the origin, with weights and without

@@ -209,7 +209,8 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             What each row counts, from 0 (it is not there) to `max_weight`; see
             :meth:`sklearn_dp.DPKMeans.fit`. It is as private as the row. Diameter and location are
             found for whole rows; the means about the location, and the distances that its radius
-            is chosen from, are weighted. Not with ``refine=False``.
+            is chosen from, are weighted. With ``refine=False`` the filter keeps whole rows, and
+            the average and the size of what is kept are weighted.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; every row is a unit by default. A unit counts as one
             point, the mean of its rows; with `sample_weight`, their weighted mean, times the mean
@@ -225,9 +226,6 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
         UtilityWarning
             If no location was found. It depends on released values only.
         """
-        published = isinstance(self.refine, (bool, np.bool_)) and not self.refine
-        if sample_weight is not None and published:
-            raise ValueError("sample_weight: refine=False takes whole rows only.")
         return self._fit_validated(X, groups, sample_weight)
 
     def _fit(self, X, units, session, progress):

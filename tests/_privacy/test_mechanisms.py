@@ -56,6 +56,14 @@ def test_numbers_and_weights_are_released_together():
     assert plain[0] == plain[1] == mechanisms.count(session(), "e", Units(9))
 
 
+def test_weighted_second_moments_by_hand():
+    """A row of weight 1/4 counts as its half: (8, 4) as (4, 2); one of weight 1 as it is."""
+    rows = np.array([[8.0, 4.0], [1.0, 3.0]])
+    units, _ = Units.weighted(np.array([0.25, 1.0]), 1.0)
+    found = mechanisms._exact_gram([(slice(0, 2), rows, None)], 2, 100.0, 1.0, units)
+    assert found.tolist() == [[16 + 1, 8 + 3], [8 + 3, 4 + 9]]
+
+
 def gram(session, rows, limit, units, **options):
     return mechanisms.gram(
         session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units, **options

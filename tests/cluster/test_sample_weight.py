@@ -199,3 +199,11 @@ def test_the_audit_sees_weights_that_are_not_bounded(bug, grouped, monkeypatch):
     groups = np.arange(60) // 3 if grouped else None
     model = Weighed(n_clusters=2, epsilon=1000.0, bounds=3.0, max_weight=2.0)
     assert replay_audit(model, X, groups=groups, stop_at_first=True).violations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [3, 7])
+def test_replay_audit_of_a_chosen_number_of_clusters(d):
+    X = np.random.default_rng(1).normal(size=(60, d))
+    model = Weighed(n_clusters="auto", epsilon=300.0, max_weight=3.0)
+    assert replay_audit(model, X).violations == []

@@ -68,7 +68,9 @@ class Average:
     sd: float
 
 
-def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size, rho_mean, delta):
+def friendly_average(
+    session, size_entry, mean_entry, rows, radius, *, rho_size, rho_mean, delta, units=None
+):
     """Noisy average of elements of which every two have a common friend.
 
     Private for neighbours that add, remove or replace an element, provided that any two elements
@@ -85,6 +87,9 @@ def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size,
         Of the predicate; public or released.
     delta : float
         Probability of the failure event, charged by the caller.
+    units : Units, optional
+        Of the rows, where they have weights, which are at most one: the average is weighted then,
+        and the number of rows is their weight.
 
     Returns
     -------
@@ -96,17 +101,20 @@ def friendly_average(session, size_entry, mean_entry, rows, radius, *, rho_size,
     Given ``size <= m`` of the larger data set minus one, which fails with probability at most
     `delta`: adding, removing or replacing a row moves the exact average by at most
     2 radius / m <= 2 radius / size. With m = 0 there is an answer with probability at most `delta`
-    only, and so for m = 1.
+    only, and so for m = 1. With m for the weight of all rows this is as true: a row of weight w,
+    at most one, moves the average by at most 2 radius w / m.
     """
-    size = core_size(session, size_entry, len(rows), rho=rho_size, delta=delta)
+    weights, scale = (None, 1) if units is None else (units.weights, units.scale)
+    m = len(rows) if weights is None else int(weights.sum())
+    size = core_size(session, size_entry, m, rho=rho_size, delta=delta, scale=scale)
     if size < 1:
         return None
-    value, unit, sensitivity = _rounded_average(rows, radius, size)
+    value, unit, sensitivity = _rounded_average(rows, radius, size, weights)
     mean = session.gaussian(mean_entry, value, sensitivity=sensitivity, unit=unit, rho=rho_mean)
     return Average(mean, size, sensitivity * unit / math.sqrt(2 * rho_mean))
 
 
-def core_size(session, entry, m, *, rho, delta):
+def core_size(session, entry, m, *, rho, delta, scale=1):
     """A released number that is at most m - 1 but for a probability of at most `delta`.
 
     Parameters
@@ -115,10 +123,12 @@ def core_size(session, entry, m, *, rho, delta):
     entry : str
         Pays `rho`.
     m : int
-        The true number; private.
+        The true number, or the weight in steps; private.
     rho : float
     delta : float
         Charged by the caller.
+    scale : int, default=1
+        Steps that an element weighs at the most.
 
     Returns
     -------
@@ -126,13 +136,13 @@ def core_size(session, entry, m, *, rho, delta):
         May be negative.
     """
     sd = 1 / math.sqrt(2 * rho)
-    # One element changes the number by one.
-    noisy = session.gaussian(entry, m, sensitivity=1.0, rho=rho)
+    # One element changes the number by one, and the weight by `scale` steps at the most.
+    noisy = session.gaussian(entry, m, sensitivity=float(scale), unit=1.0 / scale, rho=rho)
     # size <= m - 1 unless round(sd Z) exceeds the shift: Z sd > shift - 1/2.
     return float(noisy) - 1.5 - round_up(-sd * float(ndtri(delta)))
 
 
-def _rounded_average(rows, radius, size):
+def _rounded_average(rows, radius, size, weights=None):
     """The average in exact integers of a fine public grid, the step, and the sensitivity.
 
     Everything is an integer from the first step on, so the release is one of a fixed lattice
@@ -145,6 +155,7 @@ def _rounded_average(rows, radius, size):
         Any two rows are within twice that of each other.
     size : float
         At most m - 1, and at least 1.
+    weights : ndarray of int64 of shape (m,), optional
 
     Returns
     -------
@@ -156,7 +167,7 @@ def _rounded_average(rows, radius, size):
     p = rows.shape[1]
     unit = math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
     fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
-    value = _exact_average(np.rint(rows * (1 / unit)), fine)
+    value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
     # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within
     # (2 radius / unit)(1 + 1e-9) + sqrt(p) steps; 2**fine / size of that is the change of the
     # exact average; rounding it changes each of p coordinates of the difference by at most 1.
@@ -164,16 +175,19 @@ def _rounded_average(rows, radius, size):
     return value, math.ldexp(unit, -fine), round_up(span * 2.0**fine / size + math.sqrt(p))
 
 
-def _exact_average(steps, fine):
+def _exact_average(steps, fine, weights=None):
     """round(2**fine * mean) of integer-valued float rows, in Python integers."""
-    if not len(steps):
+    mass = len(steps) if weights is None else int(weights.sum())
+    if not mass:
         return np.zeros(steps.shape[1], dtype=np.int64).astype(object)
     first = np.array([int(value) for value in steps[0]], dtype=object)
     # Exact: rows within 2**24 steps of the first are integers, or multiples of nearly the same
     # power of two. The result does not depend on which row is the first.
-    offsets = np.clip(steps - steps[0], -_CLIP, _CLIP).astype(np.int64).sum(axis=0)
-    total = offsets.astype(object) + len(steps) * first
-    return (total * 2 ** (fine + 1) + len(steps)) // (2 * len(steps))
+    offsets = np.clip(steps - steps[0], -_CLIP, _CLIP).astype(np.int64)
+    if weights is not None:  # products of up to 2**60: their sums are Python integers
+        offsets = offsets.astype(object) * weights[:, None]
+    total = offsets.sum(axis=0).astype(object) + mass * first
+    return (total * 2 ** (fine + 1) + mass) // (2 * mass)
 
 
 # -- the radius -------------------------------------------------------------------------------
@@ -274,7 +288,7 @@ def fc_average_entries(rho, delta, prefix=""):
     )
 
 
-def fc_average(session, points, radius, *, prefix=""):
+def fc_average(session, points, radius, *, prefix="", units=None):
     """Mean of points of unknown location, of which nearly all are within `radius` of each other.
 
     FriendlyCore and a friendly average, with exact quantiles: (rho, delta)-zCDP for neighbours
@@ -288,6 +302,9 @@ def fc_average(session, points, radius, *, prefix=""):
         Public or released.
     prefix : str, default=""
         Of the plan entries.
+    units : Units, optional
+        Of the points, where they have weights: the filter is one of whole points, the average is
+        weighted.
 
     Returns
     -------
@@ -315,6 +332,7 @@ def fc_average(session, points, radius, *, prefix=""):
         delta=session.plan[last].delta,
         rho_size=session.remaining(last),
         rho_mean=session.remaining(prefix + "core mean"),
+        units=None if units is None else units.take(keep),
     )
 
 

@@ -25,7 +25,8 @@ point of each unit.
 
 Where points have weights, steps 1 and 2 count whole points: friends agree or they do not, and what
 is proved of the filters is about elements. Beside the number of points their weight is released.
-Steps 3 and 4 add up and count the parts of points that their weights say.
+Steps 3 and 4 add up and count the parts of points that their weights say, and so does the average
+of the published algorithm.
 """
 
 import math
@@ -275,7 +276,7 @@ def _fit_published(session, points, units, domain, diameter, radii, locate):
     default = np.zeros(points.shape[1])
     if diameter is None:
         return FriendlyMeanResult(default, math.inf, math.nan, math.nan, "no diameter found", "")
-    average = fc_average(session, points, diameter)
+    average = fc_average(session, points, diameter, units=units)
     if average is None:
         return FriendlyMeanResult(
             default, math.inf, math.nan, diameter, "no location found", "zcdp"

@@ -100,6 +100,26 @@ def test_friendly_sets_keep_the_sensitivity(seed, n, p):
         assert np.linalg.norm((value - neighbour).astype(float)) <= sensitivity
 
 
+def test_weighted_averages_by_hand_and_their_sensitivity():
+    steps, weights = np.array([[0.0, 8.0], [10.0, 0.0]]), np.array([3, 1])
+    assert averages._exact_average(steps, 2, weights).tolist() == [10, 24]  # 4 times 2.5 and 6
+    assert averages._exact_average(steps, 2, 0 * weights).tolist() == [0, 0]
+    assert averages._exact_average(steps, 5, np.array([7, 7])).tolist() == (
+        averages._exact_average(steps, 5).tolist()
+    )
+    # A row of the largest weight, 2 radii away from all the others, and one of a part of it.
+    X = np.zeros((6, 1))
+    X[-1] = 2.0
+    for last in (2**20, 2**18):
+        weights = np.array([2**20, 2**18, 2**19, 2**20, 2**20, last])
+        size = weights.sum() / 2**20 - 1  # as large as it may come out
+        value, _, sensitivity = averages._rounded_average(X, 1.0, size, weights)
+        other, _, _ = averages._rounded_average(X[:-1], 1.0, size, weights[:-1])
+        moved = float(abs(value - other)[0]) / sensitivity
+        part = last / 2**20 * size / (size + 1)  # of the claim, 2 radii over the size
+        assert part * 0.999 < moved < 1
+
+
 def worst_pair(n):
     """n - 1 points and one 2 radii away, which they reach over a common friend."""
     X = np.zeros((n, 1))
@@ -219,11 +239,11 @@ MUTANTS = {
     "radius for diameter": ("_rounded_average", lambda run: scaled(run, 0.5)),
     "exact size in the noise": (
         "_rounded_average",
-        lambda run: lambda rows, radius, size: run(rows, radius, max(1, len(rows) - 1)),
+        lambda run: lambda rows, radius, size, *w: run(rows, radius, max(1, len(rows) - 1)),
     ),
     "sum for mean": (
         "_exact_average",
-        lambda run: lambda steps, fine: run(steps, fine) * len(steps),
+        lambda run: lambda steps, fine, *w: run(steps, fine) * len(steps),
     ),
     "filter skipped": (
         "core_add_remove",

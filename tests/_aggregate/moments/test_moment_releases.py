@@ -97,3 +97,18 @@ def test_noise_is_symmetric_and_the_plan_is_kept():
     assert paid <= model.privacy_plan(4).rho and paid > 0.97 * model.privacy_plan(4).rho
     moments = [event for event in recorder.events if event.entry == "component moments"]
     assert all(event.output.shape == (1, 10) for event in moments) and len(moments) >= 2
+
+
+def test_weights_of_rows_multiply_those_of_components():
+    """By hand: a row of weight 1/4 adds a quarter of what a whole one does."""
+    rows = Rows.of(np.array([[2.0, 0.0], [2.0, 0.0]]), 8.0)
+    parts = [Ellipsoid.ball(np.zeros(2), 2.0)]
+    weights = component_weights(rows, parts)
+    found = []
+    for part in (0.25, 1.0):
+        units, _ = Units.weighted(np.array([part, part]), 1.0)
+        found.append(exact_moments(rows, units, parts, weights, 2.0, "diag"))
+    quarter, whole = found
+    assert whole[0].tolist() == [2 * WEIGHT_STEPS] and quarter[0].tolist() == [WEIGHT_STEPS // 2]
+    for i in (1, 2):
+        assert whole[i].any() and (4 * quarter[i] == whole[i]).all()

@@ -87,3 +87,10 @@ def test_bins_hold_their_lower_edge_and_the_last_all_beyond():
     assert bins_of(squares, edges).tolist() == [0, 0, 1, 1, 2, 2, 2]
     assert bins_of(squares[:0], edges).shape == (0,)
     assert geometric_edges(8.0, 1, 2.0).tolist() == [0.0, 8.0]
+
+
+def test_weighted_totals_by_hand():
+    """(8, 4) of weight 1/4 and (1, 3) of weight 1."""
+    units, _ = Units.weighted(np.array([0.5, 2.0]), 2.0)
+    total, weight = _exact_totals(Rows.of(np.array([[8.0, 4.0], [1.0, 3.0]]), 100.0), units)
+    assert total.tolist() == [3, 4] and weight == 1.25 * 2**20
