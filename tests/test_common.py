@@ -185,11 +185,12 @@ def unlike(setting, ignored):
     return setting.name, repr(sorted(kept.items()))
 
 
+PRIVACY_CASES = list(privacy_cases())
 # What `check_noise_law` asks about the kernel has one answer, whatever the estimator.
 KERNEL_PROBLEMS = cache(kernel_problems)
 
 
-@pytest.mark.parametrize(("setting", "check"), list(privacy_cases()))
+@pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
 def test_privacy_checks(setting, check, monkeypatch):
     monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
     check(setting.estimator)
@@ -220,7 +221,7 @@ def test_all_checks_run_at_two_budgets_for_every_estimator():
     for name in ESTIMATORS:
         run = [
             case.values
-            for case in privacy_cases()
+            for case in PRIVACY_CASES
             if case.values[0].name == name and (not case.marks or case.values[1].__name__ in AUDIT)
         ]
         for check in CHECKS:
