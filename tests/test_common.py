@@ -141,10 +141,10 @@ COSTLY = {
 # That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`.
 AUDIT = {"check_drawn_data": QUICK, "check_noise_has_entropy": ()}
 # At a second budget in `make audit`: who belongs to which group does not depend on it, and of
-# replays and noise the normal suite has both budgets for QUICK.
+# replays and noise the normal suite has both budgets for these.
 SECOND_IN_AUDIT = {
-    "check_replay": QUICK,
-    "check_noise_law": QUICK,
+    "check_replay": ("FriendlyMean",),
+    "check_noise_law": ("FriendlyMean",),
     "check_replay_of_hard_groups": (),
     "check_refit": (),
 }
