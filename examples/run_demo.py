@@ -21,6 +21,7 @@ import plot_far_mean
 import plot_federated
 import plot_private_mixture
 import plot_private_palette
+import plot_private_topics
 import plot_what_epsilon_costs
 
 PARTS = [
@@ -30,6 +31,7 @@ PARTS = [
     ("The densest place of a city", plot_densest_place),
     ("A private mixture", plot_private_mixture),
     ("K-means over clients", plot_federated),
+    ("Topics of documents", plot_private_topics),
     ("What epsilon costs", plot_what_epsilon_costs),
 ]
 

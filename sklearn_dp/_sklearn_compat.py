@@ -13,6 +13,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import _num_features as num_features
 
+from ._privacy._log import LOGGER
+
 try:  # scikit-learn >= 1.9
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _with_callbacks
@@ -56,7 +58,7 @@ def complete_kmeans(estimator: object) -> None:
 
 
 class Progress:
-    """Tells scikit-learn's callbacks how far a fit is.
+    """Tells scikit-learn's callbacks, and the logger, how far a fit is.
 
     Callbacks learn the names of the public steps and nothing of the data; what they answer is
     ignored, so they cannot steer the fit.
@@ -88,11 +90,17 @@ class Progress:
 
         Told at the end of a step and not at its beginning: a step that fails is never announced.
         """
+        LOGGER.debug("%s: step done: %s", type(self._estimator).__name__, name)
         if self._context is not None:
             context = self._context.subcontext(task_name=name)
             self._tell(context, "call_on_fit_task_begin")
             self._tell(context, "call_on_fit_task_end")
 
     def finish(self):
-        """The fit is done."""
+        """The fit is done; which way it went, and how, are post-processing of releases."""
+        found = (getattr(self._estimator, name, None) for name in ("path_", "status_"))
+        words = [
+            f"{name}: {text}" for name, text in zip(("path", "status"), found, strict=True) if text
+        ]
+        LOGGER.info("%s: done; %s", type(self._estimator).__name__, ", ".join(words))
         self._tell(self._context, "call_on_fit_task_end")

@@ -27,6 +27,7 @@ SAYS = {
         "cost / KMeans",
         "Charged for the curve: nothing",
     ],
+    "plot_private_topics": ["ARI to KMeans", "What the released centers are about"],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
 # By an interpreter without options.

@@ -13,6 +13,7 @@ from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
 from ._ledger_store import FileBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
+from ._log import log_charge
 
 __all__ = ["PrivacyLedger", "open_ledger"]
 
@@ -154,6 +155,7 @@ class PrivacyLedger:
         label = charge.label if label is None else label
         time = datetime.now(UTC).isoformat(timespec="seconds")
         self._book.append(replace(charge, label=label, time=time))
+        log_charge(self.path, replace(charge, label=label))
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"

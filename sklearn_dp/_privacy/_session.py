@@ -26,6 +26,7 @@ from . import _accounting as accounting
 from ._accounts import Accounts
 from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
+from ._log import log_plan, log_release
 from ._noise import NoiseSource
 from ._plan import Mechanism, PlanError
 from ._process import process_mark
@@ -63,7 +64,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
     """
 
     def __init__(self, plan, *, random_state=None, ledger=None, label=""):
-        self.plan = plan
+        self.plan, self._label = plan, label
         seed = seed_of(random_state)
         # Before anything else: a fit that fails later has been paid for all the same.
         self._charge_ledger(ledger, label)
@@ -85,6 +86,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         self._algorithm_seed = self._record(Event("seed", output=fresh))
         self._accounts = Accounts(plan)
         self._log = []
+        log_plan(label, plan)
 
     @property
     def _noise(self):  # type: ignore[override]
@@ -235,17 +237,19 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         """A line of the report; lengths instead of steps, and of a vector the largest entry."""
         unit = np.asarray(release.unit, dtype=np.float64)
         sensitivity, scale = release.told or (release.sensitivity, release.scale)
-        self._log.append(
-            {
-                "release": entry,
-                "mechanism": str(release.mechanism),
-                "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
-                "sigma": float(np.max(np.asarray(scale) * unit)),
-                "rho": float(release.rho),
-                "delta": float(release.delta),
-                **({"part": "/".join(self._part)} if self._part else {}),
-            }
-        )
+        line = {
+            "release": entry,
+            "mechanism": str(release.mechanism),
+            "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
+            "sigma": float(np.max(np.asarray(scale) * unit)),
+            "rho": float(release.rho),
+            "delta": float(release.delta),
+            **({"part": "/".join(self._part)} if self._part else {}),
+        }
+        self._log.append(line)
+        # Fits inside are not all released, so how many of them there are may be secret.
+        if not self._nested:
+            log_release(self._label, line)
 
     def report(self):
         """Plan, releases, totals and noise source of this fit."""

@@ -156,8 +156,8 @@ class BaseDPCenters(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows; sparse ones where `fit` takes them.
 
         Returns
         -------
@@ -172,8 +172,8 @@ class BaseDPCenters(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows; sparse ones where `fit` takes them.
 
         Returns
         -------
@@ -196,8 +196,8 @@ class BaseDPCenters(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows; sparse ones where `fit` takes them.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -233,8 +233,8 @@ class BaseDPCenters(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows; sparse ones where `fit` takes them.
         epsilon : float, optional
             Cost of this one number; 1.0 when neither `epsilon` nor `rho` is given.
         delta : float, default=1e-6
@@ -314,8 +314,9 @@ class BaseWeightedCenters(BaseDPCenters):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite. Rows outside `bounds` are clipped. `DPKMeans` reads sparse rows as CSR, chunk by
+            chunk, and gives the bits of their dense copy; others refuse them.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional

@@ -151,8 +151,8 @@ class DPCoreset(BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite. Rows outside `bounds` are clipped.
         y : Ignored
             For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
@@ -195,8 +195,8 @@ class DPCoreset(BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
 
         Returns
         -------

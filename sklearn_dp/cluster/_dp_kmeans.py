@@ -62,7 +62,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         Where the number was chosen: the criterion of each candidate, the larger the better, as far
         as the releases tell. Of released values, and free to publish.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Released centers, by decreasing released weight.
+        Released centers, by decreasing released weight. They and other arrays are of type float32
+        where the rows are.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released number of units near each center; with `sample_weight`, their total weight.
     cluster_centers_std_error_ : ndarray of shape (n_clusters, n_features)

@@ -218,8 +218,9 @@ class DPPCA(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite. Rows outside `bounds` are clipped. Sparse rows are read as CSR, chunk by chunk,
+            and give the bits of their dense copy.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -326,8 +327,8 @@ class DPPCA(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
 
         Returns
         -------

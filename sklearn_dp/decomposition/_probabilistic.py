@@ -103,8 +103,8 @@ class BaseProbabilisticModel(BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
 
         Returns
         -------
@@ -126,8 +126,8 @@ class BaseProbabilisticModel(BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Finite rows.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional

@@ -13,7 +13,7 @@ from .._base import MOST_FEATURES, check_integer, validate_quietly
 from .._privacy._checks import check_choice
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
-from .._sklearn_compat import num_features
+from .._sklearn_compat import CallbackSupportMixin, Progress, num_features, with_callbacks
 from .._validation import entries
 from ..exceptions import UtilityWarning
 from ._plans import plan_search
@@ -35,7 +35,7 @@ def _answer_has(name):
     return check
 
 
-class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
+class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the searches. A subclass lists its candidates in ``_candidates()``.
 
     What a fit does, in order: check what is public; plan; charge the ledger; look at rows for the
@@ -71,6 +71,7 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
     def _planned(self, n_features, unit):
         return plan_search(self, self._candidates(), n_features, unit)
 
+    @with_callbacks
     @row_guard
     def fit(self, X, y=None, *, groups=None):
         """Search, and fit the best candidate.
@@ -123,8 +124,10 @@ class BaseDPSearch(MetaEstimatorMixin, BaseEstimator):
             delattr(self, name)
         X = saturated(validate_quietly(self, X, dtype=[np.float64, np.float32]))
         y = _target(y, len(X))
-        runner = Runner(planned, session, X, y, self._units(X, groups), groups, self.n_jobs)
+        progress, units = Progress(self), self._units(X, groups)
+        runner = Runner(planned, session, X, y, units, groups, self.n_jobs, progress)
         self._keep(planned, runner.run(), session)
+        progress.finish()
         return self
 
     @staticmethod

@@ -21,8 +21,8 @@ So in the second way these are as secret as the rows, and each has its place in 
 * scores of losers: NaN in the table, as if those candidates had never been drawn;
 * what fits say and how they fail: every run is silent, and a failure is the lowest score.
 
-Nothing is shown while runs are made, and an interrupt leaves no partial result behind: attributes
-are set when everything is done.
+Nothing is shown while runs are made, and in the second way not even that a step is done. An
+interrupt leaves no partial result behind: attributes are set when everything is done.
 """
 
 import math
@@ -87,12 +87,14 @@ class Runner:
     groups : array-like or None
     n_jobs : int or None
         Threads that make runs side by side.
+    progress : callable
+        Called with the name of each step that is done, where all runs are released.
     """
 
-    def __init__(self, search_plan, session, X, y, units, groups, n_jobs):
+    def __init__(self, search_plan, session, X, y, units, groups, n_jobs, progress):
         self._plan, self._session = search_plan, session
         self._X, self._y, self._units, self._groups = X, y, units, groups
-        self._n_jobs = n_jobs
+        self._n_jobs, self._progress = n_jobs, progress
         self._step: Any = None
         self._prefix: list[tuple[str, Any]] = []
 
@@ -117,16 +119,25 @@ class Runner:
             session = self._inner("first steps", plan.prefix.plan, "first steps")
             with silent():
                 self._prefix = self._fitted(plan.prefix.steps, session, self._X)
+            self._tell("first steps")
         with silent():
             outcome = self._chosen()
-            if plan.refits is not None:
-                fit = plan.refits[outcome.index]
-                session = self._inner("last fit", fit.plan, "last fit")
+        self._tell("candidates")
+        if plan.refits is not None:
+            fit = plan.refits[outcome.index]
+            session = self._inner("last fit", fit.plan, "last fit")
+            with silent():
                 fitted = self._chain(fit, session, outcome.index)
-                outcome = replace(outcome, fitted=fitted)
+            outcome = replace(outcome, fitted=fitted)
+            self._tell("last fit")
         if outcome.fitted is None:
             raise RuntimeError("no candidate could be fitted.")
         return outcome
+
+    def _tell(self, step):
+        """A step is done; not told where the number of runs is secret: times would tell it."""
+        if self._step is None:
+            self._progress(step)
 
     def _chosen(self):
         """The outcome of the runs, before any last fit.

@@ -1,0 +1,66 @@
+"""The logger ``sklearn_dp``: charges, releases and steps, as they happen.
+
+Standard `logging`, with a `NullHandler`: nothing is heard unless a program asks for it. Charges and
+ends of fits are of level INFO, releases and steps of level DEBUG.
+
+A line holds nothing that the ledger, the plan or the report of the fit does not show anyway: names,
+costs and scales, and never what was released or counted. Which lines there are, and in which order,
+follows from parameters and releases. Two cases are silent for that reason:
+
+* fits inside a fit, of which not all need to be released (the runs of a search that publishes the
+  best one): how many lines they write would tell how many there are. What pays for them is logged;
+* whatever runs in silence (:mod:`sklearn_dp._aggregate.shared.silence`): fits of other libraries.
+"""
+
+import logging
+
+__all__ = ["LOGGER", "log_charge", "log_plan", "log_release"]
+
+LOGGER = logging.getLogger("sklearn_dp")
+LOGGER.addHandler(logging.NullHandler())
+_UNNAMED = "session"
+
+
+def log_charge(place, charge):
+    """A ledger was charged.
+
+    Parameters
+    ----------
+    place : str or None
+        Path of the ledger; None: it is in memory.
+    charge : LedgerCharge
+    """
+    LOGGER.info(
+        "ledger %s: charged (%.6g, %.3g)-DP for %s",
+        place or "in memory",
+        charge.epsilon,
+        charge.delta,
+        charge.label or "a fit",
+    )
+
+
+def log_plan(label, plan):
+    """A session was opened: what it may release, and for how much."""
+    if LOGGER.isEnabledFor(logging.INFO):  # the epsilon of a plan takes some work
+        LOGGER.info(
+            "%s: (%.6g, %.3g)-DP for one %s; may release %s",
+            label or _UNNAMED,
+            plan.epsilon,
+            plan.target.delta,
+            plan.unit,
+            ", ".join(entry.name for entry in plan.entries),
+        )
+
+
+def log_release(label, line):
+    """Something was released: a line of the report, without the number itself."""
+    part = f" of part {line['part']}" if "part" in line else ""
+    LOGGER.debug(
+        "%s: released %s%s (%s, sigma %.4g, rho %.4g)",
+        label or _UNNAMED,
+        line["release"],
+        part,
+        line["mechanism"],
+        line["sigma"],
+        line["rho"],
+    )
