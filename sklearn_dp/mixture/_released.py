@@ -205,4 +205,8 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
             raise ValueError("Invalid value for 'n_samples': it must be at least 1.")
         n_samples = check_integer(n_samples, "n_samples", high=2**31)
         random_state = check_sklearn_seed(random_state)
-        return self._mixture().set_params(random_state=random_state).sample(n_samples)
+        mixture = self._mixture().set_params(random_state=random_state)
+        if mixture.weights_.dtype == np.float32:  # these sum to one but for a few bits
+            weights = mixture.weights_.astype(np.float64)
+            mixture.weights_ = weights / weights.sum()
+        return mixture.sample(n_samples)
