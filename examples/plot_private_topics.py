@@ -34,9 +34,7 @@ TOPICS = {
     "space": "planet orbit comet telescope galaxy rocket lunar asteroid star probe eclipse crater",
     "travel": "airport luggage hotel passport train island tourist ferry flight visa border beach",
 }
-COMMON = (
-    "the of and to in that it was for on with as his they at be this from have or one had by"
-)
+COMMON = "the of and to in that it was for on with as his they at be this from have or one had by"
 EPSILONS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
 
 
