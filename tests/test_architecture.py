@@ -211,13 +211,14 @@ def rooms_follow_the_arrows(module):
 def kernel_is_self_contained(module):
     """`_privacy` imports numpy, scipy and the standard library only.
 
-    The tables that it makes for people may ask for pandas when they are made.
+    The tables that it makes for people may ask for pandas when they are made, and its events for
+    dp-accounting for that.
     """
     if module.component != "_privacy":
         return
     for item in module_imports(module):
         top = item.target.split(".")[0]
-        allowed = {"numpy", "scipy", PACKAGE} | ({"pandas"} if item.lazy else set())
+        allowed = {"numpy", "scipy", PACKAGE} | ({"pandas", "dp_accounting"} if item.lazy else set())
         if top not in allowed and top not in sys.stdlib_module_names:
             yield f"{module.name}:{item.line}: the kernel imports {item.target}"
 

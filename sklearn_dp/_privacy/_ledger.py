@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
+from ._dp_accounting import events_of
 from ._ledger_store import FileBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
@@ -156,6 +158,46 @@ class PrivacyLedger:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         self._book.append(replace(charge, label=label, time=time))
         log_charge(self.path, replace(charge, label=label))
+
+    def to_dp_accounting(self) -> tuple[Any, float]:
+        """All charges as one event of Google's library dp-accounting, which has to be installed.
+
+        Nothing is charged, and the ledger stays as it is.
+
+        Returns
+        -------
+        event : dp_accounting.ComposedDpEvent
+            A ``GaussianDpEvent`` for each fit of Gaussian releases, a ``ZCDpEvent`` for each other
+            one. Accountants of the library add their own events to it.
+        delta_failure : float
+            The probability, over all charges, of failures that no event of the library stands for.
+            Take it from the delta that an accountant is asked for.
+
+        Raises
+        ------
+        ImportError
+            dp-accounting is not installed (``pip install sklearn-dp[accounting]``).
+
+        Notes
+        -----
+        An accountant never says less than holds. ``ZCDpEvent`` is known to ``RdpAccountant``, and
+        not to ``PLDAccountant``. Give it the neighbouring relation of the ledger (``relation``);
+        a record of the library is a unit of the ledger. Like every sum of charges, what it says
+        holds for budgets that were fixed before the first result was seen. Where they were chosen
+        on the way, the guarantee is the total of the ledger.
+
+        Examples
+        --------
+        >>> import dp_accounting
+        >>> from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+        >>> ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+        >>> ledger.charge(LedgerCharge(epsilon=1.0, delta=1e-7))
+        >>> event, delta_failure = ledger.to_dp_accounting()
+        >>> accountant = dp_accounting.rdp.RdpAccountant().compose(event)
+        >>> f"{accountant.get_epsilon(1e-5 - delta_failure):.1f}"
+        '4.5'
+        """
+        return events_of(self.entries)
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"

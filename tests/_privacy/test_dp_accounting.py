@@ -1,0 +1,111 @@
+"""Charges as events of dp-accounting: never less than they cost, and hardly more."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
+from sklearn_dp._privacy._accounting import gaussian_epsilon, zcdp_epsilon
+from sklearn_dp.ledger import LedgerCharge, PrivacyBudget, PrivacyLedger
+
+dp_accounting = pytest.importorskip("dp_accounting", reason="the `test` extra installs it")
+DELTA = 1e-6
+ORDERS = np.concatenate([np.linspace(1.02, 12, 250), np.linspace(12.2, 120, 250)])
+
+
+def ledger_of(*charges, **options):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1e6, delta=0.5), **options)
+    for charge in charges:
+        ledger.charge(charge)
+    return ledger
+
+
+def gaussian_charge(rho, failure=0.0):
+    """A fit of Gaussian releases."""
+    return LedgerCharge(
+        epsilon=1.0, delta=DELTA, rho=rho, delta_failure=failure, gaussian=True, label="fit"
+    )
+
+
+def accountant_of(ledger, kind):
+    event, failure = ledger.to_dp_accounting()
+    return kind.compose(event), failure
+
+
+def rdp():
+    return dp_accounting.rdp.RdpAccountant(orders=ORDERS)
+
+
+def pld():
+    return dp_accounting.pld.PLDAccountant(value_discretization_interval=1e-3)
+
+
+@pytest.mark.parametrize("rhos", [[0.02], [0.3, 0.01], [0.05] * 7])
+def test_gaussian_charges_have_their_exact_curve(rhos):
+    ledger = ledger_of(*[gaussian_charge(rho) for rho in rhos], composition="basic")
+    accountant, failure = accountant_of(ledger, pld())
+    exact = gaussian_epsilon(math.sqrt(2 * sum(rhos)), DELTA)
+    assert failure == 0
+    assert exact * (1 - 1e-9) <= accountant.get_epsilon(DELTA) <= exact * 1.001
+
+
+@pytest.mark.parametrize("relation", ["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"])
+@pytest.mark.parametrize("rho", [1e-4, 0.1])
+def test_no_accountant_says_less_under_any_relation(rho, relation):
+    relation = dp_accounting.NeighboringRelation[relation]
+    event, _ = ledger_of(gaussian_charge(rho)).to_dp_accounting()
+    exact = gaussian_epsilon(math.sqrt(2 * rho), DELTA)
+    for kind, options in (
+        (dp_accounting.rdp.RdpAccountant, {}),
+        (dp_accounting.pld.PLDAccountant, {"value_discretization_interval": 1e-3}),
+    ):
+        accountant = kind(neighboring_relation=relation, **options).compose(event)
+        assert accountant.get_epsilon(DELTA) >= exact * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.003, 0.1, 2.0])
+def test_other_charges_cost_their_rho(rho):
+    """With a fine grid of orders; the library's own is coarser, and says a little more."""
+    charge = LedgerCharge(epsilon=math.inf, delta=0.0, rho=rho / 2)
+    accountant, failure = accountant_of(ledger_of(charge, charge, composition="zcdp"), rdp())
+    exact = zcdp_epsilon(rho, DELTA)
+    assert failure == 0
+    assert exact * (1 - 1e-9) <= accountant.get_epsilon(DELTA) <= exact * 1.002
+
+
+def test_failures_are_told_apart():
+    """A step of approximate DP, and a Gaussian fit that may fail: at delta less the failures."""
+    step = LedgerCharge(epsilon=0.5, delta=1e-7)
+    ledger = ledger_of(step, gaussian_charge(0.01, failure=2e-7))
+    accountant, failure = accountant_of(ledger, rdp())
+    assert 3e-7 <= failure <= 3e-7 * (1 + 1e-12)
+    ours = zcdp_epsilon(step.rho + 0.01, DELTA - failure)
+    assert ours * (1 - 1e-9) <= accountant.get_epsilon(DELTA - failure) <= ours * 1.002
+    with pytest.raises(TypeError):  # the pair is no event: nobody forgets the second number
+        rdp().compose(ledger.to_dp_accounting())
+
+
+def test_free_charges_and_none_cost_nothing():
+    free = LedgerCharge(epsilon=0.0, delta=0.0)
+    for charges in ([], [free]):
+        accountant, failure = accountant_of(ledger_of(*charges), pld())
+        assert failure == 0 and accountant.get_epsilon(DELTA) == 0
+
+
+def test_fits_and_events_of_others(tmp_path):
+    """Nothing is lost between a fit and an accountant to which the study adds its own event."""
+    path = tmp_path / "study.sqlite"
+    PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-4), path)
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    models = [DPKMeans(2), FriendlyMean(), DPKTupleKMeans(2)]
+    for model in models:
+        model.set_params(ledger=str(path), bounds=5.0).fit(X)
+    event, failure = PrivacyLedger(path=path).to_dp_accounting()
+    plans = [model.privacy_plan(2) for model in models]
+    kinds = {True: dp_accounting.GaussianDpEvent, False: dp_accounting.ZCDpEvent}
+    assert [type(part) for part in event.events] == [kinds[plan.gaussian] for plan in plans]
+    assert failure >= sum(plan.delta_failure for plan in plans)
+    total = rdp().compose(event)
+    alone = total.get_epsilon(DELTA)
+    assert alone < total.compose(dp_accounting.LaplaceDpEvent(4.0)).get_epsilon(DELTA)
