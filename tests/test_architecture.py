@@ -218,7 +218,9 @@ def kernel_is_self_contained(module):
         return
     for item in module_imports(module):
         top = item.target.split(".")[0]
-        allowed = {"numpy", "scipy", PACKAGE} | ({"pandas", "dp_accounting"} if item.lazy else set())
+        allowed = {"numpy", "scipy", PACKAGE} | (
+            {"pandas", "dp_accounting"} if item.lazy else set()
+        )
         if top not in allowed and top not in sys.stdlib_module_names:
             yield f"{module.name}:{item.line}: the kernel imports {item.target}"
 
