@@ -5,6 +5,7 @@ public (the number of columns, the type): no value, no number of rows, no label.
 messages tell more, so they are reworded here, and an unknown one is replaced as a whole.
 """
 
+import re
 from collections.abc import Collection, Mapping
 
 import numpy as np
@@ -179,7 +180,13 @@ PROJECT = (
 
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.
-_HARMLESS = ("Input ", "Found array with", "The feature names", "X has ")
+_HARMLESS = (
+    "Input ",
+    "Found array with",
+    "The feature names",
+    "Feature names are only supported",
+    "X has ",
+)
 # The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
 _REWORDED = {
     "Complex data": "Complex data not supported: {} must be real.",
@@ -188,8 +195,8 @@ _REWORDED = {
     "could not convert": "{} must be numeric: it holds what is no number.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
     "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
-    "Found array with 0 feature": "Found array with 0 feature(s) (shape=(, 0)) while a minimum of "
-    "1 is required.",
+    "Found array with 0 feature": "{}: Found array with 0 feature(s) (shape=(, 0)) while a minimum "
+    "of 1 is required.",
 }
 
 
@@ -380,7 +387,7 @@ def _without_data(message, name):
         if message.startswith(start):
             return reworded.format(name)
     if message.startswith(_HARMLESS):
-        return message
+        return message if re.search(rf"\b{name}\b", message) else f"{name}: {message}"
     return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."
 
 

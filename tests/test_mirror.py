@@ -22,6 +22,7 @@ COMMON = {
     "test_acceptance_pages.py": "pages of doc/development and tests",
     "test_architecture.py": "rules of the whole package",
     "test_bad_input.py": "all estimators",
+    "test_bad_input_benchmark.py": "a script of benchmarks/",
     "test_common.py": "all estimators",
     "test_contributing.py": "CONTRIBUTING",
     "test_docstrings.py": "examples of all docstrings",

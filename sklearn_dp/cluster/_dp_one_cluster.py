@@ -186,7 +186,8 @@ class DPOneCluster(BaseDPBall):
     ----------
     n_points : int or float, default=0.1
         How many points the ball should hold, called t below. A float between 0 and 1 is a
-        fraction of the released (noisy) number of points.
+        fraction of the released (noisy) number of points. More than there are is no error: how
+        many there are is private.
     epsilon : float, optional
         Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
