@@ -108,7 +108,7 @@ class Unreadable:
 
 
 NUMBERS = "texts of numbers, and dates, are numbers to scikit-learn"
-NAMES = "scikit-learn allows columns of the same name; they keep their order"
+NAMES = "scikit-learn before 1.9 allows columns of the same name"
 ROWS = {
     "NaN": lambda: with_entry(np.nan),
     "infinity": lambda: with_entry(np.inf),
@@ -194,7 +194,7 @@ SIZES = (0, -1, 1.5, "8", "many", None, True, np.nan, np.inf, 10**9, HUGE, [2], 
 COUNTS = ("n_clusters", "n_components", "n_points", "n_blocks")
 DOCUMENTED_SIZES = {
     "None": "`n_components=None` is as many as there are features, as in `PCA`",
-    "1000000000": "`n_points`: how many rows there are is private, so more than there are is no error",
+    "1000000000": "`n_points`: more than there are rows is no error, as their number is private",
 }
 
 
@@ -489,10 +489,10 @@ def answers(ends):
 
 TEXT = """# Bad input
 
-Written by `python benchmarks/bad_input.py --write`: {n} kinds of bad input to {m} estimators. A good end is a
-`ValueError`, `TypeError` (or what derives from them) or `BudgetExceededError` that names the parameter, or an answer that is
-documented.
-A kind that asks for a parameter or method that an estimator does not have is no case.
+Written by `python benchmarks/bad_input.py --write`: {n} kinds of bad input to {m} estimators. A
+good end is a `ValueError`, `TypeError` (or what derives from them) or `BudgetExceededError` that
+names the parameter, or an answer that is documented. A kind that asks for a parameter or method
+that an estimator does not have is no case.
 
 """
 

@@ -197,6 +197,7 @@ _REWORDED = {
     "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
     "Found array with 0 feature": "{}: Found array with 0 feature(s) (shape=(, 0)) while a minimum "
     "of 1 is required.",
+    "Expected unique column names": "{}: the names of columns must differ.",
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from sklearn_dp._validation import (
+    _without_data,
     budget_of,
     check_integer,
     check_real,
@@ -120,3 +121,19 @@ def test_a_fraction_of_the_points_lies_between_zero_and_one():
     assert check_n_points(Fraction(1, 4)) == 0.25
     with pytest.raises(ValueError, match="n_points"):
         check_n_points(Fraction(10**400, 3))
+
+
+@pytest.mark.parametrize(
+    ("message", "reworded"),
+    [
+        ("Found array with dim 3, while dim <= 2 is required.", "X: Found array with dim 3"),
+        ("Found array with 0 feature(s) (shape=(77, 0))", "X: Found array with 0 feature"),
+        ("Input X contains NaN.", "Input X contains NaN."),
+        ("Feature names are only supported if ...", "X: Feature names are only supported"),
+        ("Expected unique column names, got:\n- 'a'", "X: the names of columns must differ."),
+        ("something else, 77", "X must be a dense"),
+    ],
+)
+def test_messages_about_rows_name_them(message, reworded):
+    told = _without_data(message, "X")
+    assert told.startswith(reworded) and "77" not in told
