@@ -37,6 +37,7 @@ COMMON = {
     "fuzz": "all public functions, on drawn arguments",
     "mutants": "seeded bugs of this package, which other tests plant",
     "_aggregate/one_cluster/test_laws.py": "laws of all mechanisms of the room",
+    "_dropin/test_other_libraries.py": "estimators inside those of other libraries",
     "_dropin/test_interfaces.py": "interfaces of all estimators beside scikit-learn's",
     "audit/laws/test_laws.py": "all laws of the audit beside the kernel's",
     "audit/test_black_box.py": "frequencies of all kinds of releases",

@@ -10,9 +10,11 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
-from sklearn_dp import ledger
+from sklearn_dp import DPKMeans, ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "doc/user_guide.md", "doc/coming_from_scikit_learn.md"]
@@ -86,3 +88,26 @@ def test_links_and_pictures_exist(page):
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / page).read_text(encoding="utf-8"))
     local = [target for target in targets if "://" not in target]
     assert [target for target in local if not (folder / target).exists()] == []
+
+
+def test_the_sentence_about_kmeans_is_true_word_by_word():
+    """Names of both constructors, in the order of the README, and what a fit leaves."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    both, theirs, ours = re.search(
+        r"(`n_clusters`[^.]*?) are parameters of both.*?does not need ([^:]*):"
+        r".*?is new: ([^.]*), all with\s+defaults",
+        text,
+        re.DOTALL,
+    ).groups()
+    words = [set(re.findall(r"`(\w+)`", part)) for part in (both, theirs, ours)]
+    old, new = set(KMeans().get_params()), set(DPKMeans().get_params())
+    assert words == [old & new, old - new, new - old]
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    original, private = KMeans(2, n_init=1).fit(X), DPKMeans(2).fit(X)
+    assert {n for n in vars(original) if n[-1] == "_" and n[0] != "_"} <= vars(private).keys()
+    for name in dir(original):
+        if not name.startswith("_") and name not in old:
+            assert callable(getattr(original, name)) == callable(getattr(private, name)), name
+    for word in old - new:
+        with pytest.raises(TypeError, match=word):
+            DPKMeans(**{word: getattr(original, word)})

@@ -92,6 +92,12 @@ class BaseReleasedMethods(BaseDPEstimator):
     def _inner(self) -> Any:
         raise TypeError("a subclass must give the estimator that it fits")
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """The public labels of a classifier, sorted: the columns of `predict_proba`."""
+        check_is_fitted(self)  # its error is an AttributeError too
+        return np.asarray(self.estimator_.classes_)
+
     def _ask(self, method, X, *others):
         """What a method of the released estimator makes of rows, or what it misses for that.
 
@@ -145,7 +151,7 @@ class BaseReleasedMethods(BaseDPEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of `classes`.
+            In the order of `classes_`.
         """
         return self._ask("predict_proba", X)
 

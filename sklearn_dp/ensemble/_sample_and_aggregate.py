@@ -99,6 +99,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         that needs what was not released raises an AttributeError that names it.
     output_ : ndarray of shape (n_outputs,)
         The released flat vector.
+    classes_ : ndarray
+        Of a classifier: its public labels, sorted.
     n_blocks_ : int
     n_working_ : float
         Released noisy number of blocks whose fit worked.
