@@ -156,7 +156,8 @@ EXAMPLES = [
         "Labels of old rows teach a classifier, which labels new ones. Both steps are private "
         "here, each at this budget: `DPKMeans`, and `SampleAndAggregate` of a logistic regression. "
         "(scikit-learn's page has agglomerative clustering and a random forest, which have no "
-        "private twins.)",
+        "private twins.) The classifier needs more rows than the clusters: of eight runs at 2,500 "
+        "rows five gave 0.93 to 1, three about 0.5.",
         inductive,
     ),
     Example(

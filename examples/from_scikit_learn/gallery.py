@@ -25,6 +25,7 @@ import clusters
 import models
 import numpy as np
 from matplotlib.figure import Figure
+
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, SampleAndAggregate
 from sklearn_dp.exceptions import ConversionWarning, UtilityWarning
 
