@@ -109,6 +109,7 @@ class Unreadable:
 
 NUMBERS = "texts of numbers, and dates, are numbers to scikit-learn"
 NAMES = "scikit-learn before 1.9 allows columns of the same name"
+SPARSE = "sparse rows where the docstring of `fit` says so"
 ROWS = {
     "NaN": lambda: with_entry(np.nan),
     "infinity": lambda: with_entry(np.inf),
@@ -134,7 +135,6 @@ ROWS = {
     "zero rows": lambda: X[:0],
     "a structured array": lambda: np.array([tuple(row) for row in X], "f8,f8,f8"),
     "numpy.matrix": lambda: np.asmatrix(X),
-    "sparse, dictionary of keys": lambda: dok_array(X),
     "a column of words": lambda: frame(a=f"{SECRET}m"),
     "a column of dates": lambda: frame(a=pd.Timestamp("2020-01-01")),
     "a column with NA": lambda: frame(a=pd.array([None, *X[1:, 0]], "Float64")),
@@ -147,8 +147,11 @@ ANSWERED = {
     "dates": (lambda: X.astype("M8[s]"), NUMBERS),
     "texts of numbers": (lambda: X.astype(str), NUMBERS),
     "two columns of one name": (lambda: named("a", "a", "b"), NAMES),
-    "sparse, CSR": (lambda: csr_array(X), "sparse rows where the docstring of `fit` says so"),
-    "sparse, CSC": (lambda: csc_matrix(X), "sparse rows where the docstring of `fit` says so"),
+    "sparse, CSR": (lambda: csr_array(X), SPARSE),
+    "sparse, CSC": (lambda: csc_matrix(X), SPARSE),
+    "sparse, dictionary of keys": (lambda: dok_array(X), SPARSE),
+    "sparse, with a NaN": (lambda: csr_array(with_entry(np.nan)), ""),
+    "sparse, complex": (lambda: csr_array(X + 1j), ""),
 }
 """Rows that are refused or have an answer that is documented."""
 
@@ -193,6 +196,7 @@ SIZES = (0, -1, 1.5, "8", "many", None, True, np.nan, np.inf, 10**9, HUGE, [2], 
 """Of whatever counts something: clusters, components, blocks, points."""
 COUNTS = ("n_clusters", "n_components", "n_points", "n_blocks")
 DOCUMENTED_SIZES = {
+    "0": "`n_components=0` is a PCA without components, as in scikit-learn",
     "None": "`n_components=None` is as many as there are features, as in `PCA`",
     "1000000000": "`n_points`: more than there are rows is no error, as their number is private",
 }
