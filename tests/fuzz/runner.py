@@ -212,7 +212,7 @@ _KNOWN = (
 
 
 def _names_one(text, names):
-    return text.startswith(_KNOWN) or any(
+    return text.removeprefix("X: ").startswith(_KNOWN) or any(
         re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names
     )
 
