@@ -131,6 +131,9 @@ def _fitted_twin(
     known = inspect.signature(kind).parameters
     options = {each: getattr(estimator, each) for each in _SHARED if hasattr(estimator, each)}
     options = {each: value for each, value in options.items() if each in known}
+    for each in ("n_clusters", "n_components"):
+        if isinstance(options.get(each), str | tuple | list):
+            raise TypeError(f"{each} must be a number: a curve compares fits that have the same.")
     if name in _STARTS:
         options["n_init"] = _STARTS[name]
     if "random_state" in known:

@@ -145,6 +145,7 @@ def test_a_seed_repeats_a_curve_and_another_shares_nothing(curve):
         ({"n_repeats": 0}, ValueError, "n_repeats must be"),
         ({"metric": "accuracy"}, TypeError, "metric must be"),
         ({"metric": lambda model, rows: "good"}, TypeError, "metric must return"),
+        ({"estimator": DPKMeans("auto")}, TypeError, "n_clusters must be"),
         ({"estimator": FriendlyMean(), "n_units": 1000}, TypeError, "metric must be given"),
         ({"n_features": 3}, TypeError, "n_features is for"),
         ({"X_public": None}, TypeError, "X_public must be public rows.*n_features"),

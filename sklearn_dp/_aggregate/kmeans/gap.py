@@ -28,7 +28,8 @@ _REFERENCES = 3  # uniform data sets
 _ITERATIONS = 4  # of Lloyd, from the clusters of the tree
 _MOST_ENTRIES = 2**22  # distances in memory at a time
 _POINTS_EACH = 2  # that a cluster has at least
-_BAR = 2.0  # times 2 / (q k): what the gap of k clusters in q dimensions has to rise by
+_BAR = 0.5  # times 2 / (q k): what the gap of k clusters in q dimensions has to rise by ...
+_LATER_BAR = 1.5  # ... and that of a peak after a higher one
 _RISEN = 0.2  # part of what was lost since the highest peak that a later one has to rise by
 _MARGIN = 0.02  # by which a gap has to be larger to make a difference
 
@@ -152,17 +153,17 @@ def best_gap(values: dict[int, float], n_axes: int) -> int:
     (20, 4)
     """
     numbers, gap = list(values), np.array(list(values.values()))
-    bar = _BAR * 2 / n_axes / np.array(numbers)
+    noise = 2 / n_axes / np.array(numbers)
     best = 0
     for k in range(1, len(gap)):
         higher = np.flatnonzero(gap[:k] >= gap[k])
         rise = gap[k] - gap[higher[-1] if len(higher) else 0 : k].min()
-        if rise >= bar[k] and gap[k] > gap[best]:
+        if rise >= _BAR * noise[k] and gap[k] > gap[best]:
             best = k
     chosen, most = best, 0.0
     for k in range(best + 1, len(gap)):
         rise = gap[k] - gap[best : k + 1].min()
-        if rise >= max(bar[k], _RISEN * (gap[best] - gap[k])) and rise > most:
+        if rise >= max(_LATER_BAR * noise[k], _RISEN * (gap[best] - gap[k])) and rise > most:
             chosen, most = k, rise
     return numbers[chosen]
 
