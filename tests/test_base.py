@@ -1,9 +1,11 @@
 """What every private estimator goes through: charge, validation, fit, report."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+from configurations import ESTIMATORS
 from kernel_tools import open_session
 
 from sklearn_dp import PrivacyLedger
@@ -150,3 +152,48 @@ def test_a_subclass_has_to_say_what_it_releases():
 
     with pytest.raises(TypeError, match="plan entries"):
         Empty().privacy_plan(3)
+
+
+# -- types of what goes in and comes out -----------------------------------------------------------
+
+TABLE = np.random.default_rng(0).normal(size=(300, 3)) + 5 * (np.arange(300) % 2)[:, None]
+
+
+def fitted(name, dtype):
+    options = {"n_clusters": 2} if name == "DPOneClusterKMeans" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ESTIMATORS[name](epsilon=50.0, random_state=0, **options).fit(TABLE.astype(dtype))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_fitted_arrays_have_the_type_of_the_rows(name):
+    """What is released is rounded once, at the end: in both types it is the same number."""
+    for dtype in (np.float32, np.float64):
+        model = fitted(name, dtype)
+        arrays = {
+            key: value
+            for key, value in vars(model).items()
+            if key.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        }
+        assert arrays and {value.dtype for value in arrays.values()} == {np.dtype(dtype)}
+        assert all(np.isfinite(value).all() for value in arrays.values())
+
+
+# The answer of SampleAndAggregate is an estimator of another library, with a `set_output` of its own.
+TRANSFORMERS = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "set_output")]
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_transformers_give_tables_with_names(name, container):
+    model = fitted(name, np.float64)
+    plain = model.transform(TABLE)
+    shown = model.set_output(transform=container).transform(TABLE)
+    assert type(shown).__module__.partition(".")[0] == container
+    assert list(shown.columns) == list(model.get_feature_names_out())
+    assert np.array_equal(shown.to_numpy(), plain)
+
+
+def test_most_transformers_are_tried():
+    assert {"DPKMeans", "DPPCA", "FriendlyMean", "DPOutlierScreen"} <= {*TRANSFORMERS}
