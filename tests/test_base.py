@@ -180,7 +180,7 @@ def test_fitted_arrays_have_the_type_of_the_rows(name):
         assert all(np.isfinite(value).all() for value in arrays.values())
 
 
-# The answer of SampleAndAggregate is an estimator of another library, with a `set_output` of its own.
+# What SampleAndAggregate finds is an estimator of another library, with a `set_output` of its own.
 TRANSFORMERS = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "set_output")]
 
 
