@@ -53,10 +53,11 @@ lint: $(VENV)/.has-lint
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pre-commit run --all-files --show-diff-on-failure
 
 docs: $(VENV)/.has-docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees -b html doc site
+	$(BIN)/python doc/_ext/check_links.py site
 
 clean:
-	rm -rf -- "$(VENV)" build dist site .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf -- "$(VENV)" build dist site doc/generated doc/auto_examples doc/project doc/proofs/estimators .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf -- {} +
 
 help:

@@ -8,6 +8,7 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+HERE = Path(__file__).resolve().parent  # a notebook has no __file__ of its own
 INK, MUTED, ACCENT, OTHER = "#1d2433", "#6b7280", "#c2410c", "#2563eb"
 STYLE = {
     "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK, "axes.labelcolor": INK,
@@ -23,7 +24,7 @@ def parse_arguments(description, name, argv=None):
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    default = Path(__file__).resolve().parent / "output" / name
+    default = HERE / "output" / name
     parser.add_argument("--output", type=Path, default=default, help="the PNG (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="less data, in a few seconds")
     return parser.parse_args(argv)

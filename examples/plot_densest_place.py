@@ -11,15 +11,14 @@ Francisco (cabs_sf.npz: cabspotting, 2008); otherwise they are generated. The ou
 """
 
 import warnings
-from pathlib import Path
 
 import numpy as np
-from _common import ACCENT, MUTED, OTHER, parse_arguments, print_table, save, timed
+from _common import ACCENT, HERE, MUTED, OTHER, parse_arguments, print_table, save, timed
 from scipy.spatial import cKDTree
 
 from sklearn_dp import DPOneCluster
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "cabs_sf.npz"
+REAL = HERE.parents[1] / "shared" / "data" / "cabs_sf.npz"
 BOX = np.array([[37.0, -123.0], [38.5, -121.5]])  # degrees: the public bounds
 SHARE = 0.2
 KM = np.array([111.2, 88.0])  # a degree of latitude, of longitude

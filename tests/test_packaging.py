@@ -19,6 +19,7 @@ EXTRAS_OF = {
     "tests": ["test", "distributed", "federated", "interop"],
     "examples": ["plot"],
     "benchmarks": ["bench", "accounting", "distributed"],
+    "doc": ["docs"],
 }
 
 
@@ -44,8 +45,11 @@ def imported(folder):
     """Map each third-party distribution imported below a folder to one file that imports it."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
+        if "auto_examples" in path.parts:  # what a build of the site has copied
+            continue
         # Neighbours of the file, and what lies at the top, on the `pythonpath` of pytest.
-        local = {other.stem for other in (*path.parent.glob("*.py"), *folder.iterdir())}
+        near = (*path.parent.glob("*.py"), *folder.iterdir(), *folder.glob("_ext/*.py"))
+        local = {other.stem for other in near}
         for module in top_level_imports(path.read_text(encoding="utf-8")):
             if module not in sys.stdlib_module_names and module not in local:
                 found.setdefault(distribution(module), path.name)
@@ -78,6 +82,18 @@ def test_core_dependencies_are_all_used():
 @pytest.mark.parametrize("folder", EXTRAS_OF)
 def test_what_scripts_and_tests_import_is_in_their_extra(folder):
     assert undeclared(ROOT / folder, declared(EXTRAS_OF[folder])) == {}
+
+
+def test_the_extensions_of_the_site_are_in_its_extra():
+    tree = ast.parse((ROOT / "doc" / "conf.py").read_text(encoding="utf-8"))
+    values = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    parts = [*ast.literal_eval(values["extensions"]), ast.literal_eval(values["html_theme"])]
+    needed = {distribution(part.split(".")[0]) for part in parts} - {"proof-pages", "site-pages"}
+    assert len(needed) >= 6 and needed <= declared(["docs"])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What README.md and the user guide tell people to type works as printed.
+"""What README.md and the pages of doc/ tell people to type works as printed.
 
 The blocks of a page run in order, in one namespace and an empty folder: Python statement by
 statement, consoles as commands of this package. A comment `# SomeError` at the end of a statement
@@ -17,9 +17,12 @@ from sklearn.cluster import KMeans
 from sklearn_dp import DPKMeans, ledger
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "doc/user_guide.md", "doc/coming_from_scikit_learn.md"]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCS = ["README.md", *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("doc/*.md")))]
+PAGES = [page for page in DOCS if BLOCK.search((ROOT / page).read_text(encoding="utf-8"))]
 LEDGER = "$ python -m sklearn_dp.ledger "
+# Commands that other tests run, with fewer fits.
+ELSEWHERE = ("$ python -m sklearn_dp.audit certify ",)
 
 
 def statements(source):
@@ -45,7 +48,7 @@ def run_console(source):
     for line in source.splitlines():
         if line.startswith(LEDGER):
             assert ledger.main(shlex.split(line.removeprefix(LEDGER))) == 0
-        else:
+        elif not line.startswith(ELSEWHERE):
             assert not line.startswith("$"), f"a command that is not tested: {line}"
 
 
@@ -63,7 +66,7 @@ def run_page(text):
 @pytest.mark.parametrize("page", PAGES)
 def test_blocks_run_as_printed(page, tmp_path, monkeypatch, recwarn):
     monkeypatch.chdir(tmp_path)
-    assert run_page((ROOT / page).read_text(encoding="utf-8")) >= 3
+    assert run_page((ROOT / page).read_text(encoding="utf-8")) >= 1
     assert [str(w.message) for w in recwarn if w.category.__module__.startswith("sklearn_dp")] == []
 
 
@@ -77,9 +80,6 @@ def test_a_block_that_does_not_work_is_caught(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ArithmeticError, AssertionError, SyntaxError, pytest.fail.Exception)):
         run_page(f"Text.\n\n{block}\n")
-
-
-DOCS = ["README.md", *(f"doc/{path.name}" for path in sorted((ROOT / "doc").glob("*.md")))]
 
 
 @pytest.mark.parametrize("page", DOCS)

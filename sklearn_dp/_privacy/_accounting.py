@@ -16,8 +16,6 @@ All statements are for one fixed neighbouring relation. What several releases co
 
 References
 ----------
-.. [3] Bun and Steinke, "Concentrated differential privacy", TCC 2016.
-.. [4] Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
 .. [5] Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015.
 .. [6] Harrison and Manurangsi, "Exact zCDP characterizations for fundamental differentially
    private mechanisms", 2025 (Laplace; conjectured by Wang, 2022).
@@ -89,6 +87,11 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     -----
     The tight conversion [4]_ at its best order. Gaussian releases alone cost less: see
     `gaussian_epsilon`.
+
+    References
+    ----------
+    .. [4] Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS
+       2020.
 
     Examples
     --------
@@ -180,6 +183,11 @@ def pure_zcdp_rho(epsilon: float) -> float:
     s -> log cosh(sqrt(s)) is concave (its slope tanh(sqrt(s)) / (2 sqrt(s)) falls); its tangent at
     s = epsilon^2 / 4 gives D_alpha <= alpha epsilon tanh(epsilon / 2), with equality as
     alpha -> 1. It is below the usual epsilon^2 / 2 of [3]_.
+
+    References
+    ----------
+    .. [3] Bun and Steinke, "Concentrated differential privacy", TCC 2016.
+    .. [5] Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015.
 
     Examples
     --------

@@ -17,7 +17,6 @@ How a conversion is made safe, in the direction that costs more:
 References
 ----------
 .. [1] Dong, Roth and Su, "Gaussian differential privacy", JRSS-B 84 (2022).
-.. [2] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
 """
 
 from __future__ import annotations
@@ -128,6 +127,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     Notes
     -----
     The exact curve Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu) [1]_, [2]_.
+
+    References
+    ----------
+    .. [1] Dong, Roth and Su, "Gaussian differential privacy", JRSS-B 84 (2022).
+    .. [2] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018.
 
     Examples
     --------

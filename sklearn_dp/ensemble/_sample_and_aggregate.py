@@ -51,9 +51,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     estimator : estimator, optional
         It must be a function of its rows and its ``random_state`` alone. By default
         ``RobustScaler(with_scaling=False)``, whose ``center_`` is the median.
-    output : tuple of str, default=("center_",)
+    output : tuple of str, optional
         Fitted attributes to release: arrays of a shape that depends on parameters and on the
-        number of features only, such as ``("coef_", "intercept_")``.
+        number of features only, such as ``("coef_", "intercept_")``; ``("center_",)`` by default.
     aggregator : {"one_cluster", "friendly_core", "mean"}, default="one_cluster"
         "one_cluster": the mean of a small ball that holds an `agreement` fraction of the outputs;
         the others may be anything. "friendly_core": the average of those that most others are

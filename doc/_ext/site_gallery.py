@@ -1,0 +1,33 @@
+"""How the gallery runs an example: the quick version, with its picture in a folder of the build.
+
+`SKLEARN_DP_GALLERY=full make docs` draws the pictures of the long version instead.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(tempfile.gettempdir()) / f"sklearn-dp-gallery-{os.getpid()}"
+
+
+def picture_of(script):
+    return FOLDER / f"{Path(script).stem}.png"
+
+
+def arguments(gallery_conf, script_vars):
+    """What `sys.argv` holds beside the name of the script."""
+    quick = [] if os.environ.get("SKLEARN_DP_GALLERY") == "full" else ["--quick"]
+    return ["--output", str(picture_of(script_vars["src_file"])), *quick]
+
+
+def scrape(block, block_vars, gallery_conf):
+    """The picture of an example, once the block that draws it has run."""
+    from sphinx_gallery.scrapers import figure_rst
+
+    drawn = picture_of(block_vars["src_file"])
+    if not drawn.is_file():
+        return ""
+    target = Path(next(block_vars["image_path_iterator"]))
+    target.write_bytes(drawn.read_bytes())
+    drawn.unlink()
+    return figure_rst([str(target)], gallery_conf["src_dir"])
