@@ -1,4 +1,8 @@
-"""A federated fit over real processes: a Flower SuperLink, SuperNodes, and one run, on loopback.
+"""
+A federated fit over real processes, by Flower
+==============================================
+
+In a terminal::
 
     python examples/federated_flower.py [--nodes 3]
 
@@ -210,7 +214,7 @@ def run_flower(nodes, seconds=600):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--nodes", type=int, default=3)
     nodes = parser.parse_args().nodes
     warnings.simplefilter("ignore")

@@ -1,4 +1,6 @@
-"""The densest place of a city, found privately.
+"""
+The densest place of a city, found privately
+============================================
 
 Positions of taxis are given to a search for a small ball that holds two in ten of them. The
 answer is a place and a radius that may be published: no single position decides about it. Beside
@@ -6,6 +8,8 @@ it the answer without privacy: the best of many balls about the positions themse
 
 With the folder `shared/data` beside the checkout, the positions are the GPS fixes of taxis in San
 Francisco (cabs_sf.npz: cabspotting, 2008); otherwise they are generated. The output says which.
+
+In a terminal::
 
     python examples/plot_densest_place.py [--quick] [--output FILE.png]
 """

@@ -1,9 +1,13 @@
-"""Topics of documents, by k-means on sparse text with differential privacy.
+"""
+Topics of documents, by k-means on sparse text
+==============================================
 
 Words are hashed and projected at random. Neither looks at the documents, so both are public steps
 that cost no privacy budget; `DPKMeans` reads the sparse rows as they are. Words from a public list
 then tell what each released center is about. (Weights of words by their frequencies, tf-idf, would
 look at all documents: they have to come from a public collection.)
+
+In a terminal::
 
     python examples/plot_private_topics.py [--quick] [--output FILE.png]
 """

@@ -1,8 +1,12 @@
-"""What epsilon costs, found out before anything is spent.
+"""
+What epsilon costs, found out before anything is spent
+======================================================
 
 A study will have 10,000 private rows. What will k-means with eight clusters be worth at each
 epsilon? Synthetic rows stand for the private ones, with noise scaled to their number; no ledger is
 charged. Then one private fit, charged to a ledger, and where its budget went.
+
+In a terminal::
 
     python examples/plot_what_epsilon_costs.py [--quick] [--output FILE.png]
 """

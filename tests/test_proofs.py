@@ -36,8 +36,8 @@ def names_in(path):
 
 def test_every_plan_entry_is_told_once_and_no_other(pages, planned):
     told = [place for release in pages.releases() for place in release["in"]]
-    assert len(told) == len(set(told)) == len(planned) >= 170
-    assert set(told) == set(planned)
+    assert len(told) == len(set(told)) >= 170
+    assert set(told) ^ set(planned) == set()  # a new entry: name it in doc/proofs/releases.toml
 
 
 def test_laws_are_those_of_the_plans(pages, planned):
