@@ -42,6 +42,7 @@ myst_heading_anchors = 4
 # -- the API --------------------------------------------------------------------------------------
 autosummary_generate = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_validation_checks = set()  # `make lint` checks docstrings
@@ -49,7 +50,7 @@ numpydoc_validation_checks = set()  # `make lint` checks docstrings
 suppress_warnings = ["ref.citation"]
 
 # -- other projects -------------------------------------------------------------------------------
-# The second place is made from a list of the names that pages use, so that a build needs no network.
+# The second place is made from a list of the names that pages use: a build needs no network.
 inventory = HERE / "generated" / "scikit-learn.inv"
 site_pages.write_inventory(inventory, HERE / "_ext" / "scikit-learn.txt", "scikit-learn")
 intersphinx_mapping = {

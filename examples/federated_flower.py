@@ -13,6 +13,7 @@ bit. With seeds the noise is reproducible, which is what a comparison needs and 
 not have.
 """
 
+# sphinx_gallery_thumbnail_path = 'images/federated.png'
 import argparse
 import json
 import os

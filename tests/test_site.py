@@ -49,7 +49,9 @@ def test_every_public_name_has_a_page():
 
 
 def test_the_tables_are_read_as_sphinx_reads_them():
-    text = "```{eval-rst}\n.. currentmodule:: a.b\n.. autosummary::\n   :toctree: x\n\n   C\n   d\n```"
+    text = (
+        "```{eval-rst}\n.. currentmodule:: a.b\n.. autosummary::\n   :toctree: x\n\n   C\n   d\n```"
+    )
     assert listed(text) == [("a.b", "C"), ("a.b", "d")]
 
 

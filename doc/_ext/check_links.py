@@ -28,8 +28,11 @@ def is_outside(link):
 
 def dead_links(folder):
     """Each dead link of a folder of pages as (page, link), and how many were followed."""
-    pages = {path.resolve(): Page(path) for path in sorted(folder.rglob("*.html"))
-             if "_static" not in path.parts}
+    pages = {
+        path.resolve(): Page(path)
+        for path in sorted(folder.rglob("*.html"))
+        if "_static" not in path.parts
+    }
     dead, followed = [], 0
     for path, page in pages.items():
         for link in sorted(page.links):

@@ -16,7 +16,7 @@ COSTS = {
     "stability histogram": "rho of its noise, and delta for a box that only one neighbour has",
     "friendly core": "rho of the noise of its scores, and delta for an element without friends",
     "friendly average": "rho of its noise; delta for a size that is too large",
-    "proportional noise": "rho of its Gaussians, of which the covariance moves; delta for their tails",
+    "proportional noise": "rho of Gaussians whose covariance moves, and delta for their tails",
     "approximate DP": "(epsilon, delta) as a whole, not divided further",
 }
 
@@ -69,8 +69,9 @@ def page(estimator, table):
     sections = "\n".join(section(each, names) for each, names in mine)
     return f"""# {estimator}
 
-The {n_entries} entries that a plan of `{estimator}` can hold, as {len(mine)} kinds of releases. Which of them a certain
-fit makes follows from its parameters: `{estimator}(...).privacy_plan(n_features=...)` lists them with their shares.
+The {n_entries} entries that a plan of `{estimator}` can hold, as {len(mine)} kinds of releases.
+Which of them a certain fit makes follows from its parameters:
+`{estimator}(...).privacy_plan(n_features=...)` lists them with their shares.
 What holds for all of them is told [once](index.md). `#` stands for a number.
 
 {sections}"""

@@ -3,6 +3,7 @@
 import os
 import re
 import zlib
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 DOC = Path(__file__).resolve().parents[1]
@@ -70,6 +71,7 @@ def skip_member(app, what, name, member, skip, options):
     inner = getattr(member, "__wrapped__", member)
     module = getattr(inner, "__module__", None) or ""
     foreign = module.split(".")[0] in {"sklearn", "builtins", "enum"} and callable(inner)
+    foreign |= not callable(inner) and not isinstance(member, property | cached_property)
     return True if foreign or re.fullmatch(r"set_\w+_request", name) else None
 
 
