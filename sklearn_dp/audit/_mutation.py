@@ -291,8 +291,9 @@ def after_fit(change):
     """
 
     def wrap(original):
-        def fit(self, X, units, session):
-            result = original(self, X, units, session)
+        def fit(self, X, units, session, **options):
+            # Options: what single estimators give besides, as a server's public rows.
+            result = original(self, X, units, session, **options)
             change(self, X, session)
             return result
 

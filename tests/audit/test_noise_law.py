@@ -9,7 +9,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import noise_audit
-from sklearn_dp.audit._noise_law import _standardized, noise_problems
+from sklearn_dp.audit._noise_law import _standardized, noise_problems, scale_problems
 
 COUNTS = np.arange(40), np.arange(40) % 9
 RELEASES = {
@@ -98,3 +98,21 @@ def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
 
     monkeypatch.setattr(NoiseSource, "rounded_gaussian", repeated)
     assert any(f"repeats after {lag}" in text for text in noise_audit(toy, points, fits=20))
+
+
+def four_sums(session, scale):
+    """Each of 12 numbers, with noise of `scale` steps."""
+    session.gaussian("a", np.zeros((4, 12), np.int64), sensitivity=np.tile(scale, (4, 1)), rho=0.5)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+@pytest.mark.parametrize("missing", [True, False])
+def test_coarse_numbers_do_not_hide_that_fine_ones_have_no_noise(missing):
+    """The rounding of four coarse numbers looks like noise; 44 fine ones beside them have none."""
+    scale = np.array(11 * [300.0] + [0.138])
+    traces = events_of(four_sums, scale, 1)
+    for event in traces[0]:
+        event.output = 0 * event.output if missing else event.output
+    assert [text.partition(" (")[0] for text in scale_problems(traces)] == (
+        ["fit 0, fine numbers of a: noise smaller than claimed"] if missing else []
+    )

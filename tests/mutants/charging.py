@@ -72,9 +72,9 @@ def _(original):
     "failed fit refunded", "check_ledger_is_charged_before_data", BaseDPEstimator, "_fit_validated"
 )
 def _(original):
-    def fit_validated(self, X, groups):
+    def fit_validated(self, X, *rest, **options):
         try:
-            return original(self, X, groups)
+            return original(self, X, *rest, **options)
         except Exception:
             if self.ledger is not None:
                 self.ledger._book._charges.pop()

@@ -20,6 +20,8 @@ from ._law import Law, no_claims, no_numbers
 
 __all__ = ["LAWS"]
 
+_OTHERS = "units are not those of the data"
+
 
 def _keep_recorded(player, known, event):
     """It depends on nothing that may differ: the same for both."""
@@ -29,6 +31,10 @@ def _keep_recorded(player, known, event):
 def _couple(player, known, event):
     """Give the units that both data sets have the randomness they had."""
     added = player.units < 0
+    if len(event.output) != len(added) or player.units.max(initial=-1) >= len(known.output):
+        # Two persons were taken for one: there is nobody to give some of the draws to.
+        player.blame(event, _OTHERS)
+        return event.output
     if not len(known.output):
         return event.output
     return np.where(added, event.output, known.output[np.where(added, 0, player.units)])
@@ -45,6 +51,9 @@ def _match(player, known, event):
 
 def _copies(player, known, event):
     """A unit of several copies changes several blocks: the pair shows nothing."""
+    if player.units.max(initial=-1) >= len(known.value):
+        player.blame(event, _OTHERS)
+        return
     gone = np.ones(len(known.value), dtype=bool)
     gone[player.units[player.units >= 0]] = False
     if np.any(event.value[player.units < 0] > 1) or np.any(known.value[gone] > 1):

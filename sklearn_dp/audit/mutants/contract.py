@@ -87,8 +87,8 @@ def _(self, X, session):
 # Sizes of groups are as private as rows.
 @mutant("the largest group shown", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original):
-    def fit_session(self, X, units, session):
-        result = original(self, X, units, session)
+    def fit_session(self, X, units, session, **options):
+        result = original(self, X, units, session, **options)
         self.largest_ = 1 if units.index is None else int(np.bincount(units.index).max(initial=0))
         return result
 
@@ -149,10 +149,10 @@ def _(self, X, session):
 # An error that depends on n tells n, and one row decides it.
 @mutant("few rows refused", "check_small_data", BaseDPEstimator, "_fit_session")
 def _(original):
-    def fit_session(self, X, units, session):
+    def fit_session(self, X, units, session, **options):
         if len(X) < 3:
             raise ValueError("X has too few rows.")
-        return original(self, X, units, session)
+        return original(self, X, units, session, **options)
 
     return fit_session
 

@@ -71,10 +71,10 @@ def _(original):
 # The classic: scale to the largest row, and claim bounds of one.
 @mutant("bounds from the data", "check_replay", BaseDPEstimator, "_fit_session")
 def _(original):
-    def fit_session(self, X, units, session):
+    def fit_session(self, X, units, session, **options):
         before, self.bounds = self.bounds, float(np.abs(X).max(initial=1.0))
         try:
-            return original(self, X, units, session)
+            return original(self, X, units, session, **options)
         finally:
             self.bounds = before
 

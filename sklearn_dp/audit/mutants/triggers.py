@@ -74,10 +74,10 @@ def _(self, X, session):
 # Of fits that are audited once each: only their scales are tested, one by one.
 @_drawn("no noise for 11 rows")
 def _(original):
-    def fit_session(self, X, units, session):
+    def fit_session(self, X, units, session, **options):
         if len(X) == 11:
             session._source = _Silent(0)
-        return original(self, X, units, session)
+        return original(self, X, units, session, **options)
 
     return fit_session
 
@@ -118,9 +118,9 @@ def _note_columns(original):
     So the number of columns is left here for it.
     """
 
-    def fit_session(self, X, units, session):
+    def fit_session(self, X, units, session, **options):
         _FITTED["columns"] = X.shape[1]
-        return original(self, X, units, session)
+        return original(self, X, units, session, **options)
 
     return fit_session
 
@@ -149,8 +149,8 @@ def _keep_rows(original):
     By a weak reference to the estimator: neither its attributes nor its pickle hold anything.
     """
 
-    def fit_session(self, X, units, session):
-        result = original(self, X, units, session)
+    def fit_session(self, X, units, session, **options):
+        result = original(self, X, units, session, **options)
         _ROWS[self] = np.array(X, dtype=float)
         return result
 
@@ -195,12 +195,12 @@ for _name, _check, _when in (
 # A buffer of the object that is filled again from its end.
 @mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator, "_fit_session")
 def _(original):
-    def fit_session(self, X, units, session):
+    def fit_session(self, X, units, session, **options):
         before = _ROWS.get(self)
         _ROWS[self] = np.array(X, dtype=float)
         if before is not None and before.shape == X.shape and len(X) > 3:
             X = np.concatenate([before[:3], X[3:]])
-        return original(self, X, units, session)
+        return original(self, X, units, session, **options)
 
     return fit_session
 

@@ -26,6 +26,14 @@ def test_common_units_keep_their_draws_and_the_added_one_has_its_own():
     assert replayed(nobody, event("draws", np.array([5])), [-1])[1].tolist() == [5]
 
 
+@pytest.mark.parametrize("kind", ["draws", "copies"])
+def test_two_persons_that_were_taken_for_one_are_a_violation_and_no_crash(kind):
+    """The fit knows two units, and the data have three."""
+    known, present = (event(kind, np.array(2 * [5]), np.array(2 * [1])) for _ in range(2))
+    player, _ = replayed(known, present, [0, 1, 2])
+    assert player.violations == ["a: units are not those of the data"]
+
+
 @pytest.mark.parametrize("kind", ["seed", "sample", "runs", "fit", "step"])
 def test_what_depends_on_no_data_is_the_same_for_both(kind):
     player, output = replayed(event(kind, 3), event(kind, 4), [0])
