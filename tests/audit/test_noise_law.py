@@ -100,17 +100,17 @@ def test_noise_that_comes_back_is_found(toy, points, lag, monkeypatch):
     assert any(f"repeats after {lag}" in text for text in noise_audit(toy, points, fits=20))
 
 
-def four_sums(session, scale):
+def two_sums(session, scale):
     """Each of 12 numbers, with noise of `scale` steps."""
-    session.gaussian("a", np.zeros((4, 12), np.int64), sensitivity=np.tile(scale, (4, 1)), rho=0.5)
+    session.gaussian("a", np.zeros((2, 12), np.int64), sensitivity=np.tile(scale, (2, 1)), rho=0.5)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 @pytest.mark.parametrize("missing", [True, False])
 def test_coarse_numbers_do_not_hide_that_fine_ones_have_no_noise(missing):
-    """The rounding of four coarse numbers looks like noise; 44 fine ones beside them have none."""
-    scale = np.array(11 * [300.0] + [0.138])
-    traces = events_of(four_sums, scale, 1)
+    """The rounding of eight coarse numbers looks like noise; 16 fine ones beside them have none."""
+    scale = np.array(8 * [300.0] + 4 * [0.138])
+    traces = events_of(two_sums, scale, 1)
     for event in traces[0]:
         event.output = 0 * event.output if missing else event.output
     assert [text.partition(" (")[0] for text in scale_problems(traces)] == (
