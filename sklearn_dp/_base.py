@@ -13,8 +13,8 @@ A public `fit` is one line, ``return self._fit_validated(X, groups)``, and goes 
 Charging comes before validation on purpose: whether the data are valid is something about the data,
 and a program that may ask it for free may ask it again and again.
 
-What users may give, and with which errors, is in :mod:`sklearn_dp._validation`; its names are
-handed on here, for the modules of the estimators.
+What users may give, and with which errors, is in :mod:`sklearn_dp._validation` (parameters) and
+:mod:`sklearn_dp._tables`; their names are handed on here, for the modules of the estimators.
 """
 
 import os
@@ -39,19 +39,15 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
+from ._tables import PROJECT, check_table, check_weights, validate_quietly, weighted_mean
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
-    PROJECT,
     budget_of,
     check_integer,
     check_number_of_clusters,
     check_real,
     check_sklearn_seed,
-    check_table,
-    check_weights,
-    validate_quietly,
-    weighted_mean,
 )
 from .exceptions import UtilityWarning
 

@@ -22,7 +22,7 @@ LAYERS = (
     {"_privacy"},
     {"accounting", "ledger", "_intervals", "_sklearn_compat", "_dropin"},
     {"_aggregate"},
-    {"_validation"},
+    {"_tables", "_validation"},
     {"_base"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},
     {"federated", "model_selection", "inspection", "audit", "_privatize"},

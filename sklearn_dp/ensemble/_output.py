@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._privacy._checks import real_array
-from .._validation import entries
+from .._tables import entries
 
 __all__ = ["Output", "WithTarget", "probe", "target_column"]
 

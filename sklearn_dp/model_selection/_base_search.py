@@ -14,7 +14,7 @@ from .._privacy._checks import check_choice
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units, unit_of
 from .._sklearn_compat import CallbackSupportMixin, Progress, num_features, with_callbacks
-from .._validation import entries
+from .._tables import entries
 from ..exceptions import UtilityWarning
 from ._plans import plan_search
 from ._runs import Runner

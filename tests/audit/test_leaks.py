@@ -98,8 +98,8 @@ def test_planted_leaks_are_found(make_toy, points, after_fit, plant, where):
 
 
 def test_errors_of_bad_input_are_searched(make_toy, points, monkeypatch):
-    from sklearn_dp import _validation
+    from sklearn_dp import _tables
 
-    monkeypatch.setattr(_validation, "_without_data", lambda message, name: message)
+    monkeypatch.setattr(_tables, "_without_data", lambda message, name: message)
     places = {leak.split(":")[0] for leak in scan_for_leaks(make_toy(), points)}
     assert {"fit of complex numbers", "fit of one dimension", "predict of strings"} <= places

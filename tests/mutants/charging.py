@@ -1,6 +1,6 @@
 """Seeded bugs of the session and of the base class: charges that do not fit what is released."""
 
-from sklearn_dp import _validation
+from sklearn_dp import _tables
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy._ledger_terms import LedgerTerms
 from sklearn_dp._privacy._session import PrivacySession
@@ -107,7 +107,7 @@ MUTANTS.append(
 )
 
 
-@mutant("data in errors", "check_no_leaks", _validation, "_without_data")
+@mutant("data in errors", "check_no_leaks", _tables, "_without_data")
 def _(original):
     return lambda message, name: message
 

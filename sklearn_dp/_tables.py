@@ -1,0 +1,202 @@
+"""Tables, weights and targets that users give, with errors that quote no data.
+
+Of the data an error tells nothing but what is public (the number of columns, the type): no value,
+no number of rows, no label. Scikit-learn's own messages tell more, so they are reworded here, and
+an unknown one is replaced as a whole.
+"""
+
+import re
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from ._aggregate.shared.single_rows import narrowed, row_guard
+from ._privacy._checks import is_real
+
+__all__ = [
+    "PROJECT",
+    "check_table",
+    "check_weights",
+    "entries",
+    "validate_quietly",
+    "weighted_mean",
+]
+
+PROJECT = (
+    "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "
+    "make few of them by HashingVectorizer(n_features=...): neither depends on the data, so both "
+    "are free of privacy cost. A dense copy with all features would have noise in each of them."
+)
+"""What to do with sparse or very many features, for errors."""
+
+# How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
+# number of features, types). An unknown message is never passed on: it may quote data.
+_HARMLESS = (
+    "Input ",
+    "Found array with",
+    "The feature names",
+    "Feature names are only supported",
+    "X has ",
+)
+# The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
+_REWORDED = {
+    "Complex data": "Complex data not supported: {} must be real.",
+    "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
+    "Reshape your data.",
+    "could not convert": "{} must be numeric: it holds what is no number.",
+    "float() argument": "{} must be numeric: its argument must be a string or a real number.",
+    "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,
+    "Found array with 0 feature": "{}: Found array with 0 feature(s) (shape=(, 0)) while a minimum "
+    "of 1 is required.",
+    "Expected unique column names": "{}: the names of columns must differ.",
+}
+
+
+@row_guard
+def validate_quietly(estimator, X, **options):
+    """Scikit-learn's `validate_data`, with errors that do not quote the data as some of its do.
+
+    Only messages known to be harmless pass as they are. It is under the guard because its test of
+    finiteness sums all entries: whether that overflows is something about the data.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+    X : object
+        What the user has given for data.
+    **options
+        Of :func:`sklearn.utils.validation.validate_data`.
+    """
+    valid = _quiet("X", validate_data, estimator, X, **options)
+    # What is no array by itself may state another shape than its values have. Plans believe it.
+    if valid.shape[1] != estimator.n_features_in_:
+        raise ValueError("X must have as many columns as its shape says.")
+    return valid
+
+
+@row_guard
+def check_table(X, name, **options):
+    """Scikit-learn's `check_array` of an argument, with the same care.
+
+    Parameters
+    ----------
+    X : object
+    name : str
+        Of the argument, for errors.
+    **options
+        Of :func:`sklearn.utils.check_array`.
+
+    Returns
+    -------
+    X : ndarray
+    """
+    return _quiet(name, check_array, X, input_name=name, **options)
+
+
+def check_weights(sample_weight, n_rows):
+    """Weights of rows, or an error that names them and quotes nothing.
+
+    Parameters
+    ----------
+    sample_weight : float or array-like of shape (n_rows,)
+    n_rows : int
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n_rows,), finite and at least 0
+    """
+    options = {"ensure_2d": False, "ensure_min_samples": 0}
+    try:
+        one = is_real(sample_weight)
+        weights = np.full(n_rows, float(sample_weight)) if one else sample_weight
+        if getattr(getattr(weights, "dtype", None), "kind", "") in ("M", "m"):
+            raise TypeError("dates are no weights")
+        weights = np.asarray(check_array(weights, dtype=np.float64, **options))
+    except (TypeError, ValueError, OverflowError):
+        weights = None  # the error of scikit-learn may quote values
+    if weights is None or weights.shape != (n_rows,) or (weights < 0).any():
+        raise ValueError(
+            "sample_weight must be a number or an array of shape (n_samples,), finite and not "
+            "negative."
+        )
+    return weights
+
+
+def weighted_mean(values, sample_weight):
+    """Mean of a number for each row by the weights that the caller of a score gives.
+
+    Parameters
+    ----------
+    values : ndarray of float of shape (n_rows,)
+    sample_weight : float, array-like of shape (n_rows,) or None
+        As they are: nothing is clipped.
+
+    Returns
+    -------
+    mean : float
+        Finite; 0 where no row has a weight.
+
+    Examples
+    --------
+    >>> weighted_mean(np.array([1.0, 4.0]), [2, 1]), weighted_mean(np.array([1.0, 4.0]), 0)
+    (2.0, 0.0)
+    """
+    if sample_weight is None:
+        return float(narrowed(values.mean(), np.float64))
+    weights = check_weights(sample_weight, len(values))
+    weights = weights / max(weights.max(initial=0.0), 1e-300)  # so that their sum does not overflow
+    return float(narrowed((weights / max(weights.sum(), 1e-300) * values).sum(), np.float64))
+
+
+def entries(values):
+    """The entries of a target, each as it was given, in an array.
+
+    An array that is made of a list has one type for all: a text among numbers turns all of them
+    into texts. So one row would change the labels of all others.
+
+    Parameters
+    ----------
+    values : array-like
+
+    Returns
+    -------
+    entries : ndarray
+        Of objects where a list or a tuple was given; else the array that was given.
+
+    Examples
+    --------
+    >>> entries([0, 1, "x"])
+    array([0, 1, 'x'], dtype=object)
+    """
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):  # at once, lists in a list would make a matrix
+        array[i] = value
+    return array
+
+
+def _quiet(name, check, *arguments, **options):
+    """What a check returns, or its error without what it may say of the data in `name`."""
+    try:
+        return check(*arguments, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        message = _without_data(str(error), name)
+    except MemoryError:
+        raise
+    except Exception as error:  # of the code that `X` brings along, such as that of a database
+        kind, message = ValueError, f"{name} could not be read ({type(error).__name__})."
+    # What the check has raised may hold values of the data, and so may the frames of its traceback.
+    # Outside the handler: an error raised inside it would carry the original one along.
+    raise kind(message)
+
+
+def _without_data(message, name):
+    """A message of scikit-learn as it is, in our words, or one that fits all."""
+    for start, reworded in _REWORDED.items():
+        if message.startswith(start):
+            return reworded.format(name)
+    if message.startswith(_HARMLESS):
+        return message if re.search(rf"\b{name}\b", message) else f"{name}: {message}"
+    return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."
