@@ -58,6 +58,7 @@ def test_tests_and_files_exist(pages):
 def test_errata_name_tests_that_exist():
     text = (ROOT / "doc" / "proofs" / "errata.md").read_text(encoding="utf-8")
     places = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(places) >= 65 and text.count("::test_") == len(places)
     assert [place for place in places if place[1] not in names_in(place[0])] == []
 
 

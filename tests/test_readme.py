@@ -18,7 +18,8 @@ from sklearn_dp import DPKMeans, ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-DOCS = ["README.md", *(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("doc/*.md")))]
+PATHS = [ROOT / "README.md", *sorted(ROOT.glob("doc/*.md")), *sorted(ROOT.glob("doc/proofs/*.md"))]
+DOCS = [path.relative_to(ROOT).as_posix() for path in PATHS]
 PAGES = [page for page in DOCS if BLOCK.search((ROOT / page).read_text(encoding="utf-8"))]
 LEDGER = "$ python -m sklearn_dp.ledger "
 # Commands that other tests run, with fewer fits.
