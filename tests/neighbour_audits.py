@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp.audit import drawn_audit, replay_audit
 from sklearn_dp.audit._check_tools import hard_groups
 from sklearn_dp.audit._drawn import drawn_cases
-from sklearn_dp.audit._replay import ReplayResult
+from sklearn_dp.audit._replay_result import ReplayResult
 from sklearn_dp.audit._storage import STORAGES
 
 __all__ = ["mixed_neighbours_of", "neighbours_of"]

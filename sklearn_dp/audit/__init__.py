@@ -35,7 +35,8 @@ from ._leaks import scan_for_leaks
 from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbours import Neighbour, neighbouring_pairs
 from ._noise_law import noise_audit
-from ._replay import ReplayResult, replay_audit
+from ._replay import replay_audit
+from ._replay_result import ReplayResult
 
 __all__ = [
     "MUTANTS",

@@ -24,7 +24,8 @@ from sklearn.base import BaseEstimator
 from ._neighbours import KINDS, neighbouring_pairs
 from ._noise_law import scale_problems
 from ._observe import accepts_groups, prepared
-from ._replay import ReplayResult, replay_recording
+from ._replay import replay_recording
+from ._replay_result import ReplayResult
 from ._storage import STORAGES
 
 __all__ = ["Case", "case_strategy", "drawn_audit", "drawn_cases"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp.audit import neighbouring_pairs, replay_audit
-from sklearn_dp.audit._replay import ReplayResult, record
+from sklearn_dp.audit._replay import record
 
 
 @pytest.fixture(params=[{}, {"bounds": 1.5}, {"bounds": (-1, [1, 2, 3])}, {"rho": 0.3}], ids=str)
@@ -43,29 +43,6 @@ def test_neighbours_can_be_given(toy, points):
 
 def test_a_ledger_of_the_user_is_not_charged(make_toy, points):
     assert replay_audit(make_toy(ledger="/no/such/file"), points).passed
-
-
-def test_results_add_up_and_print(toy, points):
-    one = replay_audit(toy, points)
-    both = one + ReplayResult(
-        "ToyMean",
-        5,
-        1,
-        ["far: count: distance 2"],
-        {"count": 2.0},
-        {"count": 9.0},
-        {"count": 3.0},
-        9.0,
-        3.0,
-    )
-    assert (both.n_pairs, both.n_voided, both.ratios["count"]) == (17, 1, 2.0)
-    assert one.passed and not both.passed
-    assert "17 pairs, 1 voided, 1 violations" in repr(both) and "far: count" in repr(both)
-
-
-def test_no_pairs_prove_nothing(toy, points):
-    assert not replay_audit(toy, points, []).passed
-    assert not ReplayResult("ToyMean", n_pairs=3, n_voided=3).passed
 
 
 def test_a_fit_that_fails_is_a_violation(toy, points, after_fit):
