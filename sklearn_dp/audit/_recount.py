@@ -24,9 +24,9 @@ from ._conversions import (
     rho_of_pure,
     rho_of_range,
 )
-from .laws import UnknownLawError
+from .laws import UnknownLawError, law_of
 
-__all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_released"]
+__all__ = ["TOLD", "all_gaussian", "library_problems", "recount_problems", "rho_released", "unpaid"]
 
 _CLOSE = 1e-6  # relative; what is accounted too generously by more than this is found
 _LIBRARY_CLOSE = 2e-3  # dp-accounting rounds privacy losses to a grid
@@ -111,6 +111,32 @@ def rho_released(events):
     )
 
 
+def unpaid(events):
+    """zCDP cost of what fits inside have released, and of what was paid for them.
+
+    An inner fit is told that it has been paid for: its own accounts cannot see whether the outer
+    session did. What all inner fits release may cost no more than what was paid for all of them.
+
+    Parameters
+    ----------
+    events : list of Event
+
+    Returns
+    -------
+    released, paid_for : float
+        Both 0 where a step has paid: what its draws cost together is for its theorem to say.
+    """
+    if any(event.kind == "step" for event in events):
+        return 0.0, 0.0
+    inner = [
+        event
+        for event in events
+        if "nested" in event.public and event.kind != "fit" and law_of(event).rho is not None
+    ]
+    released = float(maximum_cost((part_of(event), _rho(event)) for event in inner))
+    return released, sum(_rho(event) for event in paid(events) if event.kind == "fit")
+
+
 def all_gaussian(events):
     """Whether all that is paid for are Gaussians, but for failure events."""
     return all(
@@ -140,14 +166,17 @@ def recount_problems(events, plan, report):
     -----
     Sees a conversion that is too generous by more than one part in a million, in either direction
     (budget to noise, noise to epsilon), also where both err together; a cost that does not follow
-    from sensitivity and scale; plain Gaussian accounting of what is not Gaussian. Does not see a
-    wrong theorem behind what a caller charges as a whole: filters, noise in proportion, the delta
-    of a step.
+    from sensitivity and scale; fits inside another one that nobody has paid for; plain Gaussian
+    accounting of what is not Gaussian. Does not see a wrong theorem behind what a caller charges as
+    a whole: filters, noise in proportion, the delta of a step.
     """
     rho, failure = rho_released(events)
     found = []
     if rho > report.spent_rho * (1 + _CLOSE):
         found.append(f"the releases cost rho = {rho:.6g}, the report says {report.spent_rho:.6g}")
+    inside, paid_for = unpaid(events)
+    if inside > paid_for * (1 + _CLOSE):
+        found.append(f"fits inside cost rho = {inside:.6g}, and {paid_for:.6g} was paid for them")
     if plan.gaussian and not all_gaussian(events):
         found.append("accounted as Gaussian, but it is not")
     for what, cost, lost in (

@@ -70,6 +70,26 @@ def test_what_all_fits_may_spend_is_within_the_plan(monkeypatch, final):
         assert sum(entry.rho for entry in plan.entries) <= plan.rho
 
 
+@pytest.mark.parametrize("final", ["refit", "winner"])
+def test_what_the_best_of_many_may_spend_is_what_the_theorem_was_asked(monkeypatch, final):
+    """First steps once, each run no more than its allowance with its score, the last fit."""
+    fits = spending(monkeypatch)
+    grid = {"dppca__n_components": [1, 2, 3]}
+    found = DPGridSearch(
+        pipeline(), grid, epsilon=2.0, scoring="cost", selection="best", final=final, random_state=0
+    ).fit(corners(300, d=4))
+    given = found._planned(4, "row").allowance
+    tags = [tag for tag, _ in fits]
+    runs = [plan for tag, plan in fits if tag.startswith("run ")]
+    assert tags[0] == "first steps"
+    assert tags[1 + len(runs) :] == (["last fit"] if final == "refit" else [])
+    assert fits[0][1].rho <= given.prefix * (1 + 1e-12)
+    assert all(0.999 * given.run < plan.rho <= given.run * (1 + 1e-12) for plan in runs)
+    assert all(entry.name in ("dpkmeans", "score") for plan in runs for entry in plan.entries)
+    if final == "refit":
+        assert fits[-1][1].rho <= given.refit * (1 + 1e-12)
+
+
 def test_one_candidate_is_a_plain_fit(monkeypatch):
     fits = spending(monkeypatch)
     found = DPGridSearch(

@@ -1,13 +1,18 @@
 """Runs of a search: fitted once, each with noise of its own, all of them paid for."""
 
+import contextlib
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
 from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp.audit import replay_audit
+from sklearn_dp.audit._recount import recount_problems
+from sklearn_dp.audit._replay import record
 from sklearn_dp.model_selection import (
     DPGridSearch,
     _runs,
@@ -77,19 +82,59 @@ def test_a_prefix_that_varies_is_fitted_for_each_candidate(monkeypatch):
     assert [entry.name for entry in fits[0][1].entries] == ["dppca", "dpkmeans", "score"]
 
 
-def test_the_number_of_runs_does_not_show(monkeypatch):
-    """Two searches with the same winning run and other numbers of losing ones: the same pickle."""
-    from sklearn_dp._privacy._selection import Thin
-
-    def outcome(drawn):
-        monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
+def shown(monkeypatch, drawn):
+    """What a search of these runs shows, where run 0 is the only one of the right candidate."""
+    monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         found = search(selection="best", final="winner").fit(corners(900))
-        return found.best_index_, pickle.dumps(found), repr(found.privacy_report_)
+    assert found.best_index_ == 1
+    return pickle.dumps(found), repr(found.privacy_report_), [str(each.message) for each in told]
 
-    # Run 0 is the only run of the right number of clusters: it wins.
-    first, second = outcome([1, 0]), outcome([1, 0, 2])
-    assert first[0] == 1
-    assert first == second
+
+def test_the_number_of_runs_does_not_show(monkeypatch):
+    """Two searches with the same winning run and other numbers of losing ones look the same."""
+    assert shown(monkeypatch, [1, 0]) == shown(monkeypatch, [1, 0, 2])
+
+
+def number_kept(monkeypatch):
+    """An attribute that tells how many runs there were."""
+    original = _runs.Runner._best
+
+    def best(self):
+        outcome = original(self)
+        outcome.fitted.final.n_runs_ = len(Thin.draw(None, None))
+        return outcome
+
+    monkeypatch.setattr(_runs.Runner, "_best", best)
+
+
+def runs_that_warn(monkeypatch):
+    """Each run says what its fit has said."""
+
+    def attempt(self, number, session):
+        found = self._scored(number, session)
+        warnings.warn("made a run", UserWarning, stacklevel=1)
+        return found
+
+    monkeypatch.setattr(_runs.Runner, "_attempt", attempt)
+    monkeypatch.setattr(_runs, "silent", contextlib.nullcontext)
+
+
+def runs_in_the_report(monkeypatch):
+    """Each run is paid for by itself, so the report counts them."""
+
+    def inner(self, entry, plan, tag):
+        self._session._log.append({"release": "run", "mechanism": "fit", "rho": 0.0})
+        return self._session.inside(plan, tag)
+
+    monkeypatch.setattr(_runs.Runner, "_inner", inner)
+
+
+@pytest.mark.parametrize("broken", [number_kept, runs_that_warn, runs_in_the_report])
+def test_a_number_of_runs_that_shows_is_caught(monkeypatch, broken):
+    broken(monkeypatch)
+    assert shown(monkeypatch, [1, 0]) != shown(monkeypatch, [1, 0, 2])
 
 
 def test_fits_of_one_search_have_noise_of_their_own():
@@ -183,9 +228,9 @@ def test_broken_searches_are_caught(monkeypatch, broken, selection):
     assert replay_audit(estimator, corners(60)).violations
 
 
-@pytest.mark.parametrize("forgotten", ["first steps", "last fit", "candidates"])
+@pytest.mark.parametrize("forgotten", [None, "first steps", "last fit", "candidates"])
 def test_fits_that_are_not_paid_are_caught(monkeypatch, forgotten):
-    """A fit outside the charge spends what the plan does not hold."""
+    """A fit outside the charge spends what the plan does not hold: audits recount it."""
     original = _runs.Runner._inner
 
     def free(self, entry, plan, tag):
@@ -194,17 +239,13 @@ def test_fits_that_are_not_paid_are_caught(monkeypatch, forgotten):
         return original(self, entry, plan, tag)
 
     monkeypatch.setattr(_runs.Runner, "_inner", free)
-    fits = []
-    inside = _runs.Runner.run
-
-    def run(self):
-        outcome = inside(self)
-        fits.append(self._session.spent)
-        return outcome
-
-    monkeypatch.setattr(_runs.Runner, "run", run)
     grid = {"dppca__n_components": [1, 2]}
-    found = DPGridSearch(
+    search = DPGridSearch(
         pipeline(), grid, epsilon=2.0, scoring="cost", selection="all", random_state=0
-    ).fit(corners(90, d=3))
-    assert fits[0] < 0.9 * found.privacy_plan(3).rho
+    )
+    made = record(search, corners(90, d=3))
+    found = recount_problems(made.events, made.plan, made.outcome.estimator.privacy_report_)
+    if forgotten is None:
+        assert found == []
+    else:
+        assert any("was paid for them" in text for text in found)
