@@ -58,10 +58,10 @@ def _(original):
     "charge depends on n", "check_cost_is_independent_of_data", BaseDPEstimator, "_open_session"
 )
 def _(original):
-    def open_session(self, X, unit):
+    def open_session(self, X, unit, **public):
         before, self.delta = self.delta, self.delta / (1 + len(X) // 100)
         try:
-            return original(self, X, unit)
+            return original(self, X, unit, **public)
         finally:
             self.delta = before
 

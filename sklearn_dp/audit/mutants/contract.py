@@ -181,9 +181,9 @@ def _(original):
     "_fit_validated",
 )
 def _(original):
-    def fit_validated(self, X, groups, *weights):
+    def fit_validated(self, X, *rest, **options):
         treatment = np.geterr()["over"]
-        result = original(self, X, groups, *weights)
+        result = original(self, X, *rest, **options)
         self.treatment_ = treatment
         return result
 

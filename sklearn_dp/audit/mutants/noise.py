@@ -77,10 +77,10 @@ def _(original):
 # Noise from a parameter: fits with the same parameter share it.
 @mutant("noise seeded by n_jobs", "check_n_jobs_has_no_effect", BaseDPEstimator, "_open_session")
 def _(original):
-    def open_session(self, X, unit):
+    def open_session(self, X, unit, **public):
         before, self.random_state = self.random_state, self.random_state + (self.n_jobs or 1)
         try:
-            return original(self, X, unit)
+            return original(self, X, unit, **public)
         finally:
             self.random_state = before
 

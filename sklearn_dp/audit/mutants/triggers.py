@@ -222,10 +222,10 @@ def _(self, X, session):
 # The second fit claims less than it spends.
 @mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
 def _(original):
-    def make_plan(self, n_features, unit):
+    def make_plan(self, n_features, unit, **public):
         before, self.delta = self.delta, self.delta / (2 if hasattr(self, "status_") else 1)
         try:
-            return original(self, n_features, unit)
+            return original(self, n_features, unit, **public)
         finally:
             self.delta = before
 
