@@ -36,7 +36,6 @@ __all__ = [
     "plan_of",
     "shared_prefix",
     "step_weights",
-    "width_after",
     "with_budget",
 ]
 
@@ -360,23 +359,6 @@ def with_budget(estimator, rho, delta):
     epsilon has to be None beside it.
     """
     return estimator.set_params(rho=rho, delta=delta, epsilon=None)
-
-
-def width_after(step, width):
-    """Number of columns that a step makes of `width` columns: a public fact.
-
-    A step without fitting is asked with one row of zeros, which is no data. A private one that
-    reduces to components or to distances from clusters tells their number by its parameters; others
-    keep the number of columns.
-    """
-    estimator = step.estimator
-    if not step.private:
-        return int(np.asarray(estimator.transform(np.zeros((1, width)))).shape[1])
-    for name in ("n_components", "n_clusters"):
-        value = getattr(estimator, name, None)
-        if isinstance(value, int | np.integer):
-            return int(value)
-    return width
 
 
 def plan_of(estimator, width, unit):

@@ -4,8 +4,8 @@
 steps of one fit, and makes the fit's own plan. `lump` is how such a fit stands in the plan of the
 whole search.
 
-Widths: the plan of a step depends on the number of columns that it gets, so it is followed from
-step to step (`widths`). It has to be known before anything is fitted.
+The plan of a step depends on the number of columns that it gets (`_widths`). Where that may be one
+of several, the dearest plan is paid for.
 """
 
 import math
@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._rounding import round_down, sum_down, sum_up
-from ._candidates import plan_of, width_after, with_budget
+from ._candidates import plan_of, with_budget
+from ._widths import widths
 
-__all__ = ["SCORE", "Fit", "Maker", "lump", "releases_are_gaussian", "widths"]
+__all__ = ["SCORE", "Fit", "Maker", "lump", "releases_are_gaussian"]
 
 SCORE = "score"
 
@@ -132,12 +133,13 @@ class Maker:
             once for each entry.
         """
         entries, own = [], []
-        for step, width in widths(steps, self._n_features):
+        for step, columns in widths(steps, self._n_features):
             if step.private and step.name in rho:
                 # A copy: a candidate's run and its last fit have other budgets.
                 budgeted = with_budget(deepcopy(step.estimator), float(rho[step.name]), self._delta)
                 step = replace(step, estimator=budgeted)
-                entries.append(lump(step.name, plan_of(budgeted, width, self._unit)))
+                plans = [plan_of(budgeted, width, self._unit) for width in columns]
+                entries.append(lump(step.name, plans))
             own.append(step)
         if score is not None:
             entries.append(
@@ -190,22 +192,11 @@ def lump(name, plan, uses=1):
     )
 
 
-def widths(steps, n_features):
-    """Each step with the public number of columns that it gets.
-
-    Width counts the columns that come in, so what the last step puts out is not asked for.
-    """
-    width = n_features
-    for step in steps:
-        yield step, width
-        if step is not steps[-1]:
-            width = width_after(step, width)
-
-
-def releases_are_gaussian(step, delta, width, unit):
-    """Whether all that a step releases is Gaussian, whatever its budget.
+def releases_are_gaussian(step, delta, columns, unit):
+    """Whether all that a step releases is Gaussian, whatever its budget and its number of columns.
 
     A budget is set because a plan needs one; 1.0 is arbitrary. It is a copy whose budget is set, as
     the candidate gets its real one later.
     """
-    return plan_of(with_budget(deepcopy(step.estimator), 1.0, delta), width, unit).gaussian
+    budgeted = with_budget(deepcopy(step.estimator), 1.0, delta)
+    return all(plan_of(budgeted, width, unit).gaussian for width in columns)

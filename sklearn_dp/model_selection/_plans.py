@@ -43,8 +43,9 @@ from ._candidates import (
     shared_prefix,
     step_weights,
 )
-from ._fit_plans import Fit, Maker, lump, releases_are_gaussian, widths
+from ._fit_plans import Fit, Maker, lump, releases_are_gaussian
 from ._scorers import Scorer, check_scoring, scorer_of
+from ._widths import widths
 
 __all__ = ["SearchPlan", "plan_search"]
 
@@ -124,9 +125,9 @@ def plan_search(search, params, n_features, unit):
     scoring = _scoring(search.scoring, params, candidates[0].steps[-1].estimator)
     scorer = scorer_of(scoring, _limits(search, n_features)) if several else None
     gaussian = all(
-        releases_are_gaussian(step, target.delta, width, unit)
+        releases_are_gaussian(step, target.delta, columns, unit)
         for each in candidates
-        for step, width in widths(each.steps, n_features)
+        for step, columns in widths(each.steps, n_features)
         if step.private
     )
     best_of = _selection(search, len(candidates), gaussian)

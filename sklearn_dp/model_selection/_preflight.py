@@ -1,6 +1,7 @@
 """What a search of scikit-learn's will be charged, before its first fit."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
@@ -16,7 +17,8 @@ from .._privacy._units import unit_of
 from .._sklearn_compat import num_features
 from .._validation import check_steps
 from ._arguments import listed
-from ._candidates import Step, width_after
+from ._candidates import Step
+from ._widths import widths_after
 
 __all__ = ["Preflight", "preflight"]
 
@@ -150,19 +152,21 @@ def _charges(estimator, width, unit):
     Returns
     -------
     charges : list of (ledger, LedgerCharge)
-        Widths are followed from step to step. A step whose output has no width before it is fitted
-        makes the costs of those after it unknown, and that is an error.
+        Widths are followed from step to step; of several that an earlier step may choose from, the
+        dearest. A step whose output has no width before it is fitted makes the costs of those after
+        it unknown, and that is an error.
     """
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
-    found = []
+    found, columns = [], (width,)
     for name, step in steps:
         if isinstance(step, BaseDPEstimator):
-            plan = step.privacy_plan(width, unit=unit)
-            found.append((step.ledger, LedgerCharge.of(plan, type(step).__name__)))
+            plans = [step.privacy_plan(each, unit=unit) for each in columns]
+            charges = [LedgerCharge.of(plan, type(step).__name__) for plan in plans]
+            found.append((step.ledger, max(charges, key=attrgetter("epsilon"))))
         if isinstance(step, BaseEstimator) and name != steps[-1][0]:
             private = isinstance(step, BaseDPEstimator)
             try:
-                width = width_after(Step(name, step, private), width)
+                columns = widths_after(Step(name, step, private), columns)
             except Exception as error:
                 raise TypeError(
                     f"search: the number of columns after step {name!r} is not known before it is "

@@ -15,7 +15,6 @@ from sklearn_dp.model_selection._fit_plans import (
     Maker,
     lump,
     releases_are_gaussian,
-    widths,
 )
 
 TARGET = PrivacyBudget(epsilon=1.0, delta=1e-6)
@@ -33,14 +32,10 @@ def maker(score_share=0.25):
     )
 
 
-def test_a_step_gets_the_columns_that_the_one_before_puts_out():
-    assert [width for _, width in widths(steps_of(2), 5)] == [5, 2]
-
-
 @pytest.mark.parametrize("estimator, gaussian", [(DPKMeans, True), (DPKTupleKMeans, False)])
 def test_whether_releases_are_gaussian_is_read_from_the_plan(estimator, gaussian):
     step = steps_of(2, estimator(3, bounds=3.0))[1]
-    assert releases_are_gaussian(step, 1e-6, 2, "row") is gaussian
+    assert releases_are_gaussian(step, 1e-6, (2,), "row") is gaussian
 
 
 def test_the_score_gets_its_share_and_the_steps_the_rest_by_weight():

@@ -1,0 +1,70 @@
+"""How many columns each step of a candidate may get: public facts, known before anything is fitted.
+
+The plan of a private step depends on the number of its columns. Where an earlier step chooses that
+number by its releases, as ``DPPCA("auto")`` and ``DPKMeans("auto")`` do, all numbers that it may
+choose are followed from step to step.
+"""
+
+import numpy as np
+
+from .._base import check_number_of_clusters
+
+__all__ = ["widths", "widths_after"]
+
+
+def widths(steps, n_features):
+    """Each step with the public numbers of columns that it may get: one, unless one is chosen.
+
+    Width counts the columns that come in, so what the last step puts out is not asked for.
+    """
+    columns = (n_features,)
+    for step in steps:
+        yield step, columns
+        if step is not steps[-1]:
+            columns = widths_after(step, columns)
+
+
+def widths_after(step, widths):
+    """Numbers of columns that a step may make of any of `widths` columns: a public fact.
+
+    A step without fitting is asked with one row of zeros, which is no data. A private one that
+    reduces to components or to distances from clusters tells their number by its parameters, or all
+    numbers that it may choose from: which one it is, only its releases tell. Others keep the number
+    of columns.
+
+    Parameters
+    ----------
+    step : Step
+    widths : tuple of int
+
+    Returns
+    -------
+    widths : tuple of int, increasing
+
+    Examples
+    --------
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.model_selection._candidates import Step
+    >>> widths_after(Step("clusters", DPKMeans((2, 5)), True), (7,))
+    (2, 3, 4, 5)
+    """
+    after = _widths_of_private if step.private else _widths_of_stateless
+    return tuple(sorted({each for width in widths for each in after(step.estimator, width)}))
+
+
+def _widths_of_stateless(estimator, width):
+    return (int(np.asarray(estimator.transform(np.zeros((1, width)))).shape[1]),)
+
+
+def _widths_of_private(estimator, width):
+    if hasattr(estimator, "n_components"):
+        value = estimator.n_components
+        if isinstance(value, int | np.integer):
+            return (int(value),)
+        return (width,) if value is None else range(1, width + 1)
+    if hasattr(estimator, "n_clusters"):
+        asked = check_number_of_clusters(estimator.n_clusters, "n_clusters")
+        if isinstance(asked, int):
+            return (asked,)
+        return range(asked.low, asked.high + 1)
+    return (width,)

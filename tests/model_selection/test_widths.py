@@ -1,0 +1,86 @@
+"""Widths of steps, and the plans of steps after one that chooses how many columns there are."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp.model_selection import DPGridSearch, preflight
+from sklearn_dp.model_selection._allowance import Allowance
+from sklearn_dp.model_selection._candidates import candidate, plan_of
+from sklearn_dp.model_selection._fit_plans import Maker
+from sklearn_dp.model_selection._widths import widths
+
+N_FEATURES = 4
+CHOOSING = [
+    (DPPCA(2), (2,)),
+    (DPPCA(), (4,)),
+    (DPPCA("auto"), (1, 2, 3, 4)),
+    (DPPCA(0.9), (1, 2, 3, 4)),
+    (DPKMeans((9, 12)), (9, 10, 11, 12)),
+    (DPKMeans((12, 12)), (12,)),
+]
+
+
+def steps_of(*estimators):
+    return candidate(make_pipeline(*estimators), {}, ()).steps
+
+
+def run_of(steps, rho):
+    maker = Maker(
+        PrivacyBudget(epsilon=1.0, delta=1e-6),
+        Allowance(0.0, rho, 0.0, 0.0),
+        N_FEATURES,
+        "row",
+        0.2,
+    )
+    return maker.fit(steps, 0, {step.name: 1.0 for step in steps}, rho, scored=True)
+
+
+@pytest.mark.parametrize(("first", "columns"), CHOOSING)
+def test_a_step_may_get_any_number_of_columns_that_the_one_before_may_choose(first, columns):
+    steps = steps_of(first, DPKMeans(3))
+    assert [each for _, each in widths(steps, N_FEATURES)] == [(N_FEATURES,), columns]
+
+
+@pytest.mark.parametrize(("first", "columns"), CHOOSING[2:])
+def test_a_step_after_one_that_chooses_pays_for_the_dearest_number_of_columns(first, columns):
+    """Plans for other numbers differ by roundings: too much for the accounts, which are exact."""
+    steps = steps_of(first, DPKMeans(3, bounds=9.0))
+    for rho in 0.01 + 0.001 * np.arange(20):
+        run = run_of(steps, float(rho))
+        paid = run.plan[steps[1].name].rho
+        assert all(plan_of(run.steps[1].estimator, k, "row").rho <= paid for k in columns)
+
+
+def test_a_search_after_twelve_distances_can_pay_for_all_of_its_fits():
+    """At this budget a fit to twelve columns costs more than one to two, by a rounding."""
+    rng = np.random.default_rng(0)
+    X = 3 * rng.uniform(-1, 1, size=(12, 2))[rng.integers(12, size=300)]
+    search = DPGridSearch(
+        make_pipeline(DPKMeans((12, 12), bounds=6.0), DPKMeans(bounds=9.0)),
+        {"dpkmeans-2__n_clusters": [2, 3]},
+        epsilon=20 + 4 * 0.37,
+        selection="all",
+        max_distance=5.0,
+        random_state=4,
+    )
+    assert len(search.fit(X).best_estimator_[0].cluster_centers_) == 12
+
+
+def test_what_a_chosen_number_of_columns_would_make_wrong_is_refused_before_the_charge():
+    steps = steps_of(DPKMeans((2, 8)), DPPCA(5))
+    with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
+        run_of(steps, 0.04)
+
+
+def test_preflight_follows_the_numbers_of_columns_that_may_be_chosen():
+    class Search:
+        refit, cv, param_grid = False, 2, {}
+
+    Search.estimator = make_pipeline(DPKMeans((9, 12)), DPPCA(9))
+    assert preflight(Search(), np.zeros((10, 2))).n_fits == 4
+    Search.estimator = make_pipeline(DPKMeans((2, 8)), DPPCA(5))
+    with pytest.raises(ValueError, match="n_components must be at least 0 and at most 2"):
+        preflight(Search(), np.zeros((10, 6)))
