@@ -48,6 +48,8 @@ def saturated(X: np.ndarray, largest: float = LARGEST) -> np.ndarray:
     """
     if not isinstance(X, np.ndarray):  # sparse rows are moved when they are read
         return X
+    # The largest float32 is smaller: a bound beyond it would let infinite sums through.
+    largest = min(largest, float(np.finfo(X.dtype).max))
     if not X.size or (X.max() <= largest and X.min() >= -largest):
         return X
     return np.clip(X, -largest, largest)

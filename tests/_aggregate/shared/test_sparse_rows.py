@@ -40,6 +40,12 @@ def test_rows_are_those_of_the_dense_copy():
 def test_entries_that_are_stored_twice_add_up_and_stay_bounded():
     twice = sparse.csr_array(([1.0, 2.0, 1e308, 1e308], [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
     assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [LARGEST, 0.0]]
+    most = float(np.finfo(np.float32).max)
+    entries = np.array([1, 2, -3e38, -3e38], dtype=np.float32)
+    twice = sparse.csr_array((entries, [1, 1, 0, 0], [0, 2, 4]), shape=(2, 2))
+    assert as_rows(twice)[:].tolist() == [[0.0, 3.0], [-most, 0.0]]
+    rows = Rows.quantise(as_rows(twice), Domain.from_bounds(1.0, 2))
+    assert rows.squares.max() <= rows.ball**2  # an infinite entry would be no number here
 
 
 def test_chunks_are_whole_blocks_and_cover_all_rows():
