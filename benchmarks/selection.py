@@ -1,14 +1,24 @@
-"""Private choices: how often the number of clusters is right, and what the choice costs.
+"""Private choices: what they cost by the theorem, and what they choose when they are made.
 
-    python benchmarks/selection.py auto                 # 12 mixtures of each kind; ten minutes
+    python benchmarks/selection.py                        # all tables, 12 seeds; half an hour
+    python benchmarks/selection.py price refit            # only these
     python benchmarks/selection.py auto --seeds 3 --sizes 2000 10000
 
-Prints tables and writes doc/benchmarks/selection.md. epsilon = 1, delta = 1e-6, no public bounds,
-candidates 1 to 30. Round clusters whose centers are at least 6 standard deviations apart, with
-unequal weights; each seed is another mixture and another noise.
+Prints tables and keeps them in doc/benchmarks/selection.json, of which selection.md is made; tables
+that are not made anew are kept. delta = 1e-6 everywhere.
+
+price     how much more noise a run has than a single fit (closed form; the bound of the library)
+refit     the same of a last fit after the search
+auto      the number of clusters, chosen by the fit itself: epsilon = 1, no public bounds,
+          candidates 1 to 30
+search    the number of clusters by DPGridSearch, beside other ways to spend the same epsilon
+pipeline  the number of components in front of a k-means
+curve     what utility_curve says from 2,000 public rows, beside fits of all rows
 """
 
 import argparse
+import json
+import math
 import os
 import platform
 import time
@@ -21,28 +31,28 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import sklearn  # noqa: E402
 from scipy.spatial.distance import pdist  # noqa: E402
+from scipy.special import ndtr  # noqa: E402
+from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
 
-from sklearn_dp import DPKMeans  # noqa: E402
+from sklearn_dp import DPPCA, DPKMeans  # noqa: E402
+from sklearn_dp._privacy._gaussian_dp import gaussian_delta, gaussian_mu  # noqa: E402
+from sklearn_dp._privacy._selection import selection_mu, selection_refit  # noqa: E402
+from sklearn_dp._privacy._selection_rules import (  # noqa: E402
+    CappedGeometric,
+    Fixed,
+    NegativeBinomial,
+    Thin,
+    _thinning,
+)
+from sklearn_dp.inspection import utility_curve  # noqa: E402
 from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
+from sklearn_dp.model_selection import DPGridSearch, preflight  # noqa: E402
 
-OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "selection.md"
-HEAD = """# Private choices
-
-## The number of clusters
-
-`DPKMeans("auto")` at epsilon = 1, delta = 1e-6, without public bounds, among 1 to 30 clusters. Up
-to 5 features the gap statistic of the coreset chooses, above a criterion on one noisy iteration.
-Round clusters at least 6 standard deviations apart, {seeds} mixtures for each line, each with
-noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, over that of
-`DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
-of one with the true k.
-
-`python benchmarks/selection.py auto --seeds {seeds}{sizes}` with {versions}.
-
-"""
-FEATURES = (2, 5, 20, 50)
-CLUSTERS = (3, 8, 20)
-SIZES = (2000, 10_000, 100_000)
+FOLDER = Path(__file__).resolve().parents[1] / "doc" / "benchmarks"
+DELTA = 1e-6
+COVERAGE = 0.9
 LEAST = 6.0  # standard deviations between two centers
 
 
@@ -56,6 +66,150 @@ def mixture(n, d, k, seed):
     return centers[labels] + rng.normal(size=(n, d))
 
 
+def radius_of(X):
+    """A public radius, for example: the next power of two above all norms."""
+    return float(2 ** math.ceil(math.log2(np.linalg.norm(X, axis=1).max())))
+
+
+def timed(model, X, **options):
+    """A fit, and its CPU seconds."""
+    begin = time.process_time()
+    model.fit(X, **options)
+    return model, time.process_time() - begin
+
+
+def cost(X, centers):
+    """Sum of squared distances to the nearest center."""
+    products = X @ centers.T
+    squares = np.square(X).sum(axis=1)[:, None] - 2 * products + np.square(centers).sum(axis=1)
+    return float(np.maximum(squares, 0).min(axis=1).sum())
+
+
+# ------------------------------------------------------------------------------- closed forms
+
+
+def thin(m):
+    return Thin(m, _thinning(m, COVERAGE))
+
+
+def geometric(m):
+    return NegativeBinomial(m, (1 - COVERAGE) / (COVERAGE * (m - 1)))
+
+
+def largest(allowed, top):
+    """The largest mu in (1e-4 top, top) that is allowed; those below it are."""
+    low, high = 1e-4 * top, top
+    while high / low > 1 + 1e-5:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if allowed(middle) else (low, middle)
+    return low
+
+
+def by_profiles(mu, epsilon, rule):
+    """Delta by the bound of Koskela, Redberg and Wang (2024), with the Gaussian trade-off."""
+    t = np.linspace(-9, 9, 2001)
+    ratio = float(np.max(rule.rate(t + mu) / rule.rate(t)))
+    left = epsilon - math.log(ratio)
+    return rule.expected_runs * gaussian_delta(mu, left) if left > 0 else 1.0
+
+
+def by_renyi(mu, epsilon, rule):
+    """Delta by Papernot and Steinke (2022), Theorem 2, for a geometric number of runs."""
+    order = np.exp(np.linspace(math.log(1.01), math.log(3000), 4000))
+    other = order[:, None]
+    free = 2 * (1 - 1 / other) * other * mu**2 / 2 + 2 * math.log(1 / rule.gamma) / other
+    loss = order * mu**2 / 2 + float(free.min()) + math.log(rule.expected_runs) / (order - 1)
+    logs = (order - 1) * (loss - epsilon + np.log1p(-1 / order)) - np.log(order)
+    return float(np.exp(min(0.0, logs.min())))
+
+
+def attack(mu, epsilon, rule):
+    """Delta that a pair of neighbours certainly has: runs whose score follows the likelihood ratio.
+
+    Outcomes of a ratio in (e^c, e^tau] score lowest, those above e^tau next, then the rest; the set
+    is that of the ratios above e^tau.
+    """
+    c, tau = np.meshgrid(np.linspace(-1.0, 1.0, 201), np.linspace(0.0, 3.0, 301))
+    c, tau = c[c < tau], tau[c < tau]
+    z_c, z_tau = c / mu + mu / 2, tau / mu + mu / 2
+    won = []
+    for mean in (mu, 0.0):
+        beaten = ndtr(z_tau - mean) - ndtr(z_c - mean)
+        won.append(_wins(rule, beaten + ndtr(mean - z_tau)) - _wins(rule, beaten))
+    return float((won[0] - math.exp(epsilon) * won[1]).max())
+
+
+def _wins(rule, u):
+    """Probability that the winner is of the lowest-scoring outcomes, which have probability u."""
+    if isinstance(rule, Thin):
+        none = (1 - rule.p) ** rule.m
+        return (1 - rule.p + rule.p * u) ** rule.m - none + none * u
+    return rule.gamma * u / (1 - (1 - rule.gamma) * u)
+
+
+def price():
+    """How much more noise each run has than a single fit."""
+    yield (
+        "| epsilon | m | all released | thin | geometric | constant time | fixed | "
+        "Koskela et al. | Papernot, Steinke | no less than | runs |"
+    )
+    yield "|---" * 11 + "|"
+    for epsilon in (1.0, 3.0):
+        alone = gaussian_mu(epsilon, DELTA)
+        for m in (2, 3, 5, 10, 20, 50):
+            rules = (
+                thin(m),
+                geometric(m),
+                CappedGeometric(m, geometric(m).gamma, round(2 / geometric(m).gamma)),
+                Fixed(m),
+            )
+            ours = [alone / selection_mu(epsilon, DELTA, rule) for rule in rules]
+            rule = rules[0] if m <= 5 else rules[1]
+            others = [
+                alone / largest(lambda mu, f=form, e=epsilon, r=used: f(mu, e, r) <= DELTA, alone)
+                for form, used in ((by_profiles, rule), (by_renyi, rules[1]), (attack, rule))
+            ]
+            cells = [math.sqrt(m), *ours, *others]
+            yield (
+                f"| {epsilon:g} | {m} | "
+                + " | ".join(f"{cell:.2f}" for cell in cells)
+                + f" | {rule.expected_runs:.3g} |"
+            )
+
+
+def refit():
+    """How much more noise the last fit has than a single fit, where runs have mu0 / x each."""
+    parts = (3.0, 4.0, 6.0)
+    yield "| m | " + " | ".join(f"x = {x:g}: all / thin / geometric" for x in parts) + " |"
+    yield "|---" * (1 + len(parts)) + "|"
+    alone = gaussian_mu(1.0, DELTA)
+    for m in (3, 5, 10, 20, 50):
+        cells = []
+        for x in parts:
+            released = 1 / math.sqrt(1 - m / x**2) if m < x**2 else math.nan
+            hidden = [_last(alone, x, rule) for rule in (thin(m), geometric(m))]
+            cells.append(" / ".join(_factor(value) for value in (released, *hidden)))
+        yield f"| {m} | " + " | ".join(cells) + " |"
+
+
+def _last(alone, x, rule):
+    try:
+        return alone / selection_refit(1.0, DELTA, rule, alone / x)
+    except ValueError:
+        return math.nan
+
+
+def _factor(value):
+    return "-" if math.isnan(value) else f"{value:.2f}"
+
+
+# ------------------------------------------------------------------------ number of clusters
+
+FEATURES = (2, 5, 20, 50)
+CLUSTERS = (3, 8, 20)
+SIZES = (2000, 10_000, 100_000)
+
+
 def overlapping(k, seed, each=150):
     """Clusters of a plane that touch: at least 3.5 of their standard deviations apart."""
     rng, centers = np.random.default_rng(seed), []
@@ -67,13 +221,6 @@ def overlapping(k, seed, each=150):
     return np.concatenate(
         [c + s * rng.normal(size=(each, 2)) for c, s in zip(centers, widths, strict=True)]
     )
-
-
-def timed(model, X, **options):
-    """A fit, and its CPU seconds."""
-    begin = time.process_time()
-    model.fit(X, **options)
-    return model, time.process_time() - begin
 
 
 def kmeans_line(n, d, k, n_seeds):
@@ -130,27 +277,294 @@ def auto(n_seeds, sizes):
         yield f"| {name} | {k} | {np.sum(off == 0)} | {np.sum(off <= 0.1 * k + 1e-9)} | {shown} |"
 
 
+# ----------------------------------------------------------------------------------- searches
+
+SEARCHES = (  # rows, features, clusters, candidates
+    (10_000, 2, 8, (4, 6, 8, 10, 12)),
+    (2000, 5, 3, (2, 3, 4, 5, 6)),
+    (10_000, 10, 8, (3, 4, 5, 6, 7, 8, 9, 10, 11, 12)),
+)
+FOLDS = 5
+
+
+def silhouette(model, X, y=None):
+    """The library's score without noise: for GridSearchCV."""
+    nearest = np.partition(model.transform(X), 1, axis=1)
+    return float(np.mean(1 - nearest[:, 0] / np.maximum(nearest[:, 1], 1e-300)))
+
+
+def by_search(**options):
+    """A way: DPGridSearch with these options."""
+
+    def fit(X, k, bounds, candidates):
+        search = DPGridSearch(
+            DPKMeans(bounds=bounds), {"n_clusters": list(candidates)}, epsilon=1.0, **options
+        )
+        return timed(search, X)
+
+    return fit
+
+
+def by_cross_validation(X, k, bounds, candidates):
+    """GridSearchCV whose fits cost epsilon = 1 together; its scores are not private."""
+    fits = FOLDS * len(candidates) + 1
+    each = DPKMeans(bounds=bounds, rho=_rho(1.0) / fits)
+    grid = {"n_clusters": list(candidates)}
+    return timed(GridSearchCV(each, grid, cv=FOLDS, scoring=silhouette), X)
+
+
+def _rho(epsilon):
+    return gaussian_mu(epsilon, DELTA) ** 2 / 2
+
+
+WAYS = {
+    "number given, one fit": lambda X, k, bounds, _: timed(DPKMeans(k, bounds=bounds), X),
+    '`DPKMeans("auto")`': lambda X, k, bounds, _: timed(DPKMeans("auto", bounds=bounds), X),
+    "all, refit": by_search(selection="all", final="refit"),
+    "all, winner (m fits composed)": by_search(selection="all", final="winner"),
+    "best, winner": by_search(selection="best", final="winner"),
+    "best, refit": by_search(selection="best", final="refit"),
+    "`GridSearchCV`, fits only": by_cross_validation,
+}
+
+
+def search(n_seeds):
+    """How often the number of clusters is right, and what the answer is worth."""
+    yield "| rows, features, clusters, m | way | right | cost (largest) | CPU s |"
+    yield "|---" * 5 + "|"
+    for n, d, k, candidates in SEARCHES:
+        found = {way: [] for way in WAYS}
+        for seed in range(n_seeds):
+            X = mixture(n, d, k, 30_000 + seed)
+            least = KMeans(k, n_init=10, random_state=0).fit(X).inertia_
+            for way, fit in WAYS.items():
+                if way == "best, refit" and len(candidates) > 5:
+                    continue  # nearly a hundred fits, for what "best, winner" shows as well
+                model, seconds = fit(X, k, radius_of(X), candidates)
+                answer = getattr(model, "best_estimator_", model)
+                centers = answer.cluster_centers_
+                found[way].append((len(centers) == k, cost(X, centers) / least, seconds))
+        for way, runs in found.items():
+            if runs:
+                right, ratios, seconds = np.array(runs).T
+                yield (
+                    f"| {n:,}, {d}, {k}, {len(candidates)} | {way} | {int(right.sum())} | "
+                    f"{np.median(ratios):.4f} ({ratios.max():.3f}) | {np.median(seconds):.2f} |"
+                )
+
+
+def charged():
+    """What GridSearchCV costs at epsilon = 1 for each fit, and DPGridSearch."""
+    yield "| m | fits | charged, basic composition | Gaussian composition | `DPGridSearch` |"
+    yield "|---" * 5 + "|"
+    for m in (5, 10, 50):
+        grid = {"n_clusters": list(range(2, 2 + m))}
+        told = preflight(GridSearchCV(DPKMeans(epsilon=1.0), grid, cv=FOLDS), np.zeros((99, 2)))
+        mu = gaussian_mu(1.0, DELTA) * math.sqrt(told.n_fits)
+        together = largest(lambda e, mu=mu: gaussian_delta(mu, e) >= DELTA, 1000.0)
+        yield f"| {m} | {told.n_fits} | {told.epsilon:.0f} | {together:.1f} | 1 |"
+
+
+COMPONENTS = (2, 4, 7, 12, 20, 35, 50)
+
+
+def pipeline(n_seeds, n=10_000, d=50, k=8):
+    """DPPCA in front of DPKMeans: the number of components by cost, its first step shared."""
+    yield "| way | components | cost (largest) | CPU s |"
+    yield "|---" * 4 + "|"
+    ways = {
+        "`DPKMeans`, no search": None,
+        "7 components given": ((7,), "refit"),
+        "all, refit": (COMPONENTS, "refit"),
+        "all, winner (m fits composed)": (COMPONENTS, "winner"),
+    }
+    found = {way: [] for way in ways}
+    for seed in range(n_seeds):
+        X = mixture(n, d, k, 40_000 + seed)
+        bounds, least = radius_of(X), KMeans(k, n_init=10, random_state=0).fit(X).inertia_
+        for way, options in ways.items():
+            if options is None:
+                model, seconds = timed(DPKMeans(k, bounds=bounds), X)
+                found[way].append((cost(X, model.cluster_centers_) / least, seconds, d))
+                continue
+            candidates, final = options
+            pipe = make_pipeline(DPPCA(bounds=bounds), DPKMeans(k, bounds=bounds))
+            grid = {"dppca__n_components": list(candidates)}
+            model, seconds = timed(
+                DPGridSearch(pipe, grid, scoring="cost", epsilon=1.0, final=final), X
+            )
+            reduction, clusters = (step for _, step in model.best_estimator_.steps)
+            centers = reduction.inverse_transform(clusters.cluster_centers_)
+            chosen = model.best_params_["dppca__n_components"]
+            found[way].append((cost(X, centers) / least, seconds, chosen))
+    for way, runs in found.items():
+        ratios, seconds, chosen = np.array(runs).T
+        shown = ", ".join(f"{value:.0f}" for value in sorted(chosen))
+        shown = shown if len(set(chosen)) > 1 else f"{chosen[0]:.0f}"
+        yield (
+            f"| {way} | {shown} | {np.median(ratios):.4f} ({ratios.max():.3f}) | "
+            f"{np.median(seconds):.2f} |"
+        )
+
+
+# ------------------------------------------------------------------------------------- curves
+
+CURVES = ((10_000, 2, 8), (20_000, 20, 8), (10_000, 10, 10))
+LEVELS = (0.1, 0.3, 1.0, 3.0)
+N_PUBLIC = 2000
+
+
+def curve(n_seeds):
+    """Cost over that without privacy: all rows, 2,000 public ones with a scaled budget, floor."""
+    yield (
+        "| rows, features, clusters | epsilon | all rows (half of the fits) | "
+        f"{N_PUBLIC:,} public rows | floor |"
+    )
+    yield "|---" * 5 + "|"
+    drawn = []
+    for n, d, k in CURVES:
+        X = mixture(n + N_PUBLIC, d, k, 50_000)
+        estimator = DPKMeans(k, bounds=radius_of(X))
+        options = {"n_units": n, "epsilons": LEVELS, "n_repeats": n_seeds}
+        real, scaled = (utility_curve(estimator, rows, **options) for rows in (X[:n], X[n:]))
+        for i, epsilon in enumerate(LEVELS):
+            low, median, high = real.quartiles[:, i]
+            yield (
+                f"| {n:,}, {d}, {k} | {epsilon:g} | {median:.5f} ({low:.5f} to {high:.5f}) | "
+                f"{scaled.quartiles[1, i]:.5f} | {real.floor[i]:.5f} |"
+            )
+        drawn.append((f"n = {n:,}, d = {d}, k = {k}", real, scaled))
+    _draw(drawn)
+
+
+def _draw(drawn):
+    """Extra cost against epsilon, on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 3.8), layout="constrained")
+    axes = figure.subplots(1, len(drawn), sharex=True)
+    for axis, (title, real, scaled) in zip(axes, drawn, strict=True):
+        for found, color, label in (
+            (real, "#c2410c", "all rows"),
+            (scaled, "#2563eb", f"{N_PUBLIC:,} public rows, scaled budget"),
+        ):
+            low, median, high = np.maximum(found.quartiles - 1, 1e-6)
+            axis.plot(found.epsilons, median, color=color, marker="o", label=label)
+            axis.fill_between(found.epsilons, low, high, color=color, alpha=0.15, lw=0)
+        axis.plot(real.epsilons, real.floor - 1, "k:", label="floor")
+        axis.set(xscale="log", yscale="log", title=title, xlabel="epsilon")
+        axis.set_xticks(LEVELS, [f"{level:g}" for level in LEVELS], minor=False)
+        axis.minorticks_off()
+    axes[0].set_ylabel("cost over that without privacy, minus 1")
+    axes[0].legend(frameon=False)
+    figure.savefig(FOLDER / "selection_curve.png", dpi=100)
+
+
+# --------------------------------------------------------------------------------------- page
+
+TABLES = {
+    "price": (lambda options: price(), "What each fit of a search costs", """
+How many times as much noise each run of a search among m candidates has as a single fit of the
+same guarantee. Closed forms. "all released": m fits and scores, composed. "thin", "geometric" and
+"constant time": only the best of secretly many runs is released, each candidate is tried with
+probability .9; `DPGridSearch` takes "thin" up to 5 candidates and "geometric" above. "fixed": all
+m are run, and everybody knows it. The two rivals are published bounds, of the rule that
+`DPGridSearch` takes (Papernot and Steinke: of the geometric one). "no less than": no bound can be
+below this, because some pair of neighbours loses as much. "runs": expected number of them.
+"""),
+    "refit": (lambda options: refit(), "A last fit after the search", """
+Each run has mu0 / x, where mu0 is the mu of a single fit with the whole budget (epsilon = 1). The
+cells tell how many times as much noise the last fit has as that single fit; "-": nothing is left.
+"""),
+    "charged": (lambda options: charged(), "What `GridSearchCV` is charged", """
+Five folds, epsilon = 1 for each fit. The epsilon of all fits together: as `preflight` says and a
+ledger of basic composition counts, and by the exact composition of Gaussian fits. It does not cover
+the scores, which have no noise. `DPGridSearch(epsilon=1)` is charged 1, scores included.
+"""),
+    "auto": (lambda options: auto(options.seeds, options.sizes), "The number of clusters", """
+`DPKMeans("auto")` at epsilon = 1, without public bounds, among 1 to 30 clusters. Up
+to 5 features the gap statistic of the coreset chooses, above a criterion on one noisy iteration.
+Round clusters at least 6 standard deviations apart, {seeds} mixtures for each line, each with
+noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, over that of
+`DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
+of one with the true k.
+"""),
+    "search": (lambda options: search(options.seeds), "Searches over the number of clusters", """
+epsilon = 1 for everything in a line (but the scores of `GridSearchCV`); {seeds} mixtures, each with
+noise of its own; round clusters at least 6 standard deviations apart, of unequal weights; `bounds`:
+the next power of two above the largest norm; m candidates, by silhouette. "right": the number of
+clusters was chosen. Cost: on the rows, over that of `KMeans` with ten starts and the true number;
+below 1 where more clusters were chosen. `DPKMeans("auto")` chooses among 1 to 30.
+"""),
+    "pipeline": (lambda options: pipeline(options.seeds), "Components in front of k-means", """
+`DPPCA` and `DPKMeans` in a pipeline, (10,000, 50 features, 8 clusters), epsilon = 1, {seeds}
+mixtures, `scoring="cost"`, seven candidates from 2 to 50. The first step is fitted once and
+cut to size. Plain `DPKMeans`, which finds its own subspace, is the better choice for k-means alone.
+"""),
+    "curve": (lambda options: curve(options.seeds), "Curves before spending", """
+`utility_curve` with all rows and without scaling, and with 2,000 other rows of the same mixture,
+which stand for them at a scaled budget. Cost over that of `KMeans` with ten starts; medians of
+{seeds} fits. The floor is what the plan's noise costs at least.
+
+![Extra cost of DPKMeans over epsilon: all rows, 2,000 public rows, floor](selection_curve.png)
+"""),
+}  # fmt: skip
+
+
+def page(tables):
+    """The Markdown page of all tables that were measured."""
+    parts = ["# Private choices\n", "delta = 1e-6. CPU seconds are those of one thread.\n"]
+    for name, (_, title, words) in TABLES.items():
+        if name in tables:
+            kept = tables[name]
+            parts.append(f"## {title}\n\n{words.strip().format(seeds=kept['seeds'])}\n")
+            parts.append(f"`{kept['command']}` with {kept['versions']}.\n")
+            parts.append("\n".join(kept["lines"]) + "\n")
+    return "\n".join(parts)
+
+
+def _command(name, options):
+    """How to make a table again."""
+    words = f"python benchmarks/selection.py {name}"
+    if name in ("price", "refit", "charged"):  # closed forms
+        return words
+    words += f" --seeds {options.seeds}"
+    if name == "auto" and tuple(options.sizes) != SIZES:
+        words += f" --sizes {' '.join(map(str, options.sizes))}"
+    return words
+
+
 def main():
     """Measure, print, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("table", choices=["auto"], help="what to measure")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("tables", nargs="*", metavar="table", help=f"some of {', '.join(TABLES)}")
     parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of rows")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="rows, for auto")
     parser.add_argument("--no-page", action="store_true", help="print only")
     options = parser.parse_args()
+    if unknown := set(options.tables) - set(TABLES):
+        parser.error(f"no such table: {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
-    versions = (
-        f"Python {platform.python_version()}, numpy {np.__version__}, "
-        f"scikit-learn {sklearn.__version__}"
-    )
-    lines = []
-    for line in auto(options.seeds, options.sizes):
-        print(line, flush=True)
-        lines.append(line)
-    if not options.no_page:
-        sizes = "" if options.sizes == SIZES else f" --sizes {' '.join(map(str, options.sizes))}"
-        page = HEAD.format(seeds=options.seeds, sizes=sizes, versions=versions)
-        OUTPUT.write_text(page + "\n".join(lines) + "\n", encoding="utf-8")
+    store = FOLDER / "selection.json"
+    for name in options.tables or TABLES:
+        lines = []
+        for line in TABLES[name][0](options):
+            print(line, flush=True)
+            lines.append(line)
+        if options.no_page:
+            continue
+        tables = json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
+        tables[name] = {
+            "command": _command(name, options),
+            "seeds": options.seeds,
+            "versions": f"Python {platform.python_version()}, numpy {np.__version__}, "
+            f"scikit-learn {sklearn.__version__}",
+            "lines": lines,
+        }
+        store.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+        (FOLDER / "selection.md").write_text(page(tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -144,6 +144,18 @@ def test_grid_search(cls, file):
     assert len(book.entries) == 2
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores:UserWarning")
+def test_fits_that_a_dry_ledger_refuses_do_not_cost_the_others_their_result(file):
+    path, book = file
+    search = GridSearchCV(
+        DPKMeans(ledger=path), {"delta": [1e-6, 9e-7, 8e-7]}, cv=2, refit=False, scoring=no_score
+    ).fit(X)
+    assert len(book.entries) == 2
+    scores = np.array([search.cv_results_[f"split{i}_test_score"] for i in range(2)])
+    assert np.isfinite(scores).sum() == 2
+
+
 def test_a_grid_search_that_raises(file):
     path, book = file
     search = GridSearchCV(
