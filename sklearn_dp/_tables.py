@@ -112,8 +112,10 @@ def check_weights(sample_weight, n_rows):
         if getattr(getattr(weights, "dtype", None), "kind", "") in ("M", "m"):
             raise TypeError("dates are no weights")
         weights = np.asarray(check_array(weights, dtype=np.float64, **options))
-    except (TypeError, ValueError, OverflowError):
-        weights = None  # the error of scikit-learn may quote values
+    except MemoryError:
+        raise
+    except Exception:  # also of code that the weights bring along; it may quote values
+        weights = None
     if weights is None or weights.shape != (n_rows,) or (weights < 0).any():
         raise ValueError(
             "sample_weight must be a number or an array of shape (n_samples,), finite and not "

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from sklearn_dp._privacy._units import code_groups
 from sklearn_dp._tables import (
     _without_data,
     check_table,
@@ -16,6 +17,7 @@ from sklearn_dp._tables import (
     entries,
     validate_quietly,
 )
+from sklearn_dp.ensemble._output import target_column
 
 SECRET = 7319.4825
 
@@ -59,6 +61,34 @@ def test_errors_name_the_table_and_quote_no_entry(entry):
             call()
         error = caught.value
         assert "7319" not in str(error) and error.__context__ is None and error.__cause__ is None
+
+
+class Quoting:
+    """A column of some other library, whose errors quote what it holds."""
+
+    dtype, shape = np.dtype(float), (2,)
+
+    def __array__(self, *arguments, **options):
+        raise KeyError(SECRET)
+
+    def __len__(self):
+        return 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda column: check_weights(column, 2),
+        lambda column: target_column(column, 2),
+        lambda column: target_column(column, 2, np.arange(2)),
+        code_groups,
+    ],
+)
+def test_errors_of_whatever_kind_quote_nothing(call):
+    with pytest.raises(ValueError, match=r"sample_weight|\by\b|groups") as caught:
+        call(Quoting())
+    error = caught.value
+    assert "7319" not in str(error) and error.__context__ is None and error.__cause__ is None
 
 
 @pytest.mark.parametrize("weight", [10**400, Fraction(10**400), -1, float("nan"), [1.0, 10**400]])

@@ -286,7 +286,9 @@ def _values(groups):
 def _read(reader):
     try:
         return reader()
-    except (ArithmeticError, TypeError, ValueError):
+    except MemoryError:
+        raise
+    except Exception:  # libraries have kinds of their own
         pass
     # Outside the handler: the error of the array's own library may quote values.
     raise ValueError("groups could not be read: give a list or an array of ids.")

@@ -81,7 +81,9 @@ def target_column(y, n, labels=None):
             order = {label: i for i, label in enumerate(labels.tolist())}
             y = np.array([order.get(_single(label), -1) for label in y.tolist()])
         y = real_array(y)
-    except (OverflowError, TypeError, ValueError):
+    except MemoryError:
+        raise
+    except Exception:  # also of code that the labels bring along; it may quote them
         y = None
     if y is None or len(y) != n or not np.isfinite(y).all():
         raise ValueError(
