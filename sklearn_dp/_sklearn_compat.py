@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import _num_features as num_features
 
@@ -24,6 +25,9 @@ except ImportError:  # pragma: no cover - older scikit-learn
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
 
+        def set_callbacks(self):
+            """There are none."""
+
 
 __all__ = [
     "CallbackSupportMixin",
@@ -32,14 +36,28 @@ __all__ = [
     "kmeans_of",
     "num_features",
     "with_callbacks",
+    "without_callbacks",
 ]
 
 _Method = TypeVar("_Method", bound=Callable)
+_Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 
 
 def with_callbacks(method: _Method) -> _Method:
     """Tell scikit-learn's callbacks of a fit, where it has them; its type stays."""
     return method if _with_callbacks is None else _with_callbacks(method)
+
+
+def without_callbacks(estimator: _Estimator) -> _Estimator:
+    """The same estimator, which tells no callbacks of its fit, nor do those inside it.
+
+    A clone has the callbacks of the original. For fits that are not released themselves: a callback
+    is told how many there are, and sees all that each of them has learned.
+    """
+    for each in (estimator, *estimator.get_params().values()):
+        if isinstance(each, CallbackSupportMixin):
+            each.set_callbacks()
+    return estimator
 
 
 def kmeans_of(centers: np.ndarray, **fitted: object) -> KMeans:

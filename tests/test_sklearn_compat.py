@@ -1,18 +1,23 @@
 """What is private in scikit-learn, or not in all its versions, does what it is used for."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
 
-from sklearn_dp import _sklearn_compat
+from sklearn_dp import DPPCA, DPKMeans, SampleAndAggregate, _sklearn_compat
 from sklearn_dp._sklearn_compat import (
     Progress,
     complete_kmeans,
     kmeans_of,
     num_features,
     with_callbacks,
+    without_callbacks,
 )
+from sklearn_dp.model_selection import DPGridSearch
 
 CENTERS = np.array([[0.0, 0.0], [10.0, 0.0]])
 
@@ -88,3 +93,41 @@ def test_callbacks_learn_the_names_of_steps_and_nothing_else():
 def test_without_callbacks_nothing_happens():
     progress = Progress(object())
     assert progress("radius") is None and progress.finish() is None
+
+
+def test_callbacks_are_taken_from_an_estimator_and_from_those_inside_it():
+    pytest.importorskip("sklearn.callback")
+    inner = DPKMeans(2).set_callbacks(Heard())
+    whole = make_pipeline(DPPCA(1).set_callbacks(Heard()), inner)
+    assert without_callbacks(whole) is whole
+    assert not any(hasattr(step, "_skl_callbacks") for _, step in whole.steps)
+
+
+class Heard:
+    """A callback of scikit-learn that notes each call; copies of it share the notes."""
+
+    calls: ClassVar = []
+
+    def setup(self, estimator, context):
+        self.calls.append(estimator)
+
+    on_fit_task_begin = on_fit_task_end = teardown = lambda self, *values, **options: None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.PrivacyWarning")
+def test_callbacks_of_estimators_inside_a_fit_are_not_told_of_what_is_no_release():
+    """How many runs a search makes is secret, and blocks are fitted without noise."""
+    pytest.importorskip("sklearn.callback")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    inner = DPKMeans(2, bounds=3.0).set_callbacks(Heard())
+    Heard.calls.clear()
+    DPGridSearch(inner, {"n_clusters": [2, 3]}, epsilon=5.0, selection="best", random_state=0).fit(
+        X
+    )
+    inner.set_params(epsilon=50.0)
+    SampleAndAggregate(
+        inner, output=("cluster_centers_",), n_blocks=4, epsilon=5.0, random_state=0
+    ).fit(X)
+    assert not Heard.calls
+    inner.fit(X)
+    assert Heard.calls == [inner]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._privacy._checks import real_array
+from .._sklearn_compat import without_callbacks
 from .._tables import entries
 
 __all__ = ["Output", "WithTarget", "probe", "target_column"]
@@ -197,7 +198,7 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         rows[:, -1] = np.arange(_PROBE_ROWS) % n_classes
 
     def values_of_a_fit():
-        fitted = clone(trainable).fit(rows)
+        fitted = without_callbacks(clone(trainable)).fit(rows)
         fitted = getattr(fitted, "fitted_", fitted)
         return [np.asarray(getattr(fitted, name), dtype=float) for name in names]
 

@@ -19,7 +19,8 @@ So in the second way these are as secret as the rows, and each has its place in 
   and with `constant_time` the number of fits is too;
 * the winner's place among the runs: only its candidate's number leaves :meth:`Runner._best`;
 * scores of losers: NaN in the table, as if those candidates had never been drawn;
-* what fits say and how they fail: every run is silent, and a failure is the lowest score.
+* what fits say and how they fail: every run is silent, callbacks of the estimators included, and a
+  failure is the lowest score.
 
 Nothing is shown while runs are made, and in the second way not even that a step is done. An
 interrupt leaves no partial result behind: attributes are set when everything is done.
@@ -36,6 +37,7 @@ import numpy as np
 from .._aggregate.shared.blocks import ask_all, n_threads
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._base import fits_inside
+from .._sklearn_compat import without_callbacks
 from ._allowance import longest
 from ._fit_plans import SCORE
 from ._fitted import Fitted, transformed
@@ -294,7 +296,7 @@ class Runner:
         for step in steps:
             if done:
                 X = transformed(done[-1][1], X)
-            estimator = deepcopy(step.estimator)
+            estimator = without_callbacks(deepcopy(step.estimator))
             if step.private:
                 with fits_inside(partial(_paid_step, session, step.name)):
                     estimator.fit(X, self._y, groups=self._groups)

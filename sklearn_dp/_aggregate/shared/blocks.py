@@ -32,6 +32,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
+from ..._sklearn_compat import without_callbacks
 from .silence import attempt, attempt_silently, relayed_signals, silent
 
 __all__ = [
@@ -340,7 +341,7 @@ def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
             setattr(fresh, name, fixed[name])  # what set_params does, without a look at the class
         else:
             nested[name] = fixed[name.rpartition("__")[2]]
-    return fresh.set_params(**nested)
+    return without_callbacks(fresh.set_params(**nested))
 
 
 def ask_all(
