@@ -19,8 +19,10 @@ import plot_densest_place
 import plot_digits_pipeline
 import plot_far_mean
 import plot_federated
+import plot_private_coreset
 import plot_private_mixture
 import plot_private_palette
+import plot_private_search
 import plot_private_topics
 import plot_what_epsilon_costs
 
@@ -33,6 +35,8 @@ PARTS = [
     ("K-means over clients", plot_federated),
     ("Topics of documents", plot_private_topics),
     ("What epsilon costs", plot_what_epsilon_costs),
+    ("A search with one guarantee", plot_private_search),
+    ("Points to run anything on", plot_private_coreset),
 ]
 
 

@@ -27,6 +27,8 @@ SAYS = {
         "cost / KMeans",
         "Charged for the curve: nothing",
     ],
+    "plot_private_search": ["released score", "Noise of a score", "Charges in the ledger: 1"],
+    "plot_private_coreset": ["cost / KMeans", "DBSCAN on the points: ARI"],
     "plot_private_topics": ["ARI to KMeans", "What the released centers are about"],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
 }
