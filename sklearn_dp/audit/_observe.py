@@ -242,18 +242,18 @@ def _listening():
     """Collect what is printed and logged.
 
     The level of the root logger is lowered for the time: what a library logs at "debug" is shown to
-    whoever turns it on.
+    whoever turns it on. The program's own handlers do not hear of it: they have not asked for it.
     """
     heard = io.StringIO()
-    root, handler = logging.getLogger(), logging.StreamHandler(heard)
-    level = root.level
-    root.addHandler(handler)
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers
+    root.handlers = [logging.StreamHandler(heard)]
     root.setLevel(logging.NOTSET)
     try:
         with redirect_stdout(heard), redirect_stderr(heard):
             yield heard
     finally:
-        root.removeHandler(handler)
+        root.handlers = handlers
         root.setLevel(level)
 
 

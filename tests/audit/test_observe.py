@@ -1,5 +1,6 @@
 """Audits fit as the strictest user would."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -33,3 +34,12 @@ def test_numpy_raises_what_nobody_guards(toy, points, monkeypatch, operation):
     """A fit that goes past the guard of the base class."""
     monkeypatch.setattr(type(toy), "fit", lambda self, X, y=None: operation(X * 1e200) and self)
     assert isinstance(run_fit(toy, points).error, FloatingPointError)
+
+
+def test_the_log_of_an_audited_fit_is_for_the_audit_alone(make_toy, points, caplog):
+    """It listens to every level, which handlers of the program have not asked for."""
+    root = logging.getLogger()
+    before = root.level, list(root.handlers)
+    outcome = run_fit(make_toy(random_state=0), points)
+    assert "released count" in outcome.printed and caplog.messages == []
+    assert (root.level, root.handlers) == before
