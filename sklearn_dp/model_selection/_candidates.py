@@ -228,6 +228,8 @@ def _step(name, estimator, public):
         return Step(name, estimator, True)
     if isinstance(estimator, BaseEstimator) and not get_tags(estimator).requires_fit:
         return Step(name, estimator, False)
+    if name and not hasattr(estimator, "fit"):
+        raise TypeError(f"estimator: {where} must be an estimator, got {type(estimator).__name__}.")
     raise ValueError(
         f"{where} ({type(estimator).__name__}) learns from private rows without privacy: use "
         "bounds instead, or list it in public_steps if it was fitted on public rows."

@@ -226,9 +226,13 @@ def _wrong_warnings(caught):
 
 
 def _public_warning(text):
-    """Scikit-learn's warnings about names of columns: a matter of the call, not of rows."""
-    return text.startswith("X has feature names, but") or text.startswith(
-        "X does not have valid feature names"
+    """Scikit-learn's warnings about names of columns and about grids: of the call, not of rows."""
+    return text.startswith(
+        (
+            "X has feature names, but",
+            "X does not have valid feature names",
+            "The total space of parameters",
+        )
     )
 
 
