@@ -31,7 +31,7 @@ def test_replay_audit(form, groups):
         DPGaussianMixture(2, covariance_type=form, epsilon=20.0), X, groups=groups, repeats=repeats
     )
     assert result.passed and result.n_pairs >= 12 * repeats, result
-    assert result.ratios["component moments"] > 0.8 and result.ratios["component radii"] == 1
+    assert result.ratios["component moments"] > 0.7 and result.ratios["component radii"] == 1
 
 
 EACH_WAY = [
