@@ -341,9 +341,8 @@ def check_rows_out_of_bounds_are_clipped(estimator):
     """Rows outside `bounds` are moved to the border: how far outside they were has no effect.
 
     Every row is outside, by a factor of four and of eight. Where they came from may change nothing:
-    otherwise the bounds do not bound the sensitivity. In a box they are clipped to its corners, so
-    the corners themselves are fitted too: an estimator that leaves rows out because they are
-    outside would treat both factors alike.
+    otherwise the bounds do not bound the sensitivity. In a box they end up in its corners, so these
+    are fitted too: an estimator that leaves out rows outside would treat both factors alike.
     """
     rows = np.sign(check_data(30)) * (1 + np.abs(check_data(30)))
     for bounds in (1.0, (-1.0, 1.0)):
