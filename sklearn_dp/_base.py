@@ -283,8 +283,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         if not 1 <= n_features <= MOST_FEATURES:
             self._validated(X)
             raise ValueError(f"X must have between 1 and {MOST_FEATURES} features.")
-        if self._takes_sparse and n_features > _grid.MOST_FEATURES:
-            raise ValueError(f"X must have at most {_grid.MOST_FEATURES} features. {PROJECT}")
+        if self._takes_sparse and n_features > _grid.MOST_COLUMNS:
+            raise ValueError(f"X must have at most {_grid.MOST_COLUMNS} features. {PROJECT}")
         return self._start_session(self._make_plan(n_features, unit, **public))
 
     def _start_session(self, plan):

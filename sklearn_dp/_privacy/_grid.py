@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LIMIT", "MOST_FEATURES", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
+__all__ = ["LIMIT", "MOST_COLUMNS", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
 
 LIMIT = 2**24
 """Largest norm of a row, in grid steps."""
 
-MOST_FEATURES = 2**14
-"""LIMIT**2 * MOST_FEATURES < 2**63: norms before the clip are exact in int64."""
+MOST_COLUMNS = 2**14
+"""LIMIT**2 * MOST_COLUMNS < 2**63: norms before the clip are exact in int64."""
 
 
 def sum_type(n_rows, bits):
@@ -111,8 +111,8 @@ class Grid:
         -------
         rows : ndarray of shape (n, d), C-contiguous, integer-valued float64.
         """
-        if X.shape[1] > MOST_FEATURES:
-            raise ValueError(f"n_features must be at most {MOST_FEATURES}.")
+        if X.shape[1] > MOST_COLUMNS:
+            raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         rows = np.array(X, dtype=np.float64, order="C")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
         # keeps their direction and makes the integer norms below fit into 63 bits.

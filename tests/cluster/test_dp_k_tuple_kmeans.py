@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from k_tuple_tools import CORNERS, Disagreeing, blobs, model
 from scipy import stats
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
@@ -20,19 +21,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 
-CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.0, 0.6]])
-
-
-def blobs(n=6000, seed=0, scale=0.03):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(3, size=n)
-    return CORNERS[labels] + scale * rng.normal(size=(n, 2)), labels
-
-
-def model(**parameters):
-    defaults = dict(n_clusters=3, rho=3.0, bounds=1.0, n_tuples=100, random_state=0)
-    return DPKTupleKMeans(**{**defaults, **parameters})
-
 
 def error(found):
     return max(np.linalg.norm(found - corner, axis=1).min() for corner in CORNERS)
@@ -48,19 +36,6 @@ def test_enough_rows_and_budget_lead_to_the_tuples():
     assert error(fitted.cluster_centers_) < 0.01
     assert adjusted_rand_score(labels, fitted.labels_) > 0.99
     assert fitted.cluster_weights_.sum() == pytest.approx(6000, abs=60)
-
-
-class Disagreeing(ClusterMixin, BaseEstimator):
-    """Centers at random: no two blocks agree."""
-
-    def __init__(self, n_clusters=3, random_state=None):
-        self.n_clusters = n_clusters
-        self.random_state = random_state
-
-    def fit(self, X, y=None):
-        rng = np.random.default_rng(self.random_state)
-        self.cluster_centers_ = rng.uniform(-0.7, 0.7, size=(self.n_clusters, X.shape[1]))
-        return self
 
 
 def test_a_small_budget_plans_the_coreset_alone_with_exact_accounting():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from search_tools import GRID, corners, search
 from sklearn.cluster import KMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
@@ -15,26 +16,10 @@ from sklearn_dp.model_selection import (
     Shares,
 )
 
-GRID = {"n_clusters": [2, 3, 4]}
-
-
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
 ]
-
-
-def corners(n, sd=0.1, d=2):
-    """Three clusters at corners of a triangle in the first two of d features."""
-    rng = np.random.default_rng(0)
-    X = np.zeros((n, d))
-    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
-    return X + sd * rng.standard_normal((n, d))
-
-
-def search(**options):
-    given = {"epsilon": 2.0, "random_state": 0, **options}
-    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
 
 
 BAD = {

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from search_tools import corners, search
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_dp import (
@@ -21,26 +22,10 @@ from sklearn_dp.model_selection import (
 from sklearn_dp.model_selection._base_search import _target
 from sklearn_dp.model_selection._scorers import scorer_of
 
-GRID = {"n_clusters": [2, 3, 4]}
-
-
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
 ]
-
-
-def corners(n, sd=0.1, d=2):
-    """Three clusters at corners of a triangle in the first two of d features."""
-    rng = np.random.default_rng(0)
-    X = np.zeros((n, d))
-    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
-    return X + sd * rng.standard_normal((n, d))
-
-
-def search(**options):
-    given = {"epsilon": 2.0, "random_state": 0, **options}
-    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
 
 
 def test_mixtures_are_chosen_by_density():

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from search_tools import corners, pipeline, search
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp import DPKMeans
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import SeededNoiseWarning
 from sklearn_dp.model_selection import (
@@ -15,24 +15,10 @@ from sklearn_dp.model_selection import (
     DPRandomizedSearch,
 )
 
-GRID = {"n_clusters": [2, 3, 4]}
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
 ]
-
-
-def corners(n, sd=0.1, d=2):
-    """Three clusters at corners of a triangle in the first two of d features."""
-    rng = np.random.default_rng(0)
-    X = np.zeros((n, d))
-    X[:, :2] = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[np.arange(n) % 3]
-    return X + sd * rng.standard_normal((n, d))
-
-
-def search(**options):
-    given = {"epsilon": 2.0, "random_state": 0, **options}
-    return DPGridSearch(DPKMeans(bounds=2.0), GRID, **given)
 
 
 @pytest.mark.parametrize("selection", ["all", "best", BestOf(constant_time=True)], ids=str)
@@ -45,10 +31,6 @@ def test_the_right_number_of_clusters_is_chosen(selection, final):
     centers = found.best_estimator_.cluster_centers_
     assert np.abs(centers[:, None] - [[0, 0], [1, 0], [0, 1]]).sum(axis=2).min(axis=0).max() < 0.1
     assert set(found.predict(corners(30))) == {0, 1, 2}
-
-
-def pipeline():
-    return make_pipeline(DPPCA(bounds=3.0), DPKMeans(3, bounds=3.0))
 
 
 def test_searches_with_a_seed_repeat_on_any_number_of_threads():
