@@ -8,6 +8,7 @@ __all__ = [
     "BudgetExceededError",
     "ConversionWarning",
     "LedgerError",
+    "PartError",
     "PrivacyWarning",
     "SeededNoiseWarning",
     "UtilityWarning",
@@ -30,6 +31,13 @@ class LedgerError(ValueError):
     No such file, not a ledger, another version, or another unit or neighbouring relation. Nothing
     was spent. Ledgers are made on purpose only (``python -m sklearn_dp.ledger create``): if a path
     that does not exist were a fresh ledger, a slip of the pen would be a fresh budget.
+    """
+
+
+class PartError(ValueError):
+    """A part of a table could not be read, or was lost: the fit has ended, and was paid for.
+
+    It tells the number of the part and the type of the error, and nothing of the data.
     """
 
 

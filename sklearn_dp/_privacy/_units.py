@@ -11,6 +11,7 @@ or to bound, how many rows a person has. The weights need no release: a row's we
 own group alone, so a neighbour without that group has the same weights for all other rows.
 """
 
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -18,7 +19,7 @@ from numbers import Number
 
 import numpy as np
 
-__all__ = ["Units", "code_groups", "unit_of"]
+__all__ = ["UnitFacts", "Units", "code_groups", "unit_of"]
 
 _WEIGHT_STEPS = 2**20
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
@@ -32,6 +33,30 @@ _KINDS = (
     "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
     "tuples of these."
 )
+
+
+@dataclass(frozen=True)
+class UnitFacts:
+    """What is public of some units: what a sum of rows needs to be released.
+
+    Attributes
+    ----------
+    scale : int
+        Weight of a whole unit, in integer steps.
+    unit_weight : float
+        What a whole unit weighs, where rows have weights of their own.
+    own_weights : bool
+        Whether they have.
+    """
+
+    scale: int = 1
+    unit_weight: float = 1.0
+    own_weights: bool = False
+
+    @property
+    def step(self):
+        """Length of a weight step, in units."""
+        return 1.0 / self.scale
 
 
 class Units:
@@ -122,6 +147,11 @@ class Units:
             alone.weights, alone.scale = weights.astype(np.int64), self.scale
             alone.own_weights, alone.unit_weight = True, self.unit_weight
         return alone
+
+    @property
+    def facts(self):
+        """What is public of them."""
+        return UnitFacts(self.scale, self.unit_weight, self.own_weights)
 
     @property
     def name(self):

@@ -18,7 +18,7 @@ What must not happen, and where it is prevented:
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from threading import Thread
 from typing import Any
@@ -41,6 +41,7 @@ __all__ = [
     "copied_rows",
     "draw_blocks",
     "fit_blocks",
+    "in_threads",
     "n_threads",
     "uniforms",
     "unit_copies",
@@ -371,6 +372,24 @@ def ask_all(
     with relayed_signals(), _thread_pools().limit(limits=1):
         return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), prefer="threads")(
             delayed(_ask_one)(function, client, seconds) for client in clients
+        )
+
+
+def in_threads(
+    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
+) -> list[Any]:
+    """What a function makes of each item, in their order; by threads where more are asked for.
+
+    >>> in_threads(abs, [-1, 2], n_jobs=2)
+    [1, 2]
+    """
+    items = list(items)
+    if n_jobs in (None, 1) or len(items) < 2:
+        return [function(item) for item in items]
+    # One thread of BLAS for each of ours.
+    with _thread_pools().limit(limits=1):
+        return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), require="sharedmem")(
+            delayed(function)(item) for item in items
         )
 
 

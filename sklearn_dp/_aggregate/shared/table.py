@@ -1,0 +1,318 @@
+"""A table in parts: passes over rows that one place, or many, may hold.
+
+Every number that a fit takes from the rows is an exact integer sum of functions of single rows. So
+a fit is a sequence of *passes*: released values go to the parts, each part applies a function to
+its rows, and integers are added up. Addition of integers has no order: the result has the same bits
+for every way of cutting the rows into parts. A table in memory is one part, or one for each thread.
+
+Who does what:
+
+* an :class:`Engine` holds the parts and computes on them: :class:`LocalEngine` in this process,
+  those of `sklearn_dp._partitions` elsewhere;
+* a :class:`PartSource` reads the rows of a part; the first pass makes a :class:`Part` of it, which
+  keeps named values of each row (its label, its cell) from one pass to the next;
+* a :class:`Table` is what the algorithms see: passes, and what is public of the rows.
+
+A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
+*pure*: it returns a new state and changes nothing in place, so that a part that is lost, or computed
+twice, gives the same sums. What travels to the place of the fit is exact sums, never a value of a
+row; they are unreleased until a session has added noise.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from ..._privacy._units import Units
+from ...exceptions import PartError
+from .blocks import in_threads
+from .single_rows import row_guard
+
+__all__ = ["CellCounts", "Engine", "LocalEngine", "Part", "PartSource", "Table", "add_sums"]
+
+_WIDE = 2**62  # two integers of at most this much do not wrap when they are added
+
+
+class PartSource:
+    """How the rows of a part are read, and what belongs to them. Engines derive from it."""
+
+    def read(self) -> Any:
+        """The rows: a finite array of float32 or float64 of shape (rows, n_features).
+
+        Or what takes the place of one, such as `SparseRows`: it has a length, and gives dense rows
+        for a slice. Called in every pass that needs the rows.
+        """
+        raise TypeError("a source must read")
+
+    def n_rows(self) -> int:
+        """Number of rows, for those that know it without reading."""
+        return len(self.read())
+
+    def read_groups(self) -> Any:
+        """The group of each row, as a user gives it; None: rows are units."""
+        return None
+
+    def read_weights(self) -> Any:
+        """The weight of each row; None: all alike."""
+        return None
+
+
+class ArraySource(PartSource):
+    """Rows in memory."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    def read(self) -> Any:
+        return self._X
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a part, and what passes have found out about them; unreleased.
+
+    Attributes
+    ----------
+    source : PartSource
+    units : Units
+        Of these rows; a group of several parts has a share of its weight in each.
+    state : dict
+        Values that later passes need, by name: mostly arrays with an entry for each row.
+    """
+
+    source: PartSource
+    units: Units
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.state[name]
+
+    def having(self, **values: Any) -> "Part":
+        """The part with further values, or new ones."""
+        return replace(self, state={**self.state, **values})
+
+    def without(self, *names: str) -> "Part":
+        """The part without some values that no later pass asks for."""
+        kept = {name: value for name, value in self.state.items() if name not in names}
+        return replace(self, state=kept)
+
+
+PassFunction = Callable[..., tuple[Any, tuple]]
+
+
+class Engine(Protocol):
+    """Who holds the parts of a table and computes on them.
+
+    The state of a part is its :class:`PartSource` at first. A function maps ``(state, *broadcast)``
+    to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and
+    :class:`CellCounts`. Each part counts exactly once, whatever is retried or computed twice. No
+    result depends on the order of the parts.
+
+    Attributes
+    ----------
+    n_parts : int
+        Public; at least one.
+    """
+
+    n_parts: int
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state, now or when it is asked for; sums are dropped."""
+        ...
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """The same, and the totals of the sums: those of :func:`add_sums`."""
+        ...
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """A collection like the input, with ``function(state, *broadcast)`` for the rows.
+
+        Lazy, but for the local engine: nothing of it is computed at the place of the fit.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Counts of those cells, of very many, that hold anything: unreleased.
+
+    Attributes
+    ----------
+    cells : ndarray of int64 of shape (m,), increasing
+    counts : ndarray of int64 of shape (m,), positive
+    """
+
+    cells: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, dense: np.ndarray) -> Self:
+        """Of an array with a count for every cell."""
+        cells = np.flatnonzero(dense)
+        return cls(cells, dense[cells])
+
+    def __add__(self, other: "CellCounts") -> "CellCounts":
+        cells, index = np.unique(np.append(self.cells, other.cells), return_inverse=True)
+        counts = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, index, np.append(self.counts, other.counts))
+        return CellCounts(cells, counts)
+
+
+def add_sums(one: tuple, other: tuple) -> tuple:
+    """Exact totals of two parts, or of totals so far: integers that never wrap.
+
+    Examples
+    --------
+    >>> add_sums((np.array([1, 2**62]), 3), (np.array([1, 2**62]), 4))
+    (array([2, 9223372036854775808], dtype=object), 7)
+    """
+    return tuple(_added(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _added(a: Any, b: Any) -> Any:
+    if isinstance(a, CellCounts):
+        return a + b
+    if not isinstance(a, np.ndarray):
+        return int(a) + int(b)
+    # As in `sum_type`: both types hold the same numbers, so which one it is does not show.
+    largest = max(int(np.abs(x).max(initial=0)) for x in (a, b))
+    if largest < _WIDE and a.dtype != object and b.dtype != object:
+        return a + b
+    return a.astype(object) + b.astype(object)
+
+
+class LocalEngine:
+    """Parts of this process, in turn or by threads.
+
+    Parameters
+    ----------
+    sources : sequence of PartSource
+        At least one.
+    n_jobs : int, optional
+        Threads; numpy works in several at once. No bit of a sum depends on it.
+    guarded : bool, default=True
+        Whether an error tells its type and its part, and nothing else. False where no code of
+        others runs: for rows in memory, which have been checked.
+    """
+
+    def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
+        self._states = list(sources)
+        self.n_parts, self.n_jobs, self.guarded = len(self._states), n_jobs, guarded
+        if not self.n_parts:
+            raise ValueError("a table must have at least one part.")
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state; see :class:`Engine`."""
+        self._each(lambda number: self._step(number, function, broadcast))
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """The same, and the totals of the sums."""
+        first, *others = self._each(lambda number: self._step(number, function, broadcast))
+        for sums in others:
+            first = add_sums(first, sums)
+        return first
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
+        """An array with the values of all rows, in their order."""
+        found = self._each(lambda number: function(self._states[number], *broadcast))
+        return np.concatenate(found)
+
+    def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
+        self._states[number], sums = function(self._states[number], *broadcast)
+        return sums
+
+    def _each(self, function: Callable[[int], Any]) -> list:
+        """What a function makes of each part."""
+        safe = partial(_guarded, function) if self.guarded else function
+        return in_threads(safe, range(self.n_parts), self.n_jobs)
+
+
+def _guarded(function: Callable[[int], Any], number: int) -> Any:
+    """A function of a part, with errors that quote nothing."""
+    try:
+        return function(number)
+    except (MemoryError, PartError):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    # Outside the handler: the error itself, and its frames, may hold values of the data.
+    raise PartError(f"part {number} could not be read, or computed on ({kind}).")
+
+
+class Table:
+    """Rows in parts, as algorithms see them: passes over all rows, and public facts.
+
+    Parameters
+    ----------
+    engine : Engine
+    n_features : int
+    dtype : dtype
+        float32 or float64, of what the engine reads: public.
+    units : UnitFacts
+        What is public of the units.
+    """
+
+    def __init__(self, engine: Engine, n_features: int, dtype: Any, units: Any) -> None:
+        self.engine, self.n_features, self.dtype = engine, n_features, np.dtype(dtype)
+        self.units = units
+        self._waiting: list[tuple[PassFunction, tuple]] = []
+
+    @classmethod
+    def in_memory(cls, X: Any, units: Units, n_jobs: int | None = None) -> Self:
+        """A table of rows in memory: one part, or one for each thread.
+
+        Parameters
+        ----------
+        X : ndarray or SparseRows of shape (n, d), finite
+        units : Units
+            Of all the rows.
+        n_jobs : int, optional
+        """
+        engine = LocalEngine([ArraySource(X)], n_jobs, guarded=False)
+        table = cls(engine, X.shape[1], X.dtype, units.facts)
+        engine.update(opened, units)
+        return table
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """A function of every part that sums nothing: it waits for the next pass."""
+        self._waiting.append((function, broadcast))
+
+    def sums(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """Unreleased: the exact totals of a function of the parts. One pass.
+
+        Parameters
+        ----------
+        function : callable
+            From a :class:`Part` and the broadcast values to (:class:`Part`, tuple of sums).
+        *broadcast
+            Released or public values.
+        """
+        steps, self._waiting = (*self._waiting, (function, broadcast)), []
+        return self.engine.reduce(chained, steps)
+
+    def rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """Unreleased: a value for each row, where the rows are; see :class:`Engine`."""
+        if self._waiting:
+            steps, self._waiting = tuple(self._waiting), []
+            self.engine.update(chained, steps)
+        return self.engine.collect_rows(function, *broadcast)
+
+
+@row_guard
+def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
+    """Several functions of a part in one pass; the sums are those of the last one.
+
+    Under the guard: a thread, or a worker, has settings of its own.
+    """
+    sums: tuple = ()
+    for function, broadcast in steps:
+        state, sums = function(state, *broadcast)
+    return state, sums
+
+
+def opened(source: PartSource, units: Units | None = None) -> tuple[Part, tuple]:
+    """The part of a source; rows are units unless others are given."""
+    return Part(source, Units(source.n_rows()) if units is None else units), ()
