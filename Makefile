@@ -23,6 +23,10 @@ PYTEST_ARGS ?=
 CERTIFY_ARGS ?=
 PARALLEL := -n auto --maxprocesses=4 --dist=worksteal
 
+# Not compiled anew by every worker and by every program that a test starts: that was a tenth of the
+# whole suite where this is set. `make clean` removes what is written.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 

@@ -6,12 +6,22 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
-from ._accounting import gaussian_epsilon, gaussian_rho, mu_from_rho, zcdp_epsilon, zcdp_rho
+from . import _accounting as accounting
+from ._accounting import mu_from_rho
 from ._checks import SMALLEST_DELTA, check_delta, check_non_negative, check_positive
 from ._rounding import float_down, sum_down
 
 _MOST = 1e100  # epsilon or rho: beyond it, conversions leave the floats
+
+# Functions of two public numbers, each with a root search inside: a plan, its session and its
+# report ask for the same ones, and so does each fit of an estimator that is fitted many times.
+_REMEMBERED = 256
+gaussian_epsilon = lru_cache(_REMEMBERED)(accounting.gaussian_epsilon)
+gaussian_rho = lru_cache(_REMEMBERED)(accounting.gaussian_rho)
+zcdp_epsilon = lru_cache(_REMEMBERED)(accounting.zcdp_epsilon)
+zcdp_rho = lru_cache(_REMEMBERED)(accounting.zcdp_rho)
 
 
 def epsilon_of(
@@ -39,7 +49,8 @@ def epsilon_of(
         Infinite if no delta is left: zCDP alone bounds no epsilon at delta = 0.
     """
     left = _delta_left(delta, gaussian, delta_failure)
-    if check_non_negative("rho", rho) == 0:
+    rho = check_non_negative("rho", rho)
+    if rho == 0:
         return 0.0
     if left < SMALLEST_DELTA:
         return math.inf

@@ -139,6 +139,8 @@ class Replay(Shares):
 
 def _same(a, b):
     """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
+    if type(a) is type(b) and type(a) in (float, int, str):
+        return a == b  # most of them: some ten times faster than by arrays
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
