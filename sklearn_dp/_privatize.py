@@ -120,8 +120,7 @@ def privatize(
         raise ValueError("estimator: nothing in it has a private twin.")
     budgets = _budgets(target, _shares(shares, private))
     twins = {
-        name: _converted(parts[name], twin, _named(budgets[name]), ledger)
-        for name, twin in private.items()
+        name: _converted(parts[name], twin, budgets[name], ledger) for name, twin in private.items()
     }
     if "" in twins:
         return twins[""]
@@ -239,18 +238,16 @@ def _budgets(target, shares):
     return dict(zip(shares, whole.split([s * scale for s in shares.values()]), strict=True))
 
 
-def _named(budget):
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
-
-
 def _converted(part, twin, budget, ledger):
     """The private twin of a part, not fitted.
 
     A private estimator keeps its parameters, and gets the budget and the ledger of the whole.
     """
+    options = {name: getattr(budget, name) for name in ("epsilon", "delta", "rho")}
+    options["ledger"] = ledger
     if isinstance(part, BaseDPEstimator):
-        return clone(part).set_params(**budget, ledger=ledger)
-    return twin.from_sklearn(part, **budget, ledger=ledger)
+        return clone(part).set_params(**options)
+    return twin.from_sklearn(part, **options)
 
 
 def _with_twins(estimator, twins):
@@ -260,7 +257,11 @@ def _with_twins(estimator, twins):
     hold private rows, so it is taken out with a warning.
     """
     found = clone(estimator)
-    kept = [name for name in _memories(found) if found.get_params()[name] is not None]
+    kept = [
+        name
+        for name, value in found.get_params().items()
+        if (name == "memory" or name.endswith("__memory")) and value is not None
+    ]
     if kept:
         warnings.warn(
             f"privatize: not carried over: {', '.join(kept)} (it would keep private rows on disk)",
@@ -268,8 +269,3 @@ def _with_twins(estimator, twins):
             stacklevel=3,
         )
     return found.set_params(**twins, **dict.fromkeys(kept))
-
-
-def _memories(estimator):
-    names = estimator.get_params()
-    return [name for name in names if name == "memory" or name.endswith("__memory")]

@@ -146,7 +146,9 @@ def _as_json(ledger: PrivacyLedger) -> dict:
         and "remaining" (in the two costs that this composition counts), "charges".
     """
     state = ledger.state()
-    charges = [{name: _finite(getattr(c, name)) for name in _HEADINGS} for c in state.charges]
+    charges = [{name: getattr(charge, name) for name in _HEADINGS} for charge in state.charges]
+    # JSON has no infinity: a missing bound is null.
+    charges = [{k: None if v == math.inf else v for k, v in charge.items()} for charge in charges]
     budget = state.terms.budget
     return {
         "path": ledger.path,
@@ -158,11 +160,6 @@ def _as_json(ledger: PrivacyLedger) -> dict:
         "remaining": state.remaining,
         "charges": charges,
     }
-
-
-def _finite(value: object) -> object:
-    """JSON has no infinity: a missing bound is null."""
-    return None if value == math.inf else value
 
 
 def _as_text(ledger: PrivacyLedger) -> str:

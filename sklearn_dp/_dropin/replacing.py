@@ -55,7 +55,10 @@ def _refusing_words(init: Callable) -> Callable:
         for word in options.keys() - parameters.keys():
             text = explanation(type(self).__name__, self._replaces, word)
             if text is not None:
-                raise TypeError(text + self._converted())
+                raise TypeError(
+                    f"{text} {type(self).__name__}.from_sklearn converts a configured "
+                    f"{self._replaces}."
+                )
         init(self, *values, **options)
 
     return __init__
@@ -76,10 +79,6 @@ class Replacing:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             setattr(cls, "__init__", _refusing_words(vars(cls)["__init__"]))  # noqa: B010
-
-    @classmethod
-    def _converted(cls):
-        return f" {cls.__name__}.from_sklearn converts a configured {cls._replaces}."
 
     if not TYPE_CHECKING:  # type checkers go on to know which attributes there are
 

@@ -272,7 +272,9 @@ class LedgerTerms:
         for name, cap, cost, column in zip(
             self.columns, self.caps, costs, _columns(spent), strict=True
         ):
-            if self._exceeds([*column, cost], cap):
+            slack = 0.0 if self._derived else cap * _TYPED_SLACK
+            # Exact: `fsum` rounds once, so its sign is the true sign.
+            if math.fsum([*column, cost, -cap, -slack]) > 0:
                 left = _left(cap, column)
                 # Outward rounding leaves a residue of what is used up.
                 rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
@@ -299,11 +301,6 @@ class LedgerTerms:
                 "ledger has composition='gaussian' and this fit makes other releases than Gaussian "
                 "ones; use a ledger with composition='basic' or 'zcdp'."
             )
-
-    def _exceeds(self, costs: Sequence[float], cap: float) -> bool:
-        """Decide sum(costs) > cap exactly (fsum rounds once, so its sign is the true sign)."""
-        slack = 0.0 if self._derived else cap * _TYPED_SLACK
-        return math.fsum([*costs, -cap, -slack]) > 0
 
 
 @dataclass(frozen=True)

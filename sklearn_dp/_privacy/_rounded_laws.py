@@ -88,16 +88,6 @@ def guarded_round(ideal, radius, scale):
     return rounded.astype(np.int64), np.flatnonzero(product >= 0.5)
 
 
-def _gaussian_transform(words):
-    numerator = (words & ~SIGN) + 0.5
-    return _with_radius(-ndtri(numerator * 2.0**-64), numerator)
-
-
-def _laplace_transform(words):
-    numerator = (words & ~SIGN) + 0.5
-    return _with_radius(-np.log(numerator * 2.0**-63), numerator)
-
-
 class _SymmetricLaw(NamedTuple):
     """The top bit of a word is the sign, the others are the tail probability's numerator.
 
@@ -105,9 +95,23 @@ class _SymmetricLaw(NamedTuple):
     for each law.
     """
 
-    transform: Callable  # words -> (magnitudes, radii), in double precision
-    bounds: Callable  # (scale, k, precision) -> bounds of P[magnitude > k + 1/2] 2^precision
-    tail_bits: int  # the tail probability that `bounds` is about is numerator 2^-tail_bits
+    tail_bits: int  # the tail probability is numerator 2^-tail_bits
+    quantile: Callable  # minus the magnitude that a tail probability belongs to, in doubles
+    tail_bounds: Callable  # (numerator, denominator, precision) -> bounds of a tail 2^precision
+
+    def transform(self, words):
+        """The magnitudes that belong to `words`, before they are scaled, and their radii.
+
+        Parameters
+        ----------
+        words : ndarray of uint64
+
+        Returns
+        -------
+        magnitudes, radii : ndarray of float
+        """
+        numerator = (words & ~SIGN) + 0.5
+        return _with_radius(-self.quantile(numerator * 2.0**-self.tail_bits), numerator)
 
     def exact(self, word, scale, guess, more):
         """The rounded magnitude that belongs to `word`, by integer arithmetic.
@@ -127,18 +131,12 @@ class _SymmetricLaw(NamedTuple):
         magnitude : int
         """
         lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
-        return smallest_at_most(lambda k: lazy.below(partial(self.bounds, scale, k)), guess, 0)
+
+        def exceeds(k):  # k + 1/2 in grid steps: its tail probability is larger than the word's
+            return lazy.below(partial(self.tail_bounds, *half_integer_over(scale, k)))
+
+        return smallest_at_most(exceeds, guess, 0)
 
 
-def _gaussian_bounds(scale, k, precision):
-    numerator, denominator = half_integer_over(scale, k)
-    return normal_tail_bounds(numerator, denominator, precision)
-
-
-def _laplace_bounds(scale, k, precision):
-    numerator, denominator = half_integer_over(scale, k)
-    return exp_bounds(numerator, denominator, precision)
-
-
-GAUSSIAN = _SymmetricLaw(_gaussian_transform, _gaussian_bounds, 64)  # p < 1/2
-LAPLACE = _SymmetricLaw(_laplace_transform, _laplace_bounds, 63)  # 2 p < 1
+GAUSSIAN = _SymmetricLaw(64, ndtri, normal_tail_bounds)  # p < 1/2
+LAPLACE = _SymmetricLaw(63, np.log, exp_bounds)  # 2 p < 1

@@ -76,7 +76,9 @@ class Thin:
         nobody = self._nobody()
         with np.errstate(divide="ignore"):  # p = 1 and u = 0: the logarithm of zero is meant
             rivals_lose = log_ndtr(t) if self.p == 1.0 else np.log1p(-self.p * ndtr(-np.asarray(t)))
-        return self.m * self.p * np.exp(_times(self.m - 1, rivals_lose)) + nobody
+        if self.m == 1:  # a run without rivals always wins: 0 * -inf is to be 0
+            rivals_lose = np.zeros(np.shape(t))
+        return self.m * self.p * np.exp((self.m - 1) * rivals_lose) + nobody
 
     def _nobody(self):
         return 0.0 if self.p == 1.0 else math.exp(self.m * math.log1p(-self.p))
@@ -238,11 +240,6 @@ class CappedGeometric:
 
 def _uniform_candidates(source, m, number):
     return np.asarray(source.uniform_integers(m, number), dtype=np.int64)
-
-
-def _times(power, logarithm):
-    """``power * logarithm`` with ``0 * -inf = 0``: a run without rivals always wins."""
-    return power * logarithm if power else np.zeros(np.shape(logarithm))
 
 
 def choose_rule(m, coverage=0.9, *, constant_time=False):

@@ -283,7 +283,10 @@ def _reader(groups):
         return None
     if isinstance(getattr(groups, "dtype", None), np.dtype) and hasattr(groups, "__array__"):
         return lambda: np.asarray(groups)
-    if any(cut in _type_name(groups) for cut in _CUT):
+    # The type of an array of pyarrow or pandas, or of its categories, in words.
+    kind = getattr(groups, "dtype", getattr(groups, "type", ""))
+    words = str(getattr(getattr(kind, "categories", None), "dtype", kind))
+    if any(cut in words for cut in _CUT):
         raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
     if hasattr(groups, "to_physical") and hasattr(
         groups, "to_list"
@@ -291,12 +294,6 @@ def _reader(groups):
         return lambda: groups.to_physical().to_list()
     found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
     return found[0] if found else None
-
-
-def _type_name(groups):
-    """The type of an array of pyarrow or pandas, or of its categories, in words."""
-    kind = getattr(groups, "dtype", getattr(groups, "type", ""))
-    return str(getattr(getattr(kind, "categories", None), "dtype", kind))
 
 
 def _values(groups):

@@ -99,7 +99,10 @@ class _Charges:
         """The report tells every release, at its cost."""
         if report.noise == "planned" and not self.costs:
             return
-        if self.told_names != self.names or not all(map(_agree, self.told, self.costs)):
+        if self.told_names != self.names or not all(
+            math.isclose(told, cost, rel_tol=_CLOSE)
+            for told, cost in zip(self.told, self.costs, strict=True)
+        ):
             yield "the report does not tell the releases that were made"
         total = float(maximum_cost(zip(self.parts, self.costs, strict=True)))
         if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
@@ -112,10 +115,6 @@ class _Charges:
         costs = map(max, self.costs, told)
         charges = list(zip(self.parts, costs, strict=True))
         yield from _over_caps(self.names, charges, plan)
-
-
-def _agree(told, cost):
-    return math.isclose(told, cost, rel_tol=_CLOSE, abs_tol=0.0)
 
 
 def _over_caps(names, charges, plan):

@@ -59,7 +59,9 @@ def fresh_id(groups, rng):
     candidates = list(_of_any_kind(numbers[0]))
     rng.shuffle(candidates)
     alike = [new for k in numbers for new in _alike(values, k)]
-    if alike and (_is_typed(groups) or rng.random() < 0.5):
+    # A list has no dtype and takes any object, like an array of objects.
+    typed = str(getattr(groups, "dtype", "object")).lower() != "object"
+    if alike and (typed or rng.random() < 0.5):
         candidates = alike + candidates
     return next(new for new in candidates if new not in known)
 
@@ -99,11 +101,6 @@ def _refilled(groups, values):
     for place, value in enumerate(values):
         full[place] = value
     return full
-
-
-def _is_typed(groups):
-    """A list has no dtype and takes any object, like an array of objects."""
-    return str(getattr(groups, "dtype", "object")).lower() != "object"
 
 
 def _alike(values, k):

@@ -222,16 +222,16 @@ def _dependence_tests(fits):
             )
         )
     )
-    fine = [[np.ravel(numbers) for event, numbers in fit if _is_fine(event)] for fit in fits]
+    # Noise of so many steps that nearly all of a number is the kernel's bits.
+    kinds = ("gaussian", "inner_gaussian")
+    fine = [
+        [np.ravel(v) for event, v in fit if event.kind in kinds and np.min(event.scale) > _COARSE]
+        for fit in fits
+    ]
     yield from between_tests(fine, _LAGS, "between releases")
     nothing = np.empty(0)
     columns = [list(column) for column in zip_longest(*fine, fillvalue=nothing)]
     yield from between_tests(columns, _FITS, "between fits")
-
-
-def _is_fine(event):
-    """Whether noise is of so many steps that nearly all of a number is the kernel's bits."""
-    return event.kind in ("gaussian", "inner_gaussian") and np.min(event.scale) > _COARSE
 
 
 def _fine_ones(event, numbers):

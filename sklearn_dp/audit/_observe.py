@@ -101,14 +101,10 @@ class Outcome:
                 **_answers(self.estimator),
             }
             if html:
-                shown["html"] = _html(self.estimator)
+                html_text = self.estimator._repr_html_()
+                html_text += self.estimator.privacy_report_._repr_html_()
+                shown["html"] = re.sub(r"sk-[a-z-]*id-\d+", "", html_text)  # running numbers
         return shown
-
-
-def _html(estimator):
-    """HTML displays of an estimator and its report, without their running numbers."""
-    text = estimator._repr_html_() + estimator.privacy_report_._repr_html_()
-    return re.sub(r"sk-[a-z-]*id-\d+", "", text)
 
 
 def _memory(estimator):
@@ -228,7 +224,10 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
         for kind in (PrivacyWarning, UtilityWarning):
             warnings.simplefilter("always", kind)
         try:
-            (_fit_internal if internal else _fit_public)(estimator, X, groups)
+            if internal:
+                _fit_internal(estimator, X, groups)
+            else:
+                estimator.fit(X, **({} if groups is None else {"groups": groups}))
         except Exception as raised:  # whatever a fit raises is a finding, for the caller to judge
             if is_of_audit(raised, inside_fit=True):
                 raise
@@ -255,10 +254,6 @@ def _listening():
     finally:
         root.handlers = handlers
         root.setLevel(level)
-
-
-def _fit_public(estimator, X, groups):
-    estimator.fit(X, **({} if groups is None else {"groups": groups}))
 
 
 @with_callbacks  # which tidies up what belongs to scikit-learn

@@ -323,7 +323,9 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
         *_miscoded(estimator, pair.X, pair.groups),
         *different(face, outcome.face(html)),
     ]
-    total = _realised(original.events, replay.loss)
+    # Realized zCDP costs add up; epsilons of pure mechanisms were compared one by one.
+    entries = {event.entry for event in paid(original.events) if law_of(event).in_rho}
+    total = sum(cost for name, cost in replay.loss.items() if name in entries)
     if total > original.plan.rho * (1 + 1e-9):
         found.append(f"realised cost {total:.6g} of rho = {original.plan.rho:.6g}")
     if replay.voided:
@@ -333,12 +335,6 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
     result.ratios = largest(result.ratios, replay.ratios)
     result.loss = largest(result.loss, replay.loss)
     result.worst_loss = max(result.worst_loss, total)
-
-
-def _realised(events, loss):
-    """Sum of the realized zCDP costs; epsilons of pure mechanisms were compared one by one."""
-    entries = {event.entry for event in paid(events) if law_of(event).in_rho}
-    return sum(cost for name, cost in loss.items() if name in entries)
 
 
 def different(face, other, where="between neighbours"):

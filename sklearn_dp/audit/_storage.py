@@ -34,19 +34,14 @@ def stored(X, storage):
         return np.clip(X, -limit, limit).astype(np.float32)
     X = np.array(X, dtype=np.float64, order="F" if storage == "F" else "C")
     if storage == "memmap" and X.size:  # nothing cannot be mapped
-        return _mapped(X)
+        # What `numpy.load(mmap_mode="r")` gives. The mapping outlives the file object.
+        with tempfile.TemporaryFile() as file:
+            file.write(X.tobytes())
+            file.flush()
+            return np.memmap(file, dtype=np.float64, mode="r", shape=X.shape)
     if storage == "read-only":
         wide = np.full((2 * X.shape[0], 2 * X.shape[1]), 0.5)
         wide[::2, ::2] = X
         X = wide[::2, ::2]
         X.flags.writeable = False
     return X
-
-
-def _mapped(X):
-    """Rows in a temporary file, mapped for reading: what `numpy.load(mmap_mode="r")` gives."""
-    with tempfile.TemporaryFile() as file:
-        file.write(X.tobytes())
-        file.flush()
-        # The mapping outlives the file object.
-        return np.memmap(file, dtype=np.float64, mode="r", shape=X.shape)

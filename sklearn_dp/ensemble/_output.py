@@ -80,7 +80,9 @@ def target_column(y, n, labels=None):
         y = column_or_1d(entries(y))
         if labels is not None:
             order = {label: i for i, label in enumerate(labels.tolist())}
-            y = np.array([order.get(_single(label), -1) for label in y.tolist()])
+            # A column may be a list of lists of one label.
+            found = [v[0] if isinstance(v, list) and len(v) == 1 else v for v in y.tolist()]
+            y = np.array([order.get(label, -1) for label in found])
         y = real_array(y)
     except MemoryError:
         raise
@@ -92,11 +94,6 @@ def target_column(y, n, labels=None):
             "one for each row of X."
         )
     return y
-
-
-def _single(label):
-    """A label, also out of a list of one: a column as a list of lists."""
-    return label[0] if isinstance(label, list) and len(label) == 1 else label
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,12 @@ class ClusterDisplay:
                 x, y, xerr=self.errors[:, 0], yerr=self.errors[:, 1], fmt="none", zorder=4,
                 ecolor=OTHER, elinewidth=1.4, capsize=4, label="its confidence interval",
             )  # fmt: skip
+        weights = np.ones(len(self.centers)) if self.weights is None else np.asarray(self.weights)
+        # Noise may leave a weight at zero or below; the most is at least something.
+        shares = np.clip(weights, 0, None) / max(float(weights.max()), 1e-300)
+        areas = _SMALLEST_MARK + (_LARGEST_MARK - _SMALLEST_MARK) * shares
         self.centers_: Any = ax.scatter(
-            x, y, s=self._areas(), color=ACCENT, edgecolor="white", lw=0.8, zorder=3,
+            x, y, s=areas, color=ACCENT, edgecolor="white", lw=0.8, zorder=3,
             label="released center",
         )  # fmt: skip
         ax.set_xlabel(self.axis_labels[0])
@@ -192,13 +196,6 @@ class ClusterDisplay:
         title(ax, self.heading, lines_below=1)
         legend_above(ax, columns=3)
         return self
-
-    def _areas(self) -> np.ndarray:
-        """Areas of the marks: by weight, where there is one."""
-        weights = np.ones(len(self.centers)) if self.weights is None else np.asarray(self.weights)
-        # Noise may leave a weight at zero or below; the most is at least something.
-        shares = np.clip(weights, 0, None) / max(float(weights.max()), 1e-300)
-        return _SMALLEST_MARK + (_LARGEST_MARK - _SMALLEST_MARK) * shares
 
 
 def _centers_name(estimator: BaseDPEstimator) -> str:

@@ -273,14 +273,11 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             If components are hidden in the noise. It depends on released values only.
         """
         if sample_weight is not None:
-            self._check_takes_weights()
+            # Tuples and balls are made of whole rows: what they count has no place for a weight.
+            check_choice("method", self.method, ("auto", *METHODS))
+            if self.method not in ("auto", "coreset"):
+                raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
         return self._fit_validated(X, groups, sample_weight)
-
-    def _check_takes_weights(self):
-        """Tuples and balls are made of whole rows: what they count has no place for a weight."""
-        check_choice("method", self.method, ("auto", *METHODS))
-        if self.method not in ("auto", "coreset"):
-            raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
 
     def fit_predict(
         self,

@@ -200,18 +200,19 @@ def _pipeline_steps(pipeline, params, public_steps, grid):
     for name in public_steps:
         if any(key == name or key.startswith(f"{name}__") for key in params):
             raise ValueError(f"{grid} changes {name!r}, which is one of public_steps.")
-    fresh = Pipeline([(name, _unfitted(step)) for name, step in pipeline.steps])
+    # "passthrough" and None are no estimators: they stay as they are.
+    fresh = Pipeline(
+        [
+            (name, clone(step) if isinstance(step, BaseEstimator) else step)
+            for name, step in pipeline.steps
+        ]
+    )
     check_steps(set_values(fresh, params, grid).steps)
     return [
         (name, deepcopy(fitted[name]) if name in public_steps else step)
         for name, step in fresh.steps
         if step is not None and not (isinstance(step, str) and step == "passthrough")
     ]
-
-
-def _unfitted(step):
-    """A clone of an estimator; "passthrough" and None are none, and stay as they are."""
-    return clone(step) if isinstance(step, BaseEstimator) else step
 
 
 def _step(name, estimator, public):

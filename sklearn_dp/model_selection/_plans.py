@@ -113,7 +113,9 @@ def plan_search(search, params, n_features, unit):
     plan : SearchPlan
     """
     target = budget_of(search.epsilon, search.delta, search.rho)
-    _check_workers(search.n_jobs)
+    # Refused here, and not when the threads are made: the ledger has been charged by then.
+    if search.n_jobs is not None and check_integer(search.n_jobs, "n_jobs") == 0:
+        raise ValueError("n_jobs must not be 0.")
     check_scoring(search.scoring)
     public = names_of(search.public_steps, "public_steps")
     candidates = [candidate(search.estimator, each, public, search._space) for each in params]
@@ -194,12 +196,6 @@ def _scoring(scoring, params, final):
     if "n_clusters" in names:
         return "silhouette"
     return "cost" if is_clusterer(final) else "reconstruction"
-
-
-def _check_workers(n_jobs):
-    """Raise here, and not when the threads are made: the ledger has been charged by then."""
-    if n_jobs is not None and check_integer(n_jobs, "n_jobs") == 0:
-        raise ValueError("n_jobs must not be 0.")
 
 
 def _limits(search, n_features):

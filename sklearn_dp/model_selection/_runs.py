@@ -290,7 +290,7 @@ class Runner:
 
         A step is copied before it is fitted: the plan's own one stays as it is, because a candidate
         may be run several times. While a private step is fitted, :func:`fits_inside` makes it ask
-        the run's session for a budget, and no ledger.
+        the run's session for a budget, and no ledger: the run pays for it.
         """
         done: list[tuple[str, Any]] = []
         for step in steps:
@@ -298,15 +298,10 @@ class Runner:
                 X = transformed(done[-1][1], X)
             estimator = without_callbacks(deepcopy(step.estimator))
             if step.private:
-                with fits_inside(partial(_paid_step, session, step.name)):
+                with fits_inside(partial(session.inner, step.name, tag=step.name)):
                     estimator.fit(X, self._y, groups=self._groups)
             done.append((step.name, estimator))
         return done
-
-
-def _paid_step(session, name, plan):
-    """The session of one step of a run: the run pays for it."""
-    return session.inner(name, plan, name)
 
 
 def _sliced(step, like):

@@ -48,12 +48,12 @@ def widths_after(step, widths):
     >>> widths_after(Step("clusters", DPKMeans((2, 5)), True), (7,))
     (2, 3, 4, 5)
     """
-    after = _widths_of_private if step.private else _widths_of_stateless
-    return tuple(sorted({each for width in widths for each in after(step.estimator, width)}))
-
-
-def _widths_of_stateless(estimator, width):
-    return (int(np.asarray(estimator.transform(np.zeros((1, width)))).shape[1]),)
+    if step.private:
+        found = {each for width in widths for each in _widths_of_private(step.estimator, width)}
+    else:
+        one_row = (np.zeros((1, width)) for width in widths)
+        found = {int(np.asarray(step.estimator.transform(row)).shape[1]) for row in one_row}
+    return tuple(sorted(found))
 
 
 def _widths_of_private(estimator, width):

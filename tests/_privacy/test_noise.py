@@ -367,11 +367,11 @@ def test_small_requests_are_served_from_whole_blocks(method, monkeypatch):
     sizes = []
     for name, law in (("GAUSSIAN", _rounded_laws.GAUSSIAN), ("LAPLACE", _rounded_laws.LAPLACE)):
 
-        def transform(words, inner=law.transform):
-            sizes.append(len(words))
-            return inner(words)
+        def quantile(tails, inner=law.quantile):
+            sizes.append(len(tails))
+            return inner(tails)
 
-        monkeypatch.setattr(_noise, name, law._replace(transform=transform))
+        monkeypatch.setattr(_noise, name, law._replace(quantile=quantile))
     source = NoiseSource()
     for _ in range(BLOCK // 8):
         getattr(source, method)(1.0, 16)

@@ -220,7 +220,9 @@ def certify(
     A certificate can disprove a claim, never prove it: it knows one pair of data sets, one set of
     parameters, and the distinguishers that it has. Its power is the deficit that it reports.
     """
-    estimator = _prepared(estimator)
+    estimator = clone(estimator)
+    kept = estimator.get_params(deep=False).keys() & {"ledger", "random_state"}
+    estimator.set_params(**dict.fromkeys(kept))  # charges no ledger; fresh noise in each fit
     candidates = pairs_of(estimator, pairs, seed)
     claim = claim_of(estimator, n_features_of(candidates[0].X))
     pair = (
@@ -229,18 +231,14 @@ def certify(
         else max(candidates, key=lambda each: _promise(estimator, each, jobs, deficit))
     )
     runs = run_pair(estimator, pair, fits, jobs=jobs, deficit=deficit)
-    views = [_View("the fitted estimator", _scores_of_shown(runs, seed), _SHOWN)]
+    learn, _, _ = _parts(len(runs.rows), _SHOWN)
+    shown = scores(Table(runs.rows), runs.is_other, learn, seed)
+    shown = shown or {"nothing differs": np.zeros(len(runs.rows))}
+    views = [_View("the fitted estimator", shown, _SHOWN)]
     if runs.ratios is not None and np.ptp(runs.ratios):
         views.append(_view_of_releases(runs.ratios, claim))
     findings = tuple(_finding(view, runs.is_other, claim, error / len(views)) for view in views)
     return Certificate(type(estimator).__name__, pair.name, claim, fits, error, findings, deficit)
-
-
-def _prepared(estimator):
-    """A clone that charges no ledger, and has fresh noise in each fit."""
-    copy = clone(estimator)
-    known = copy.get_params(deep=False)
-    return copy.set_params(**{name: None for name in ("ledger", "random_state") if name in known})
 
 
 def _promise(estimator, pair, jobs, deficit):
@@ -310,13 +308,6 @@ def _parts(n, ends):
     return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
 
 
-def _scores_of_shown(runs, seed):
-    learn, _, _ = _parts(len(runs.rows), _SHOWN)
-    return scores(Table(runs.rows), runs.is_other, learn, seed) or {
-        "nothing differs": np.zeros(len(runs.rows))
-    }
-
-
 def _finding(view, is_other, claim, error):
     """Choose a distinguisher and a threshold, then count on fits that had no part in it.
 
@@ -358,11 +349,10 @@ def _choice(view, choose, is_other, claim, error):
     -------
     name, threshold : str, float
     """
-    options = [
-        (name, float(level))
-        for name, numbers in view.scores.items()
-        for level in (view.levels or _quantiles(numbers[choose]))
-    ]
+    options = []
+    for name, numbers in view.scores.items():
+        levels = view.levels or np.unique(np.quantile(numbers[choose], _THRESHOLDS, method="lower"))
+        options += [(name, float(level)) for level in levels]
     if len(options) == 1:
         return options[0]
 
@@ -371,10 +361,6 @@ def _choice(view, choose, is_other, claim, error):
         return claim.least(*rates.limits(error)), rates.counted[0] - rates.counted[1]
 
     return max(options, key=worth)
-
-
-def _quantiles(numbers):
-    return np.unique(np.quantile(numbers, _THRESHOLDS, method="lower"))
 
 
 def _rates(alarms, is_other):

@@ -69,10 +69,12 @@ def scores(table, is_other, learn, seed=0):
                 ),
             }
     X = np.column_stack([columns[name] for name in ranked[:_MOST_COLUMNS]])
-    return found | {
-        f"learned: {name}": _learned(model, X, is_other, learn)
-        for name, model in _models(seed).items()
-    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a learner does not converge costs power only
+        for name, model in _models(seed).items():
+            model.fit(X[learn], is_other[learn])
+            found[f"learned: {name}"] = model.decision_function(X)  # of all fits
+    return found
 
 
 def separation(numbers, is_other):
@@ -202,22 +204,3 @@ class _First:
 
     def transform(self, X):
         return X[:, :_MOST_SQUARED]
-
-
-def _learned(model, X, is_other, learn):
-    """Numbers that a learner gives all fits.
-
-    Parameters
-    ----------
-    model : classifier
-    X : ndarray of shape (n_fits, n_columns)
-    is_other, learn : ndarray of bool
-
-    Returns
-    -------
-    numbers : ndarray of shape (n_fits,)
-        The decision function of all fits; only those of `learn` were fitted.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a learner does not converge costs power only
-        return model.fit(X[learn], is_other[learn]).decision_function(X)

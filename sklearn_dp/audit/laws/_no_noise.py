@@ -16,16 +16,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from ._law import Law, no_claims, no_numbers
+from ._law import Law, keep_recorded, no_claims, no_numbers
 
 __all__ = ["LAWS"]
 
 _OTHERS = "units are not those of the data"
-
-
-def _keep_recorded(player, known, event):
-    """It depends on nothing that may differ: the same for both."""
-    return known.output
 
 
 def _couple(player, known, event):
@@ -92,12 +87,12 @@ def _order_numbers(event):
 
 # Only what follows from these is a release; what a step costs is a theorem that its caller proves.
 LAWS = {
-    "seed": Law(_keep_recorded, no_numbers, no_claims),
+    "seed": Law(keep_recorded, no_numbers, no_claims),
     "draws": Law(_couple, _word_numbers, no_claims),
     "order": Law(_match, _order_numbers, no_claims),
-    "sample": Law(_keep_recorded, _order_numbers, no_claims),
+    "sample": Law(keep_recorded, _order_numbers, no_claims),
     "copies": Law(_copies, no_numbers, no_claims),
     "condition": Law(_condition, no_numbers, no_claims),
-    "runs": Law(_keep_recorded, no_numbers, no_claims),
-    "step": Law(_keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost),
+    "runs": Law(keep_recorded, no_numbers, no_claims),
+    "step": Law(keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost),
 }

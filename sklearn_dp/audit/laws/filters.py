@@ -59,11 +59,6 @@ def _filter_numbers(event):
     return kept(ndtr(-level / event.scale), event.output)
 
 
-def _bernoulli_numbers(event):
-    """The values are the chances."""
-    return kept(event.value, event.output)
-
-
 def _realized(player, event, shift):
     """The largest move against the claim; the cost of all of them as Gaussian shifts."""
     largest = float(np.abs(shift).max(initial=0.0))
@@ -164,6 +159,10 @@ LAWS = {
         in_rho=True,
     ),
     "bernoulli": Law(
-        _replay_bernoulli, _bernoulli_numbers, no_claims, rho=lambda event: event.cost, folded=True
+        _replay_bernoulli,
+        lambda event: kept(event.value, event.output),  # the values are the chances
+        no_claims,
+        rho=lambda event: event.cost,
+        folded=True,
     ),
 }

@@ -10,14 +10,10 @@ Two neighbours must pay the same for the same kind of fit. Its plan depends on p
 and the replay compares the public part of the event.
 """
 
-from ._law import Law, no_claims, no_numbers
+from ._law import Law, keep_recorded, no_claims, no_numbers
 
 __all__ = ["LAWS"]
 
 
-def _replay(player, known, event):
-    """Nothing is released by paying."""
-    return known.output
-
-
-LAWS = {"fit": Law(_replay, no_numbers, no_claims, rho=lambda event: event.cost)}
+# Nothing is released by paying.
+LAWS = {"fit": Law(keep_recorded, no_numbers, no_claims, rho=lambda event: event.cost)}

@@ -103,16 +103,14 @@ def _numbers(event):
     A number drawn uniformly from the piece of [0, 1] that belongs to the index is uniform, if the
     pieces are as long as the chances under the claim.
     """
-    chances = _passing(event) if _is_threshold(event) else _exponential(event)
+    if _is_threshold(event):
+        chances = _passing(event)
+    else:  # up to a common factor; the largest is 1, so none overflows
+        scores = np.asarray(event.value, dtype=np.float64)
+        chances = np.exp((scores - scores.max()) * event.scale)
     above = np.concatenate([[0.0], np.cumsum(chances)]) / np.sum(chances)
     place = event.output + _is_threshold(event)  # "none" is -1 there, and comes first
     return above[place], above[place + 1]
-
-
-def _exponential(event):
-    """Chances up to a common factor; the largest is 1, so none overflows."""
-    scores = np.asarray(event.value, dtype=np.float64)
-    return np.exp((scores - scores.max()) * event.scale)
 
 
 def _passing(event):
