@@ -4,6 +4,7 @@ import copy
 import os
 import pickle
 import signal
+from functools import partial
 
 import joblib
 import numpy as np
@@ -25,9 +26,13 @@ TWO_FITS = PrivacyBudget(epsilon=2.0, delta=2e-6)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 
 
+# The ledger is asked before any of it.
+FEWER_STEPS = {"DPOneClusterKMeans": {"n_clusters": 2}, "SampleAndAggregate": {"n_blocks": 8}}
+
+
 @pytest.fixture(params=ESTIMATORS)
 def cls(request):
-    return ESTIMATORS[request.param]
+    return partial(ESTIMATORS[request.param], **FEWER_STEPS.get(request.param, {}))
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -127,8 +132,7 @@ def no_score(estimator, X):
 def test_grid_search(cls, file):
     """Three settings on two folds and the refit are seven fits; two are paid for.
 
-    A search that raises at the first refusal would stop its worker processes, and the next test
-    wait for new ones.
+    A search that raises at the first refusal stops its worker processes: see below.
     """
     path, book = file
     search = GridSearchCV(
@@ -156,6 +160,7 @@ def test_fits_that_a_dry_ledger_refuses_do_not_cost_the_others_their_result(file
     assert np.isfinite(scores).sum() == 2
 
 
+@pytest.mark.slow  # it ends the worker processes, and whatever comes next waits for new ones
 def test_a_grid_search_that_raises(file):
     path, book = file
     search = GridSearchCV(

@@ -231,7 +231,8 @@ WAYS = {"alone": fits} | {
 WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer("loky")}
 
 
-SLOW = {"in processes", "multiprocessing"}  # others start worker processes as well
+# Others do the same, and start worker processes as well: "alone" is sequential.
+SLOW = {"in processes", "multiprocessing", "sequential", "in threads"}
 
 
 @pytest.mark.parametrize(
