@@ -64,10 +64,11 @@ def move_clusters(
     noise_share = d * n * estimate.variance / np.maximum(errors, errors_sd)
     estimate.noise_share = float(np.median(np.minimum(noise_share, 1.0)))
     likely, likely_sd, seen = likely_counts(context, estimate)
-    # Cells tell clusters apart on the axes only: where these leave something out, counts rule.
-    whole = context.coreset is not None and len(context.coreset.axes.spread) == d
-    estimate.likely = likely if whole else estimate.count
-    estimate.likely_sd = likely_sd if whole else estimate.count_sd
+    # Up to 3 features the tree has cells for each cluster. With more, a cell may hold several, and
+    # what it counts would make two centers that share one of them dear to merge: counts rule.
+    fine = context.coreset is not None and context.coreset.axes.basis is None
+    estimate.likely = likely if fine else estimate.count
+    estimate.likely_sd = likely_sd if fine else estimate.count_sd
     estimate.unseen = ~seen
     excess = estimate.spread - np.median(estimate.spread)
     gain = np.where(sure, n * excess, 0.0), n * np.sqrt(estimate.spread_variance)

@@ -1,10 +1,20 @@
 """Merge and split moves, on made-up releases."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 
+from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.estimate import Estimate
-from sklearn_dp._aggregate.kmeans.moves import cheapest_cost, merge_and_split, split_direction
+from sklearn_dp._aggregate.kmeans.moves import (
+    cheapest_cost,
+    merge_and_split,
+    move_clusters,
+    split_direction,
+)
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared.axes import BASIS_BITS, plain_axes
 
 
 def estimate_of(centers, counts):
@@ -99,3 +109,27 @@ def test_a_center_without_rows_is_merged_at_next_to_no_cost():
         costs.append(cheapest_cost(estimate, TUNING))
     assert np.isclose(costs[0], 500 * 0.1**2)
     assert np.isclose(costs[1], min(500 * 0.1**2, 0.0015 * 100**2), rtol=1e-3)
+
+
+def test_cells_correct_unsure_counts_in_mergers_only_where_there_is_one_for_each_cluster():
+    """Two counts of 10 with an sd of 5, two leaves of 40: a cheap merger by the counts alone."""
+    centers = np.array([[0.0, 0.0], [0.0, 20.0], [1000.0, 0.0]])
+    plain = plain_axes(2, 1e4)
+    costs = []
+    for axes in (plain, replace(plain, basis=np.eye(2, dtype=np.int64) << BASIS_BITS)):
+        estimate = estimate_of(centers, [10, 10, 1000])
+        leaves = np.array([40.0, 40.0, 1000.0])
+        core = Coreset(centers, leaves, 3, np.zeros((3, 2)), 5.0, axes)
+        context = SimpleNamespace(
+            coreset=core,
+            tuning=TUNING,
+            n_clusters=3,
+            size=SimpleNamespace(small=False),
+            rows=SimpleNamespace(n_features=2),
+            session=SimpleNamespace(rng=lambda name: np.random.default_rng(0)),
+        )
+        spreads = estimate.count * 1.0
+        move_clusters(context, estimate, spreads, np.ones(3), np.zeros(3), first=False)
+        costs.append(cheapest_cost(estimate, TUNING))
+    # The mean of 10 and 40, of equal noise, is 25, beyond four sd; 10 alone counts less its sd.
+    assert np.allclose(costs, [25 / 2 * 20**2, 5 / 2 * 20**2])
