@@ -130,9 +130,12 @@ class StandardErrors:
     ----------
     _with_errors : dict of str to tuple of two floats
         Name of a fitted attribute, with its trailing underscore, to its lowest and highest value.
+    _by_feature : tuple of str
+        Those with one number for each feature.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
+    _by_feature: tuple[str, ...] = ()
     status_: str
     privacy_report_: PrivacyReport
 
@@ -215,6 +218,7 @@ class StandardErrors:
     def _line_name(self, attribute: str, place: tuple) -> str:
         """What a number is called: the attribute with its indices, or the name of a feature."""
         names = getattr(self, "feature_names_in_", None)
-        if names is not None and len(place) == 2:
-            place = (place[0], names[place[1]])
+        # The last index of an array is a feature's; a single one may be a cluster's or component's.
+        if names is not None and place and (len(place) > 1 or attribute in self._by_feature):
+            place = (*place[:-1], names[place[-1]])
         return attribute + (f"[{', '.join(map(str, place))}]" if place else "")

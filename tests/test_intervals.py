@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPKMeans, DPKTupleKMeans, FriendlyMean
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -57,6 +57,51 @@ def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
     """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %."""
     found = coverage(lambda seed: DPKMeans(4, epsilon=epsilon, bounds=1.3, random_state=seed), 1000)
     assert all(0.93 <= rate <= 0.97 for rate in found.values()), found
+
+
+def mean_coverage(n_fits, n=4000, **options):
+    """Part of the coordinates' 95 % intervals, and of the numbers', that hold the truth."""
+    held, counted = [], []
+    for seed in range(n_fits):
+        X = 5 + np.random.default_rng(2000 + seed).normal(size=(n, 3))
+        model = FriendlyMean(random_state=seed, **options).fit(X)
+        low, high = model.confidence_interval()
+        held.append((low <= 5) & (high >= 5))
+        low, high = model.confidence_interval(attribute="size_")
+        counted.append(low <= n <= high)
+    return np.mean(held), np.mean(counted)
+
+
+def test_intervals_of_means_hold_the_truth():
+    """180 coordinates: a rate of .95 has a standard error of .016."""
+    held, counted = mean_coverage(60, diameter=9.0)
+    assert 0.9 < held < 0.99 and counted > 0.85
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"diameter": 9.0}, {"epsilon": 4.0}, {"rho": 0.5}])
+def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(options):
+    """3,000 coordinates, 1,000 numbers: standard errors of .4 and .7 %."""
+    held, counted = mean_coverage(1000, **options)
+    assert 0.93 <= held <= 0.97 and 0.93 <= counted <= 0.97, (held, counted)
+
+
+def test_errors_of_a_mean_are_those_of_its_noise_and_its_rows():
+    """Weights of one half: half the number, and twice the variance of the sampling."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40_000, 2)), columns=["left", "up"])
+    whole = FriendlyMean(diameter=9.0, random_state=0).fit(X)
+    half = FriendlyMean(diameter=9.0, random_state=0).fit(X, sample_weight=np.full(len(X), 0.5))
+    assert np.allclose(whole.mean_std_error_, 1 / 200, rtol=0.1)
+    assert np.allclose(half.mean_std_error_, np.sqrt(2) / 200, rtol=0.2)
+    assert half.size_std_error_ == pytest.approx(np.sqrt(2) * whole.size_std_error_)
+    assert "mean_[up]" in whole.summary().to_frame().index
+
+
+def test_what_was_not_found_has_no_interval_but_the_whole_line():
+    model = FriendlyMean(epsilon=0.01, random_state=0).fit(np.ones((30, 2)))
+    assert model.status_ == "no diameter found"
+    low, high = model.confidence_interval()
+    assert np.isneginf(low).all() and np.isposinf(high).all()
 
 
 @pytest.fixture(scope="module")

@@ -270,7 +270,7 @@ class _Forced(Replay):
 
 
 def _released_points(outcome, n_features):
-    """Fitted attributes that are points in the space of the data."""
+    """Fitted attributes that are points in the space of the data; errors may be infinite."""
     arrays = [
         value
         for name, value in vars(outcome.estimator).items()
@@ -279,6 +279,7 @@ def _released_points(outcome, n_features):
         and value.ndim
         and value.shape[-1] == n_features
         and value.dtype.kind == "f"
+        and np.isfinite(value).all()
     ]
     return np.concatenate([a.reshape(-1, n_features) for a in arrays]) if arrays else None
 

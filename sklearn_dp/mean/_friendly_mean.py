@@ -1,5 +1,6 @@
 """Differentially private mean of data that may be anywhere."""
 
+import math
 from copy import copy
 from typing import Self
 
@@ -22,6 +23,7 @@ from .._base import (
     weighted_mean,
 )
 from .._dropin.replacing import Replacing
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 
@@ -30,7 +32,9 @@ __all__ = ["FriendlyMean"]
 _LENGTHS = {"low": 1e-100, "high": 1e100}
 
 
-class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator):
+class FriendlyMean(
+    Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator
+):
     """Mean of points of unknown location, with differential privacy.
 
     The data may lie anywhere and need no bounds: the noise is in proportion to their spread, not
@@ -78,6 +82,10 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
     ----------
     mean_ : ndarray of shape (n_features,)
         Released mean; the origin, or the center of `bounds`, if none could be found.
+    mean_std_error_ : ndarray of shape (n_features,)
+        Standard error of `mean_` as an estimate of the mean of the population: the noise, and the
+        sampling of the units, whose spread is taken to be the same in all features (it is released
+        for all of them together). Infinite if no mean could be found.
     radius_ : float
         Released radius about the location to which points were clipped; inf if there is none.
     diameter_ : float
@@ -85,6 +93,9 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
     size_ : float
         Released noisy number of units, or, with `sample_weight`, their total weight; nan if it was
         not released.
+    size_std_error_ : float
+        Standard deviation of its noise; with ``refine=False``, where `size_` is a lower bound, of
+        its error.
     status_ : str
         "ok", "no diameter found" or "no location found".
     privacy_report_ : PrivacyReport
@@ -120,6 +131,8 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
     """
 
     _replaces = "StandardScaler"
+    _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
+    _by_feature = ("mean_",)
 
     @classmethod
     def _cannot_replace(cls, estimator):
@@ -240,7 +253,9 @@ class FriendlyMean(Replacing, OneToOneFeatureMixin, TransformerMixin, BaseDPEsti
             locate=self.locate,
         )
         self.mean_, self.radius_ = result.mean, result.radius
+        self.mean_std_error_ = result.std_error
         self.diameter_, self.size_ = result.diameter, result.size * units.unit_weight
+        self.size_std_error_ = result.size_sd * units.unit_weight
         self.status_ = result.status
 
     @row_guard

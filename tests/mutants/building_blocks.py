@@ -270,9 +270,9 @@ def _(original):
 @mutant("mean clipped at a true quantile", "check_replay", _refine, "_clip_radius")
 def _(original):
     def clip_radius(session, rows, *others):
-        radius = original(session, rows, *others)
+        radius, square = original(session, rows, *others)
         far = np.sqrt(rows.squares) * rows.unit
-        return max(1e-9, min(radius, float(np.median(np.append(far, radius)))))
+        return max(1e-9, min(radius, float(np.median(np.append(far, radius))))), square
 
     return clip_radius
 

@@ -33,6 +33,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
 from ..._privacy._mechanisms import count_and_weight
 from ..._privacy._plan import Mechanism, PlanEntry
@@ -68,6 +69,10 @@ class FriendlyMeanResult:
         "ok", "no diameter found" or "no location found".
     method : str
         How the location was found.
+    size_sd : float
+        Of the noise of `size`.
+    std_error : ndarray of shape (d,)
+        Of the mean, for the noise and the sampling of the points; infinite where there is none.
     """
 
     mean: np.ndarray
@@ -76,6 +81,22 @@ class FriendlyMeanResult:
     diameter: float
     status: str
     method: str
+    size_sd: float
+    std_error: np.ndarray
+
+    @classmethod
+    def missing(cls, d, size, size_sd, diameter, missing, method=""):
+        """The public default where a step found nothing: the origin, of infinite error."""
+        return cls(
+            np.zeros(d),
+            math.inf,
+            size,
+            diameter,
+            f"no {missing} found",
+            method,
+            size_sd,
+            np.full(d, math.inf),
+        )
 
 
 # -- plan -------------------------------------------------------------------------------------
@@ -273,15 +294,28 @@ def _fit_published(session, points, units, domain, diameter, radii, locate):
             lambda share: math.sqrt(4 * math.log(20) / share),
             session.remaining("diameter"),
         )
-    default = np.zeros(points.shape[1])
+    d = points.shape[1]
     if diameter is None:
-        return FriendlyMeanResult(default, math.inf, math.nan, math.nan, "no diameter found", "")
+        return FriendlyMeanResult.missing(d, math.nan, math.inf, math.nan, "diameter")
+    paid = session.plan["core size"]
+    size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
     average = fc_average(session, points, diameter, units=units)
     if average is None:
-        return FriendlyMeanResult(
-            default, math.inf, math.nan, diameter, "no location found", "zcdp"
-        )
-    return FriendlyMeanResult(average.mean, diameter, average.size, diameter, "ok", "zcdp")
+        return FriendlyMeanResult.missing(d, math.nan, math.inf, diameter, "location", "zcdp")
+    # The released size is a lower bound: by so much, and its noise, it is off. Points that are
+    # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
+    size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
+    error = math.hypot(average.sd, diameter / math.sqrt(2 * d * average.size))
+    return FriendlyMeanResult(
+        average.mean,
+        diameter,
+        average.size,
+        diameter,
+        "ok",
+        "zcdp",
+        size_sd,
+        np.full(d, error),
+    )
 
 
 def _search(session, points, radii, slack, rho):
@@ -296,17 +330,19 @@ def _fit_refined(session, points, units, domain, diameter, radii, locate):
     The releases of the later steps are skipped then: which ones were made depends on released
     values only.
     """
+    # Where rows have weights, the number and the weight share the release half and half.
+    halves, d = 1 if units.own_weights else 2, points.shape[1]
+    size_sd = 1 / math.sqrt(halves * session.remaining("size"))
     size, weight = count_and_weight(session, "size", units)
-    default = np.zeros(points.shape[1])
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
         if diameter is None:
-            return FriendlyMeanResult(default, math.inf, weight, math.nan, "no diameter found", "")
+            return FriendlyMeanResult.missing(d, weight, size_sd, math.nan, "diameter")
     # What the mean could still spend is for location, approach and mean together.
     failure = sum(entry.delta for entry in session.plan.entries)
     facts = Facts(
         max(size, 2.0),
-        points.shape[1],
+        d,
         diameter,
         session.remaining("mean"),
         failure,
@@ -316,17 +352,17 @@ def _fit_refined(session, points, units, domain, diameter, radii, locate):
     route = choose_route(facts, _resolve(session.plan.target, locate))
     here = route.locate(session, points, facts)
     if here is None:
-        return FriendlyMeanResult(
-            default, math.inf, weight, diameter, "no location found", route.name
-        )
+        return FriendlyMeanResult.missing(d, weight, size_sd, diameter, "location", route.name)
     if units.own_weights:
         # It was found for whole points: the weighted mean, which is among them too, may be up to a
         # diameter away.
         here = replace(here, variance=here.variance + diameter**2 / facts.d)
     for _ in range(route.steps - route.first):
         here = approach(session, points, units, here, facts, route.share)
-    mean, radius = refine(session, points, units, here, facts)
-    return FriendlyMeanResult(mean, radius, weight, diameter, "ok", route.name)
+    mean, radius, error = refine(session, points, units, here, facts)
+    return FriendlyMeanResult(
+        mean, radius, weight, diameter, "ok", route.name, size_sd, std_error=error
+    )
 
 
 def _diameter(session, points, radii, size):

@@ -21,6 +21,7 @@ unit is one point, and rows are clipped to the step.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,12 +33,34 @@ from .mean_facts import Here
 
 __all__ = ["approach", "ball_sum", "refine", "released_mean", "rows_about"]
 
-_BINS = np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16])
-"""Binary logarithms of the edges of the bins of distances, over the clipping radius.
+_FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
 
-Quarters of an octave from 2^-10 up, sixteenths in the last two octaves, where the answer nearly
-always is: a radius too large by 1/16 octave costs 4 % of noise.
-"""
+
+class _Look(NamedTuple):
+    """How distances are counted, and what is made of the counts.
+
+    Attributes
+    ----------
+    bins : ndarray
+        Binary logarithms of the edges, over the radius that there was.
+    blob : float
+        Standard deviations (of a coordinate) that the radius is at least beyond the root mean
+        square. A round Gaussian blob has distances of sqrt(d) + N(0, 1/2), so two are at 2.8 of
+        theirs.
+    """
+
+    bins: np.ndarray
+    blob: float
+
+
+# Noise may hide thousands of distances in a tail. A clip below them pulls the mean towards the
+# center by several times the noise that it saves: so few wide bins, whose sums have little noise,
+# and never less than a round blob's radius. Where there are many features the distances are nearly
+# equal, and each quarter of an octave too much is a fifth more noise. Figures:
+# "Clipping radius" in doc/development/friendly_mean.md.
+_FEW_FEATURES = 64
+_FEW = _Look(np.arange(-40, 1) / 4, 2.0)
+_MANY = _Look(np.concatenate([np.arange(-40, -8) / 4, np.arange(-32, 1) / 16]), 1.0)
 
 
 def rows_about(points, here):
@@ -165,22 +188,34 @@ def refine(session, points, units, here, facts):
     mean : ndarray of shape (d,)
     clip : float
         The radius.
+    std_error : ndarray of shape (d,)
+        Of the mean, from released values: see Notes.
 
     Notes
     -----
     Noise of the number moves the mean along its offset from the center, which is about `miss`
     long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
+
+    The standard error adds up three variances: that of the noise of the sum; that of the noise of
+    the number, along the offset; and that of the points, over their number or weight, where the
+    mean squared distance to the center is shared out evenly among the coordinates. Points of
+    unequal weights at most one have a mean of at most that variance.
     """
     rows = rows_about(points, here)
-    clip = _clip_radius(session, rows, units, here, facts)
+    clip, square = _clip_radius(session, rows, units, here, facts)
     miss = facts.spread * math.sqrt(here.variance)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip)))
     rho = session.remaining("mean")
-    return released_mean(session, "mean", rows, units, here, facts, clip, weight, rho).center, clip
+    end = released_mean(session, "mean", rows, units, here, facts, clip, weight, rho)
+    number_sd = 1 / (facts.total * math.sqrt(2 * rho * weight))
+    variance = end.variance + square / (facts.d * facts.total)
+    return end.center, clip, np.hypot(math.sqrt(variance), (end.center - here.center) * number_sd)
 
 
 def _clip_radius(session, rows, units, here, facts):
-    """Radius that few points exceed; a default where the counts would be too noisy to help.
+    """Radius that few points exceed, and the mean square of the distances, clipped to it.
+
+    Where the counts would be too noisy to help, the radius that there was stands for both.
 
     A radius longer by h lets each of m clipped points stick out by h less, so the bias falls by at
     most m h / n; the noise grows by sqrt(d / (2 rho)) h / n. The two are equal where
@@ -188,10 +223,11 @@ def _clip_radius(session, rows, units, here, facts):
     """
     rho = session.remaining("distances")
     sd = 1 / math.sqrt(2 * rho)
-    if sd > facts.total / 40:
-        return here.clip
+    if sd > facts.total / _FEWEST:
+        return here.clip, here.clip**2
     # Bins up to the radius that few points should exceed, one more from there to the ball.
-    edges = np.concatenate([[0.0], here.clip * 2.0**_BINS, [here.ball]])
+    look = _FEW if facts.d <= _FEW_FEATURES else _MANY
+    edges = np.concatenate([[0.0], here.clip * 2.0**look.bins, [here.ball]])
     squares = np.square(edges[1:] / rows.unit)
     # Points outside the ball are not counted, as in the mean.
     bins = np.searchsorted(squares, rows.squares)
@@ -206,4 +242,26 @@ def _clip_radius(session, rows, units, here, facts):
     target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))
     # Twice the sd: a bin of noise alone passes for points once in a thousand times.
     found = quantile_from_histogram(counts, edges, 2 * sd, target)
-    return here.clip if found is None else found
+    if found is None:
+        return here.clip, here.clip**2
+    root = math.sqrt(_mean_square(counts, edges, found, facts))
+    found = min(max(found, root * (1 + look.blob / math.sqrt(facts.d))), here.clip)
+    return found, _mean_square(counts, edges, found, facts)
+
+
+def _mean_square(counts, edges, most, facts):
+    """Mean squared distance, clipped, from noisy counts of distances.
+
+    Far bins hold next to nothing but noise, and their squares are large: they count as the clip.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (b,)
+    edges : ndarray of shape (b + 1,)
+    most : float
+        Distances beyond it count as this one.
+    facts : Facts
+    """
+    middle = np.minimum((edges[1:] + edges[:-1]) / 2, most) ** 2
+    mean = float(counts @ middle) / max(float(counts.sum()), facts.total / 4)
+    return min(max(mean, 0.0), most**2)

@@ -260,7 +260,7 @@ MUTANTS = {
     "private clip": (
         last_step,
         "_clip_radius",
-        lambda run: lambda s, rows, *others: float(np.sqrt(rows.squares).mean()) * rows.unit,
+        lambda run: lambda s, rows, *others: (float(np.sqrt(rows.squares).mean()) * rows.unit, 1.0),
     ),
     "private center": (
         fm,

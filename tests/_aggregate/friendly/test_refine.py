@@ -1,5 +1,7 @@
 """Noisy means about a released center: exact sums, the clipping radius."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -71,7 +73,10 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
         PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
     )
     facts = Facts(4000.0, 20, 12.0, 2.0, 1e-6, None)
-    mean, clip = refine(session, X, Units(4000), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    mean, clip, error = refine(session, X, Units(4000), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
     norms = np.linalg.norm(X, axis=1)
     assert np.quantile(norms, 0.98) < clip < 1.1 * norms.max()
     assert np.linalg.norm(mean - X.mean(axis=0)) < 0.1
+    # The rows have a standard deviation of one; the noise of a coordinate is clip / (2 n).
+    noise, sampling = clip / math.sqrt(2 * 2.0) / 4000, 1 / math.sqrt(4000)
+    assert np.allclose(error, math.hypot(noise, sampling), rtol=0.1)
