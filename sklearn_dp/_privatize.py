@@ -19,8 +19,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from ._base import BaseDPEstimator, LedgerLike, budget_of
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
-from ._privacy._checks import check_positive
-from ._validation import check_steps, names_of
+from ._validation import check_steps, names_of, shares_of_one
 from .cluster import DPKMeans
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
@@ -33,7 +32,6 @@ __all__ = ["privatize"]
 _TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean)
 # Composed estimators, and the parameter that holds their parts.
 _COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
-_LEAST_SHARE = 1e-9  # less is a slip of the pen
 _ADVICE = {
     "StandardScaler": "private estimators need no scaled rows; StandardScaler(with_std=False) has "
     "a twin, FriendlyMean, and FunctionTransformer takes public constants",
@@ -210,13 +208,7 @@ def _shares(shares, private):
         raise TypeError("shares must be a dict of names of steps and numbers.")
     if set(shares) != set(private):
         raise ValueError(f"shares must have the private steps, {sorted(private)}.")
-    numbers = {name: check_positive("shares", shares[name]) for name in private}
-    most = max(numbers.values())  # shares near the largest float would add up to infinity
-    total = sum(number / most for number in numbers.values())
-    found = {name: number / most / total for name, number in numbers.items()}
-    if min(found.values()) < _LEAST_SHARE:
-        raise ValueError(f"shares must give each step at least {_LEAST_SHARE:g} of the whole.")
-    return found
+    return shares_of_one({name: shares[name] for name in private}, "shares")
 
 
 def _budgets(target, shares):

@@ -21,6 +21,7 @@ __all__ = [
     "check_sklearn_seed",
     "check_steps",
     "names_of",
+    "shares_of_one",
 ]
 
 MOST_CLUSTERS = 2**14
@@ -29,8 +30,9 @@ MOST_CLUSTERS = 2**14
 MOST_FEATURES = 2**24
 """The same of columns."""
 
-# A smaller budget is a slip too: the answer would be nothing but noise.
+# Less is a slip too: the answer would be nothing but noise.
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps
+_LEAST_SHARE = 1e-9  # of any budget, for one step
 
 
 def check_integer(value, name, *, low=None, high=None):
@@ -158,6 +160,39 @@ def check_sklearn_seed(random_state, name="random_state"):
     if not is_integer(random_state):
         raise TypeError(f"{name} must be None, an int or a RandomState.")
     return check_integer(random_state, name, low=0, high=2**32 - 1)
+
+
+def shares_of_one(numbers, name):
+    """Positive numbers in proportion, with a sum of one: what each step gets of a budget.
+
+    Parameters
+    ----------
+    numbers : mapping of str to float
+        As the user gave them, by the names of the steps.
+    name : str
+        Of the parameter.
+
+    Returns
+    -------
+    shares : dict of str to float
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no positive number, and where a step would get next to nothing.
+
+    Examples
+    --------
+    >>> shares_of_one({"reduce": 1, "cluster": 3}, "shares")
+    {'reduce': 0.25, 'cluster': 0.75}
+    """
+    numbers = {step: check_real(number, name) for step, number in numbers.items()}
+    most = max(numbers.values())  # numbers near the largest float would add up to infinity
+    total = sum(number / most for number in numbers.values())
+    shares = {step: number / most / total for step, number in numbers.items()}
+    if min(shares.values()) < _LEAST_SHARE:
+        raise ValueError(f"{name} must give each step at least {_LEAST_SHARE:g} of the whole.")
+    return shares
 
 
 def names_of(names, parameter):

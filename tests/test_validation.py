@@ -15,6 +15,7 @@ from sklearn_dp._validation import (
     check_real,
     check_steps,
     names_of,
+    shares_of_one,
 )
 from sklearn_dp.cluster._dp_one_cluster import check_n_points
 
@@ -68,3 +69,19 @@ def test_a_fraction_of_the_points_lies_between_zero_and_one():
     assert check_n_points(Fraction(1, 4)) == 0.25
     with pytest.raises(ValueError, match="n_points"):
         check_n_points(Fraction(10**400, 3))
+
+
+def test_shares_are_in_proportion_and_add_up_to_one():
+    assert shares_of_one({"a": 1, "b": 3}, "own") == {"a": 0.25, "b": 0.75}
+    huge = shares_of_one({"a": 1e308, "b": 1e308, "c": 1e308}, "own")  # their sum overflows
+    assert sum(huge.values()) == pytest.approx(1.0) and min(huge.values()) > 0.3
+    for bad, error in (
+        ({"a": "1"}, TypeError),
+        ({"a": True}, TypeError),
+        ({"a": 0.0}, ValueError),
+        ({"a": np.inf}, ValueError),
+        ({"a": np.nan}, ValueError),
+        ({"a": 1.0, "b": 1e-10}, ValueError),
+    ):
+        with pytest.raises(error, match="^own must"):
+            shares_of_one(bad, "own")

@@ -153,9 +153,10 @@ class Replacing:
         carried = {name: given[name] for name in _CARRIED & given.keys() & known.keys()}
         lost = [
             f"{name} ({cls._why_lost(name)})"
-            for name, default in _defaults(type(estimator)).items()
-            if name not in carried.keys() | private.keys() | _IMPLIED
-            and not _is_default(given.get(name, default), default)
+            for name, parameter in inspect.signature(type(estimator)).parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+            and name not in carried.keys() | private.keys() | _IMPLIED
+            and not _is_default(given.get(name, parameter.default), parameter.default)
         ]
         twin = cls(**{**carried, **private, "epsilon": epsilon})
         if lost:
@@ -187,15 +188,6 @@ class Replacing:
             return _SEED
         known = WORDS.get(cls._replaces, {}).get(name)
         return f"{cls.__name__} has no such parameter" if known is None else known.why
-
-
-def _defaults(cls):
-    """The parameters of a constructor, with their defaults."""
-    return {
-        name: parameter.default
-        for name, parameter in inspect.signature(cls).parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD
-    }
 
 
 def _is_default(value, default):

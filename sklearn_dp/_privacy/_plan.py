@@ -304,12 +304,16 @@ class PrivacyPlan:
         if n_units < 1:
             raise ValueError("n_units must be at least 1.")
         report = self.report()
-        rows = [
-            # Gaussian noise of scale sigma costs rho = (sensitivity / sigma)^2 / 2. Where an entry
-            # pays for several releases, this is the noise of their best average.
-            row | {"noise / signal": _relative_noise(entry, int(n_units))}
-            for entry, row in zip(self.entries, report.releases, strict=True)
-        ]
+        rows = []
+        for entry, row in zip(self.entries, report.releases, strict=True):
+            relative = math.nan
+            if entry.mechanism is Mechanism.GAUSSIAN:
+                # Gaussian noise of scale sigma costs rho = (sensitivity / sigma)^2 / 2. Where an
+                # entry pays for several releases, this is the noise of their best average. No
+                # guarantee hangs on it, so it is not rounded outward.
+                scale = int(n_units) * math.sqrt(2 * entry.rho)
+                relative = 1 / scale if scale > 0 else math.inf
+            rows.append(row | {"noise / signal": relative})
         return replace(report, releases=tuple(rows))
 
     def report(self, log=(), noise="system"):
@@ -329,13 +333,3 @@ class PrivacyPlan:
 
     def _repr_html_(self):
         return self.report()._repr_html_()
-
-
-def _relative_noise(entry, n_units):
-    """Standard deviation of a Gaussian release over its sensitivity, for each of the units.
-
-    No guarantee hangs on it, so it is not rounded outward.
-    """
-    if entry.mechanism is not Mechanism.GAUSSIAN:
-        return math.nan
-    return 1 / (n_units * math.sqrt(2 * entry.rho)) if entry.rho > 0 else math.inf

@@ -50,15 +50,6 @@ _ABS = 2.0**-50
 _WIDTH = 0.64
 
 
-def _with_radius(ideal, numerator):
-    """Magnitudes with the bounds of their errors: see the comment at `_REL`."""
-    radius = _WIDTH / numerator
-    radius += _ABS
-    radius += _REL * ideal
-    radius[numerator < _FEWEST] = np.inf
-    return ideal, radius
-
-
 def guarded_round(ideal, radius, scale):
     """Rounded products, and the places where the error bound does not vouch for them.
 
@@ -111,7 +102,12 @@ class _SymmetricLaw(NamedTuple):
         magnitudes, radii : ndarray of float
         """
         numerator = (words & ~SIGN) + 0.5
-        return _with_radius(-self.quantile(numerator * 2.0**-self.tail_bits), numerator)
+        ideal = -self.quantile(numerator * 2.0**-self.tail_bits)
+        radius = _WIDTH / numerator  # see the comment at `_REL`
+        radius += _ABS
+        radius += _REL * ideal
+        radius[numerator < _FEWEST] = np.inf
+        return ideal, radius
 
     def exact(self, word, scale, guess, more):
         """The rounded magnitude that belongs to `word`, by integer arithmetic.

@@ -65,10 +65,14 @@ def charge_problems(estimator, X, *, groups=None):
     if len(ledger.entries) != 1:
         return [f"a fit is charged {len(ledger.entries)} times"]
     (charge,) = ledger.entries
-    return [
-        *_fields(charge, plan, type(estimator).__name__),
-        *_facts(charge, unit, recorder.events),
-    ]
+    problems = list(_fields(charge, plan, type(estimator).__name__))
+    # Unit and kinds of releases are also taken from what was done: a plan that is wrong about them
+    # is no witness of a charge that repeats the mistake.
+    if charge.unit != unit:
+        problems.append(f"the ledger hears of {charge.unit}s where {unit}s are protected")
+    if charge.gaussian and not all_gaussian(recorder.events):
+        problems.append("the ledger hears of Gaussian releases where there are others")
+    return problems
 
 
 def _fields(charge, plan, label):
@@ -100,19 +104,3 @@ def _fields(charge, plan, label):
                 f"the ledger hears {field.name} = {value!r} where the plan says "
                 f"{told[field.name]!r}"
             )
-
-
-def _facts(charge, unit, events):
-    """What does not rest on the plan.
-
-    Unit and kinds of releases are taken from what was done: a plan that is wrong about them is no
-    witness of a charge that repeats the mistake.
-
-    Yields
-    ------
-    problem : str
-    """
-    if charge.unit != unit:
-        yield f"the ledger hears of {charge.unit}s where {unit}s are protected"
-    if charge.gaussian and not all_gaussian(events):
-        yield "the ledger hears of Gaussian releases where there are others"

@@ -70,8 +70,9 @@ def is_of_mutant(error: BaseException) -> bool:
         Whether no code of the package was running, and no ``raise`` of the mutant either: a mutant
         may be there to refuse what should be accepted.
     """
-    steps = list(traceback.walk_tb(error.__traceback__))
-    if any(_is_under_test(_module(frame)) for frame, _ in steps):
+    modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own, audit = f"{_PACKAGE}.", f"{__package__}."
+    if any(f"{name}.".startswith(own) and not f"{name}.".startswith(audit) for name in modules):
         return False
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
@@ -93,7 +94,3 @@ def _is_library(name: str) -> bool:
 
 def _is_audit(name: str) -> bool:
     return f"{name}.".startswith(f"{__package__}.") and not name.startswith(_PLANTED)
-
-
-def _is_under_test(name: str) -> bool:
-    return name.split(".")[0] == _PACKAGE and not f"{name}.".startswith(f"{__package__}.")

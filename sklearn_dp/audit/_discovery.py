@@ -25,16 +25,14 @@ def all_estimators() -> list[tuple[str, type[BaseDPEstimator]]]:
     root = importlib.import_module(__package__.split(".")[0])
     found: dict[str, type[BaseDPEstimator]] = {}
     for item in pkgutil.walk_packages(root.__path__, root.__name__ + "."):
-        if not item.name.endswith("__main__"):
-            found |= _estimators_of(importlib.import_module(item.name))
+        if item.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(item.name)
+        found |= {
+            name: each
+            for name, each in inspect.getmembers(module, inspect.isclass)
+            if each.__module__ == module.__name__
+            and issubclass(each, BaseDPEstimator)
+            and not name.startswith(("_", "Base"))
+        }
     return sorted(found.items())
-
-
-def _estimators_of(module):
-    return {
-        name: item
-        for name, item in inspect.getmembers(module, inspect.isclass)
-        if item.__module__ == module.__name__
-        and issubclass(item, BaseDPEstimator)
-        and not name.startswith(("_", "Base"))
-    }

@@ -193,22 +193,16 @@ def between_tests(fits, lags, where):
     where : str
     """
     for lag in lags:
-        pairs = [
-            (a[:size], b[:size])
-            for numbers in fits
-            for a, b in _apart(numbers, lag)
-            for size in [min(len(a), len(b))]
-        ]
+        pairs = []
+        for numbers in fits:
+            # Where i is in the first half of its 2 lag places, no release is in two pairs.
+            for i in range(len(numbers) - lag):
+                if i % (2 * lag) < lag:
+                    size = min(len(numbers[i]), len(numbers[i + lag]))
+                    pairs.append((numbers[i][:size], numbers[i + lag][:size]))
         if pairs:
             first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
             yield from pair_tests(f"after {lag} releases", first, second, where)
-
-
-def _apart(numbers, lag):
-    """Releases `lag` apart, where none is in two pairs."""
-    return [
-        (numbers[i], numbers[i + lag]) for i in range(len(numbers) - lag) if i % (2 * lag) < lag
-    ]
 
 
 def lean_test(numbers, values):

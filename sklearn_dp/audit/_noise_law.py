@@ -140,9 +140,11 @@ def scale_problems(traces, random_state=0):
         for event in events:
             numbers = _standardized(event, rng)
             entries[event.entry].append(np.ravel(numbers))
-            fine = _fine_ones(event, numbers)
-            if 0 < fine.size < numbers.size:
-                entries[_FINE + event.entry].append(fine)
+            if event.kind in _SHAPED:  # one scale for each number: some may be of many steps
+                scale = np.broadcast_to(np.atleast_1d(event.scale), numbers.shape)
+                fine = numbers[scale > _COARSE]
+                if 0 < fine.size < numbers.size:
+                    entries[_FINE + event.entry].append(fine)
         parts = {entry: np.concatenate(numbers) for entry, numbers in entries.items()}
         whole = [numbers for entry, numbers in parts.items() if not entry.startswith(_FINE)]
         tests += law_tests(f"fit {number}", np.concatenate([np.empty(0), *whole]))
@@ -232,13 +234,6 @@ def _dependence_tests(fits):
     nothing = np.empty(0)
     columns = [list(column) for column in zip_longest(*fine, fillvalue=nothing)]
     yield from between_tests(columns, _FITS, "between fits")
-
-
-def _fine_ones(event, numbers):
-    """Those numbers of a release whose noise is of many steps; others may have less."""
-    if event.kind not in _SHAPED:
-        return np.empty(0)
-    return numbers[np.broadcast_to(np.atleast_1d(event.scale) > _COARSE, numbers.shape)]
 
 
 def _standardized(event, rng):

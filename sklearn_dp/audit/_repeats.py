@@ -49,28 +49,24 @@ def repeat_tests(traces):
 def _fine_numbers(traces):
     """z of fine noise with the radius of its rounding, and the fit that it comes from.
 
-    At most 40,000 numbers of all fits together, and at least 64 of each fit: the start of a fit.
+    Fine is noise of at least 2^14 steps. At most 40,000 numbers of all fits together, and at least
+    64 of each fit: the start of a fit.
     """
     most = max(64, _MOST // max(len(traces), 1))
     numbers, radii, fits = [np.empty(0)], [np.empty(0)], [np.empty(0, dtype=int)]
     for number, events in enumerate(traces):
         left = most
-        for z, radius in map(_fine_noise, events):
-            numbers.append(z[:left])
-            radii.append(radius[:left])
-            fits.append(np.full(len(z[:left]), number))
-            left -= len(z[:left])
+        for event in events:
+            if event.kind not in ("gaussian", "inner_gaussian", "share"):
+                continue
+            noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
+            scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+            noise, scale = (side[scale >= _FINE][:left] for side in (noise, scale))
+            numbers.append(noise / scale)
+            radii.append(0.5 / scale)
+            fits.append(np.full(len(noise), number))
+            left -= len(noise)
     return tuple(map(np.concatenate, (numbers, radii, fits)))
-
-
-def _fine_noise(event):
-    """z and its radius, of the numbers of an event whose scale is at least 2^14 steps."""
-    if event.kind not in ("gaussian", "inner_gaussian", "share"):
-        return np.empty(0), np.empty(0)
-    noise = np.ravel(np.asarray(event.output - event.value, dtype=np.float64))
-    scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-    noise, scale = noise[scale >= _FINE], scale[scale >= _FINE]
-    return noise / scale, 0.5 / scale
 
 
 def _longest_run(numbers, radii, fits, sign):
@@ -154,18 +150,14 @@ class _Fingerprint(Shares):
         if event.kind == "share":
             self.add_share(event)
         elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
-            self._mark(event)
+            noise = np.ravel(np.asarray(event.output - event.value))
+            scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
+            self.marks += noise.tolist()
+            # Bits that tell it apart: two draws agree with probability at most 1 / (2 scale).
+            self.bits += float(np.sum(np.log2(np.maximum(2 * scale, 1.0))))
         if self.bits >= FINGERPRINT_BITS:
             raise _Enough
         return event.output
-
-    def _mark(self, event):
-        """Add the noise of an event, and a lower bound of the bits that it is told apart by."""
-        noise = np.ravel(np.asarray(event.output - event.value))
-        scale = np.ravel(np.broadcast_to(event.scale, np.shape(event.value)))
-        self.marks += noise.tolist()
-        # Two draws agree with probability at most 1 / (2 scale).
-        self.bits += float(np.sum(np.log2(np.maximum(2 * scale, 1.0))))
 
 
 def fingerprint(estimator, X):

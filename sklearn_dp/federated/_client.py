@@ -162,7 +162,12 @@ def _exact_update(kind, message, X):
     # Clamped once, where the sum is complete: a clamp on the way would depend on the order.
     exact = {name: clamped(value) for name, value in total.items()}
     if kind == "means":
-        exact = _as_means(exact, len(X))
+        # The paper's step for clients: local means, and which clusters are present. Both are
+        # multiplied by the number of rows, which `_clip_whole` divides by.
+        counts = exact["lift counts"]
+        sums = exact["lift sums"].reshape(len(counts), -1)
+        scaled = np.trunc(sums * (len(X) / np.maximum(counts, 1))[:, None])
+        exact = {"client means": scaled.ravel(), "client presence": len(X) * (counts > 0)}
     if not message["shares"].size:
         return exact
     bounds = row_bounds(kind, message)
@@ -199,17 +204,6 @@ def _with_share(name, value, message, shares, sigma, off_diagonal, bits):
 
 
 # -- clients as the unit ---------------------------------------------------------------------------
-
-
-def _as_means(exact, n_rows):
-    """The paper's step for clients: local means, and which clusters are present.
-
-    Both are multiplied by the number of rows, which :func:`_clip_whole` divides by.
-    """
-    counts = exact["lift counts"]
-    sums = exact["lift sums"].reshape(len(counts), -1)
-    scaled = np.trunc(sums * (n_rows / np.maximum(counts, 1))[:, None])
-    return {"client means": scaled.ravel(), "client presence": n_rows * (counts > 0)}
 
 
 def _clip_whole(name, value, n_rows, bound, share, message):

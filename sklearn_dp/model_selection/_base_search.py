@@ -69,6 +69,9 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
         return self._planned(n_features, unit).plan
 
     def _planned(self, n_features, unit):
+        # Refused here, and not when the threads are made: the ledger has been charged by then.
+        if self.n_jobs is not None and check_integer(self.n_jobs, "n_jobs") == 0:
+            raise ValueError("n_jobs must not be 0.")
         return plan_search(self, self._candidates(), n_features, unit)
 
     @with_callbacks

@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 from .._base import BaseDPEstimator, check_real
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
-from .._validation import check_steps
+from .._validation import check_steps, shares_of_one
 from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
@@ -43,8 +43,6 @@ _OWN = {"epsilon": None, "rho": None, "ledger": None, "random_state": None, "del
 """What the search sets itself, and what it must be in the steps."""
 _SQUARES = {"low": 1e-140, "high": 1e140}
 """Distances whose squares, and small parts of these, are floats."""
-_LEAST = 1e-9
-"""Least part of the budget that makes sense for a step: less is a slip of the pen."""
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""
 
@@ -327,16 +325,16 @@ def step_weights(steps, weights):
     The last step is the model, and most of the error is its; 80 % is a convention, which
     `Shares.steps` replaces.
 
-    Returns
-    -------
-    weights : dict of str to float
-
     Parameters
     ----------
     steps : sequence of Step
         Private ones.
     weights : dict or None
         Positive numbers by name. None: .8 for the last step, .2 for the others together.
+
+    Returns
+    -------
+    weights : dict of str to float
     """
     names = [step.name for step in steps]
     if weights is None:
@@ -346,13 +344,7 @@ def step_weights(steps, weights):
         return {**earlier, names[-1]: 1 - _EARLIER}
     if not isinstance(weights, dict) or set(weights) != set(names):
         raise ValueError("shares: steps must be a dict with a weight for each private step.")
-    values = {name: check_real(value, "shares: steps") for name, value in weights.items()}
-    most = max(values.values())  # weights near the largest float would add up to infinity
-    total = sum(value / most for value in values.values())
-    found = {name: value / most / total for name, value in values.items()}
-    if min(found.values()) < _LEAST:
-        raise ValueError(f"shares: steps must give each step at least {_LEAST:g} of the whole.")
-    return found
+    return shares_of_one(weights, "shares: steps")
 
 
 def with_budget(estimator, rho, delta):

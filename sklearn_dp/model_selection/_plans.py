@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from sklearn.base import is_clusterer
 from sklearn.pipeline import Pipeline
 
-from .._base import budget_of, check_integer
+from .._base import budget_of
 from .._privacy._checks import check_choice
 from .._privacy._ledger import open_ledger
 from .._privacy._plan import Mechanism, PrivacyPlan
@@ -113,9 +113,6 @@ def plan_search(search, params, n_features, unit):
     plan : SearchPlan
     """
     target = budget_of(search.epsilon, search.delta, search.rho)
-    # Refused here, and not when the threads are made: the ledger has been charged by then.
-    if search.n_jobs is not None and check_integer(search.n_jobs, "n_jobs") == 0:
-        raise ValueError("n_jobs must not be 0.")
     check_scoring(search.scoring)
     public = names_of(search.public_steps, "public_steps")
     candidates = [candidate(search.estimator, each, public, search._space) for each in params]

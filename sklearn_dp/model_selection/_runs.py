@@ -123,7 +123,10 @@ class Runner:
                 self._prefix = self._fitted(plan.prefix.steps, session, self._X)
             self._tell("first steps")
         with silent():
-            outcome = self._chosen()
+            if not plan.runs:  # one candidate, which is not scored: its last fit is the answer
+                outcome = Outcome(0, None, np.array([math.nan]), None, math.nan)
+            else:
+                outcome = self._all() if self._step is None else self._best()
         self._tell("candidates")
         if plan.refits is not None:
             fit = plan.refits[outcome.index]
@@ -140,15 +143,6 @@ class Runner:
         """A step is done; not told where the number of runs is secret: times would tell it."""
         if self._step is None:
             self._progress(step)
-
-    def _chosen(self):
-        """The outcome of the runs, before any last fit.
-
-        Without runs there is one candidate: it is not scored, and its last fit is the answer.
-        """
-        if not self._plan.runs:
-            return Outcome(0, None, np.array([math.nan]), None, math.nan)
-        return self._all() if self._step is None else self._best()
 
     def _inner(self, entry, plan, tag):
         """The session of one fit. In a step everything is paid at once, by Theorem 1."""

@@ -68,21 +68,15 @@ class _Witness(Replay):
     def _played(self, event):
         if self.open:
             known = self.recorded[self._next] if self._next < len(self.recorded) else None
-            self._note(known, event)
+            if known is None or (known.kind, known.entry) != (event.kind, event.entry):
+                self.score, self.open = _CERTAIN, False
+            elif known.kind in _RATIOS:
+                # Bounded either way: an outcome that is impossible on one side decides by itself.
+                ratio = np.nan_to_num(float(_RATIOS[known.kind](known, event)), nan=_CERTAIN)
+                self.score += float(np.clip(ratio, -_CERTAIN, _CERTAIN))
+            elif known.kind not in _COINS:
+                self.open = False
         return super()._played(event)
-
-    def _note(self, known, event):
-        """Add the ratio of one event, or end the comparison.
-
-        Bounded by 1000 either way: an outcome that is impossible on one side is enough to decide.
-        """
-        if known is None or (known.kind, known.entry) != (event.kind, event.entry):
-            self.score, self.open = _CERTAIN, False
-        elif known.kind in _RATIOS:
-            ratio = float(_RATIOS[known.kind](known, event))
-            self.score += float(np.clip(np.nan_to_num(ratio, nan=_CERTAIN), -_CERTAIN, _CERTAIN))
-        elif known.kind not in _COINS:
-            self.open = False
 
     def account(self, event, distance, cost):
         """Whether a claim is kept is not asked here."""
@@ -109,7 +103,7 @@ def _noises(known, event):
 
 
 def _gaussian(known, event):
-    """Exact for coarse noise, by the density for fine noise.
+    """Of rounded Gaussian noise: exact where it is coarse, by the density where it is fine.
 
     Parameters
     ----------
@@ -124,15 +118,12 @@ def _gaussian(known, event):
     noises = _noises(known, event)
     if noises is None:
         return _CERTAIN
-    logs = [_log_mass(noise, np.asarray(event.scale, dtype=np.float64)) for noise in noises]
-    return float(np.sum(logs[1] - logs[0]))
-
-
-def _log_mass(noise, scale):
-    """Of integers under rounded Gaussian noise, up to a constant where the scale is large."""
-    low, high = ((np.abs(noise) + side) / scale for side in (-0.5, 0.5))
-    mass = np.log(np.maximum(ndtr(-low) - ndtr(-high), 1e-300))
-    return np.where(scale < _COARSE, mass, -np.square(noise / scale) / 2)
+    scale, logs = np.asarray(event.scale, dtype=np.float64), []
+    for noise in noises:
+        low, high = ((np.abs(noise) + side) / scale for side in (-0.5, 0.5))
+        mass = np.log(np.maximum(ndtr(-low) - ndtr(-high), 1e-300))
+        logs.append(np.where(scale < _COARSE, mass, -np.square(noise / scale) / 2))
+    return float(np.sum(logs[1] - logs[0]))  # a constant of the density cancels
 
 
 def _laplace(known, event):
