@@ -16,7 +16,7 @@ DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "p
 # Imported by a folder's scripts beyond what the package itself needs: the extra that supplies it.
 # Tests of optional back ends skip where these are not installed.
 EXTRAS_OF = {
-    "tests": ["test", "distributed", "federated", "interop"],
+    "tests": ["test", "test-partitions", "distributed", "federated", "interop"],
     "examples": ["plot"],
     "benchmarks": ["bench", "accounting", "distributed"],
     "doc": ["docs"],

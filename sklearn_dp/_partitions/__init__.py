@@ -1,0 +1,13 @@
+"""Tables outside of the memory of this process: who holds their parts, and how they are read.
+
+:func:`engine_of` looks at the type of `X` and gives what a fit needs of it before it is paid for:
+the columns, which are public, and an engine, which reads nothing until its first pass. There is one
+module for each kind of place (`_dask`, `_spark`, `_ray`, and `_pieces` for this machine); what they
+share is in `_check_part` (which parts are taken, and what errors tell) and `_steps` (what runs
+where a part is).
+"""
+
+from ._dispatch import engine_of, engine_of_parts
+from ._input import EngineInput
+
+__all__ = ["EngineInput", "engine_of", "engine_of_parts"]

@@ -1,0 +1,238 @@
+"""What is checked in each part of a table, where the part is, and errors that quote none of it.
+
+The width, the names and the type of the columns are public: they are read from what describes a
+collection, and each part has to agree with them. What a part holds is private. An error names the
+part by its number and says what kind of thing is wrong, in words of :mod:`sklearn_dp._tables`; what
+another library has raised on the way is dropped, with its traceback, because it may quote rows.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.shared.single_rows import row_guard, saturated
+from .._aggregate.shared.table import PartSource
+from .._tables import check_table
+from ..exceptions import PartError
+
+__all__ = [
+    "MOST_ROWS",
+    "CheckedSource",
+    "Columns",
+    "Given",
+    "Reason",
+    "at_hand",
+    "columns_of",
+    "quietly",
+]
+
+MOST_ROWS = 2**27
+"""Public: rows of a part. The integers that a part adds up stay below 2**63 with a wide margin."""
+
+
+class Reason(Exception):
+    """What is wrong with a part, in words that quote nothing; they lack the number of the part."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is public of a table in parts: each of its parts has these columns.
+
+    Attributes
+    ----------
+    n_features : int
+    names : tuple of str or None
+        In their order; None where columns have no names.
+    dtype : dtype
+        float32 or float64: of the rows, once they have been checked.
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None
+    dtype: np.dtype
+
+    @row_guard
+    def check(self, piece: Any) -> np.ndarray:
+        """The rows of a part as tables in memory are taken: real, finite, of bounded size.
+
+        Parameters
+        ----------
+        piece : array-like or data frame of shape (n_i, n_features)
+            Any number of rows, none as well.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_i, n_features)
+            Of type `dtype`; not copied where it need not be.
+
+        Raises
+        ------
+        Reason
+            In words that quote nothing.
+        """
+        rows = _numbers(piece)
+        if rows.shape[1] != self.n_features:
+            raise Reason("it has another number of columns than X")
+        if self.names is not None and _names(piece) not in (None, self.names):
+            raise Reason("its columns have other names than those of X, or another order")
+        if len(rows) > MOST_ROWS:
+            raise Reason(f"it has more than {MOST_ROWS} rows: cut X into more parts")
+        if rows.dtype != self.dtype:
+            # float32 to float64 is exact. The other way, rows would be others than those given.
+            if len(rows) and self.dtype == np.float32:
+                raise Reason("it holds float64 where X holds float32")
+            rows = rows.astype(self.dtype)
+        return saturated(rows)
+
+
+class CheckedSource(PartSource):
+    """Rows of a part, checked whenever they are read: what is read again may have changed.
+
+    Parameters
+    ----------
+    number : int
+        Of the part, for errors.
+    columns : Columns
+    rows : callable
+        Reads a piece: an array or a data frame.
+    groups, weights : callable, optional
+        Read the group and the weight of each row.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        columns: Columns,
+        rows: Callable[[], Any],
+        groups: Callable[[], Any] | None = None,
+        weights: Callable[[], Any] | None = None,
+    ) -> None:
+        self.number, self.columns = number, columns
+        self._rows, self._groups, self._weights = rows, groups, weights
+
+    def read(self) -> np.ndarray:
+        """The rows of the part; those of this step, where they have been read."""
+        kept = _kept.get()
+        if kept is None:
+            return self._read()
+        if self.number not in kept:
+            kept[self.number] = self._read()
+        return kept[self.number]
+
+    def _read(self) -> np.ndarray:
+        return quietly(lambda: self.columns.check(self._rows()), self.number)
+
+    def read_groups(self) -> Any:
+        """The group of each row, or None."""
+        return None if self._groups is None else quietly(self._groups, self.number, "groups")
+
+    def read_weights(self) -> Any:
+        """The weight of each row, or None."""
+        return (
+            None if self._weights is None else quietly(self._weights, self.number, "sample_weight")
+        )
+
+
+_given: ContextVar[tuple] = ContextVar("sklearn_dp_given", default=())
+_kept: ContextVar[dict[int, np.ndarray] | None] = ContextVar("sklearn_dp_kept", default=None)
+
+
+@contextmanager
+def at_hand(pieces: tuple) -> Iterator[None]:
+    """What sources read in this block has been brought here by the engine; it is read once.
+
+    Parameters
+    ----------
+    pieces : tuple
+        Rows, groups and weights of a part, as far as it has them.
+    """
+    given, kept = _given.set(pieces), _kept.set({})
+    try:
+        yield
+    finally:
+        _given.reset(given)
+        _kept.reset(kept)
+
+
+@dataclass(frozen=True)
+class Given:
+    """A piece that the engine brings along with each step: reads what is :func:`at_hand`."""
+
+    place: int = 0
+
+    def __call__(self) -> Any:
+        piece = _given.get()[self.place]
+        if isinstance(piece, Reason):  # in the place of what a worker could not read
+            raise piece
+        return piece
+
+
+def columns_of(piece: Any) -> Columns:
+    """The columns of a part, or of an empty table that stands for all of them.
+
+    Parameters
+    ----------
+    piece : array-like or data frame
+
+    Returns
+    -------
+    columns : Columns
+        Of the values nothing is told, not even whether they are finite.
+    """
+    rows = _numbers(piece, ensure_all_finite=False)
+    return Columns(rows.shape[1], _names(piece), rows.dtype)
+
+
+def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:
+    """What a call returns; whatever it raises becomes an error that quotes nothing.
+
+    Parameters
+    ----------
+    call : callable
+        May raise `Reason` and `PartError` in words of ours, anything else in words of others.
+    number : int, optional
+        Of the part.
+    name : str, default="X"
+        Of the parameter.
+
+    Raises
+    ------
+    PartError
+        It tells the parameter, the part, and the type of the error or what we say of it.
+    """
+    place = name if number is None else f"{name}, part {number}"
+    try:
+        return call()
+    except PartError as error:
+        words = str(error)
+    except Reason as error:
+        words = f"{place}: {str(error).removesuffix('.')}."
+    except Exception as error:
+        words = f"{place}: it could not be read ({type(error).__name__})."
+    # Outside the handlers: the other error would hang on to this one, with frames that hold rows.
+    raise PartError(words)
+
+
+def _numbers(piece: Any, **options: Any) -> np.ndarray:
+    """A part as an array of float32 or float64, by the check of tables in memory."""
+    options = {"dtype": [np.float64, np.float32], "ensure_min_samples": 0, **options}
+    try:
+        return check_table(piece, "X", **options)
+    except (TypeError, ValueError) as error:  # in words of `_tables`
+        reason = str(error)
+    raise Reason(reason)
+
+
+def _names(piece: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame, if all of them are texts, as scikit-learn has it."""
+    names = getattr(piece, "column_names", None)  # of pyarrow
+    if names is None:
+        names = getattr(piece, "columns", None)
+    if names is None or callable(names):
+        return None
+    names = tuple(names)
+    return names if names and all(isinstance(name, str) for name in names) else None

@@ -1,0 +1,379 @@
+"""Tables on Dask: arrays, data frames, and lists of delayed parts.
+
+The state of a part is the future of a pure task, made of the future before it. So Dask's own
+lineage computes again what a worker has taken with it when it died, with the same bits: there are
+no actors, and nothing is scattered. Without a client the same tasks run on the scheduler that Dask
+is set to, threads unless told otherwise.
+
+Rows are not kept for the fit. Where each part is made by tasks of its own, as by a reader of files,
+these tasks travel inside of the source of the part: each pass reads its rows again where the state
+is, and no worker has more of them than it works on. Parts that have tasks in common (a shuffle, an
+array in the memory of the client) are computed once and stay in the memory of the workers until the
+fit ends; so do those that the user has persisted.
+"""
+
+from asyncio import CancelledError
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from .._aggregate.shared.table import PassFunction
+from ..exceptions import PartError
+from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
+from ._input import EngineInput
+from ._steps import FAN_IN, Message, Step, name_of, raised, rows_of, run, total
+
+__all__ = ["DaskEngine", "from_dask", "from_delayed"]
+
+
+class OwnTasks:
+    """Makes a part by its own tasks, inside of the task that asks for it.
+
+    Parameters
+    ----------
+    graph : dict
+        All tasks that the part needs.
+    key : object
+        The last of them.
+    """
+
+    def __init__(self, graph: dict, key: Any) -> None:
+        self.graph, self._key = graph, key
+
+    def __call__(self) -> Any:
+        from dask.local import get_sync
+
+        return get_sync(self.graph, self._key)
+
+
+class DaskEngine:
+    """Parts held by Dask; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : sequence of Delayed
+        Each gives the rows of a part.
+    groups, weights : sequence of Delayed, optional
+        The group and the weight of each row, in as many parts.
+    lengths : sequence of (int or nan), optional
+        Rows of each part, where the collection tells them.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        rows: Sequence[Any],
+        groups: Sequence[Any] | None = None,
+        weights: Sequence[Any] | None = None,
+        lengths: Sequence[Any] | None = None,
+    ) -> None:
+        self.n_parts, self._lengths = len(rows), lengths
+        readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
+        self._steps = [
+            _constant(Step(i, CheckedSource(i, columns, *own)), f"dp-part-{uuid4().hex}")
+            for i, own in enumerate(readers)
+        ]
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state, when it is asked for."""
+        self._steps = self._next(run, function, broadcast)
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """The same, now, and the totals of the sums."""
+        import dask
+
+        # What steps before have made is from now on held by these alone, and by their lineage.
+        steps = self._next(run, function, broadcast)
+        self._steps = list(_on_dask(lambda: dask.persist(*steps)))
+        sums = _in_tree(self._steps, _name(function, broadcast))
+        return raised(_on_dask(sums.compute, self._failed))
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """A `dask.array` of the values of all rows; nothing is computed here.
+
+        What they look like is `function.example`, an array without rows; labels by default.
+        """
+        found = self._next(rows_of, function, broadcast)
+        return _stacked(found, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
+
+    def _next(self, step: Callable, function: Callable, broadcast: tuple) -> list[Any]:
+        """A task for each part, with a name for Dask's pages."""
+        import dask
+
+        name = f"dp-{_name(function, broadcast)}"
+        # A task of its own: it travels to each worker once, and can be lost and made again.
+        message = _constant(Message(function, broadcast), f"dp-released-{uuid4().hex}")
+        token = f"{name}-{uuid4().hex}"
+        return [
+            dask.delayed(step, pure=False)(state, message, *pieces, dask_key_name=(token, i))
+            for i, (state, pieces) in enumerate(zip(self._steps, self._pieces, strict=True))
+        ]
+
+    def _failed(self) -> int | None:
+        """The first part whose own tasks have failed, where a cluster knows."""
+        for number, pieces in enumerate(self._pieces):
+            nodes = [node for piece in pieces for node in dict(piece.dask).values()]
+            held = [getattr(node, "value", node) for node in nodes]
+            if any(getattr(future, "status", None) == "error" for future in held):
+                return number
+        return None
+
+
+def _name(function: Callable, broadcast: tuple) -> str:
+    """Dask's pages show the words before the first that is not of letters."""
+    return name_of(function, broadcast).replace("_", "-")
+
+
+def _constant(value: Any, key: Any) -> Any:
+    """A task that gives a value, which Dask does not look into."""
+    from dask.delayed import Delayed
+
+    return Delayed(key, {key: value})
+
+
+def _in_tree(steps: Sequence[Any], name: str) -> Any:
+    """The total of the sums of some steps: only sums leave the workers of the parts."""
+    import dask
+
+    token, level = uuid4().hex, 0
+    sums = [
+        dask.delayed(_sums_of, pure=False)(step, dask_key_name=(f"dp-{name}-sums-{token}", i))
+        for i, step in enumerate(steps)
+    ]
+    while level == 0 or len(sums) > 1:
+        key = f"dp-{name}-total-{token}-{level}"
+        sums = [
+            dask.delayed(total, pure=False)(sums[i : i + FAN_IN], dask_key_name=(key, i))
+            for i in range(0, len(sums), FAN_IN)
+        ]
+        level += 1
+    return sums[0]
+
+
+def _sums_of(step: Step) -> Any:
+    return step.sums
+
+
+def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
+    """What Dask answers; an error of it tells its type, and the part where that is known.
+
+    Parameters
+    ----------
+    call : callable
+    failed : callable
+        Finds the number of the part.
+    """
+    try:
+        return call()
+    except PartError as error:
+        words = str(error)
+    except (Exception, CancelledError) as error:
+        number = failed()
+        words = (
+            f"{'X' if number is None else f'X, part {number}'}: Dask could not compute it "
+            f"({type(error).__name__}); so it says of a client that is closed, and of workers "
+            "that have died too often."
+        )
+    # Outside the handlers: Dask's error brings the words of a worker along.
+    raise PartError(words)
+
+
+def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tuple]]:
+    """How sources read their pieces, and what Dask has to bring along for them.
+
+    Parameters
+    ----------
+    *collections : sequence of Delayed, or None
+        Rows, groups and weights of each part.
+
+    Returns
+    -------
+    readers : list of tuple of (callable or None)
+        For each part, one for each collection.
+    pieces : list of tuple of Delayed
+        For each part, what is brought along in each step.
+    """
+    import dask
+
+    readers, brought = [], []
+    for parts in collections:
+        own = None if parts is None else _own_tasks(parts)
+        if parts is None or own is not None:
+            readers.append(own or [None] * len(collections[0]))  # type: ignore[arg-type]
+            continue
+        readers.append([Given(len(brought))] * len(parts))
+        # Each as the result of a task: Dask does not persist what is none.
+        kept = [
+            dask.delayed(_same, pure=False)(part, dask_key_name=f"dp-kept-{uuid4().hex}")
+            for part in parts
+        ]
+        brought.append(dask.persist(*kept))
+    n_parts = len(readers[0])
+    pieces = list(zip(*brought, strict=True)) if brought else [()] * n_parts
+    return list(zip(*readers, strict=True)), pieces
+
+
+def _own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
+    """The tasks of each part, if no two parts share one and none holds data."""
+    from dask.optimization import cull
+
+    graphs = [part.dask for part in parts]  # mostly one for all; held, so that no two share an id
+    tasks = {id(graph): dict(graph) for graph in graphs}
+    found = [
+        OwnTasks(cull(tasks[id(graph)], [part.key])[0], part.key)
+        for graph, part in zip(graphs, parts, strict=True)
+    ]
+    n_tasks = sum(len(own.graph) for own in found)
+    every = {key: node for own in found for key, node in own.graph.items()}
+    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+
+
+def _is_data(node: Any) -> bool:
+    """Whether a node of a graph is no task but what one has made, or will."""
+    value = getattr(node, "value", node)
+    future = type(value).__name__ == "Future" and hasattr(value, "status")
+    return future or isinstance(value, np.ndarray) or hasattr(value, "__array__")
+
+
+def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.ndarray) -> Any:
+    """A `dask.array` whose blocks are what some tasks give.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+    lengths : sequence of (int or nan), optional
+        Unknown by default.
+    example : ndarray
+        Without rows; of the type and the width of the blocks.
+    """
+    import dask.array as da
+    from dask.highlevelgraph import HighLevelGraph
+
+    lengths = lengths or [float("nan")] * len(parts)
+    name = f"dp-rows-{uuid4().hex}"
+    rest = (0,) * (example.ndim - 1)
+    layer = {(name, i, *rest): (_same, part.key) for i, part in enumerate(parts)}
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=list(parts))
+    chunks = (tuple(lengths), *((width,) for width in example.shape[1:]))
+    return da.Array(graph, name, chunks, meta=example)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+# -- collections -----------------------------------------------------------------------------------
+
+
+def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A table from a Dask collection.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame
+        Unknown numbers of rows, too.
+    groups, sample_weight : dask collection, optional
+        One-dimensional, in the parts of `X`.
+    """
+    if hasattr(X, "to_dask_array"):
+        columns, parts, lengths = _quiet_columns(X._meta), X.to_delayed, None
+    else:
+        if X.ndim != 2:
+            raise ValueError("Expected 2D array: X must have shape (n_samples, n_features).")
+        if not isinstance(X.shape[1], int):
+            raise ValueError("X must have a known number of columns.")
+        columns = _quiet_columns(np.empty((0, X.shape[1]), dtype=X.dtype))
+        lengths = X.chunks[0]
+
+        def parts():
+            return X.rechunk({1: -1}).to_delayed().ravel()
+
+    return _input(columns, parts, lengths, groups, sample_weight)
+
+
+def from_delayed(
+    parts: Sequence[Any], groups: Any = None, sample_weight: Any = None
+) -> EngineInput:
+    """A table from a list of delayed parts; a worker looks at the columns of the first.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+    groups, sample_weight : sequence of Delayed, optional
+        As many.
+    """
+    import dask
+
+    first = dask.delayed(_columns_or_words, pure=False)(
+        parts[0], dask_key_name="dp-columns-" + uuid4().hex
+    )
+    columns = _on_dask(first.compute, lambda: 0)
+    if isinstance(columns, str):
+        raise PartError(columns)
+    return _input(columns, lambda: parts, None, groups, sample_weight)
+
+
+def _columns_or_words(piece: Any) -> Columns | str:
+    """Only they leave the worker: no error does."""
+    try:
+        return quietly(lambda: columns_of(piece), 0)
+    except PartError as error:
+        return str(error)
+
+
+def _quiet_columns(example: Any) -> Columns:
+    """Columns of an empty table; words of an error have no number of a part."""
+    return quietly(lambda: columns_of(example))
+
+
+def _input(
+    columns: Columns, parts: Callable, lengths: Any, groups: Any, sample_weight: Any
+) -> EngineInput:
+    """What a fit needs of a collection: nothing is computed until it asks for the engine."""
+
+    def start() -> DaskEngine:
+        rows = list(_on_dask(parts))
+        return DaskEngine(
+            columns,
+            rows,
+            _parts_of(groups, "groups", len(rows)),
+            _parts_of(sample_weight, "sample_weight", len(rows)),
+            lengths,
+        )
+
+    def rowwise(function: Callable, example: np.ndarray) -> Any:
+        import dask
+
+        name = f"dp-{_name(function, ())}-{uuid4().hex}"
+        answers = [
+            dask.delayed(_answer, pure=False)(
+                part, i, columns, Message(function, ()), dask_key_name=(name, i)
+            )
+            for i, part in enumerate(_on_dask(parts))
+        ]
+        return _stacked(answers, lengths, example)
+
+    return EngineInput("dask", columns, start, rowwise)
+
+
+def _answer(piece: Any, number: int, columns: Columns, message: Message) -> np.ndarray:
+    """What a function makes of the rows of a part, once they have been checked."""
+    return message.function(quietly(lambda: columns.check(piece), number))
+
+
+def _parts_of(values: Any, name: str, n_parts: int) -> list[Any] | None:
+    """The parts of groups or weights: as many as `X` has."""
+    if values is None:
+        return None
+    if isinstance(values, list | tuple):
+        parts = list(values)
+    elif hasattr(values, "to_delayed") and getattr(values, "ndim", 0) == 1:
+        parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
+    else:
+        raise TypeError(f"{name} must be a one-dimensional Dask collection, as X is one.")
+    if len(parts) != n_parts:
+        raise ValueError(f"{name} must have the parts of X.")
+    return parts

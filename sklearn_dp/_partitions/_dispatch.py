@@ -1,0 +1,127 @@
+"""From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ._input import EngineInput
+
+__all__ = ["SUPPORTED", "engine_of", "engine_of_parts"]
+
+SUPPORTED = (
+    "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
+    "ray.data.Dataset, pyarrow.dataset.Dataset, polars.LazyFrame, the path of a Parquet file or "
+    "folder, and lists of arrays, of functions that return them, of delayed objects of Dask and of "
+    "object references of Ray"
+)
+"""For errors."""
+
+# Module of a type, its name: the module of this package, and the function of it that reads them.
+_READERS = {
+    ("dask.array", "Array"): ("_dask", "from_dask"),
+    ("dask.dataframe", "DataFrame"): ("_dask", "from_dask"),
+    ("dask_expr", "DataFrame"): ("_dask", "from_dask"),
+    ("pyspark", "DataFrame"): ("_spark", "from_frame"),
+    ("pyspark", "RDD"): ("_spark", "from_rdd"),
+    ("pyspark", "PipelinedRDD"): ("_spark", "from_rdd"),
+    ("ray.data", "Dataset"): ("_ray", "from_dataset"),
+    ("ray.data", "MaterializedDataset"): ("_ray", "from_dataset"),
+    ("pyarrow._dataset", "Dataset"): ("_pieces", "from_dataset"),
+    ("polars", "LazyFrame"): ("_pieces", "from_lazy"),
+    ("pathlib", "PurePath"): ("_pieces", "from_path"),
+    ("builtins", "str"): ("_pieces", "from_path"),
+}
+# The same for the first element of a list.
+_LIST_READERS = {
+    ("dask.delayed", "Delayed"): ("_dask", "from_delayed"),
+    ("dask.delayed", "DelayedAttr"): ("_dask", "from_delayed"),
+    ("dask.delayed", "DelayedLeaf"): ("_dask", "from_delayed"),
+    ("ray", "ObjectRef"): ("_ray", "from_references"),
+}
+_CLUSTERS = ("dask", "dask_expr", "distributed", "pyspark", "ray")
+
+
+def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput | None:
+    """Who holds the parts of a table; None for an ordinary table in memory.
+
+    Parameters
+    ----------
+    X : object
+        What the user has given for data. Of its rows nothing is read.
+    groups, sample_weight : object, optional
+        In parts like those of `X`.
+
+    Returns
+    -------
+    table : EngineInput or None
+
+    Raises
+    ------
+    TypeError
+        For collections of these libraries that are no tables; it says which are.
+    """
+    reader = _reader(type(X), _READERS)
+    if reader is None and isinstance(X, list | tuple) and len(X):
+        reader = _reader(type(X[0]), _LIST_READERS) or _list_reader(X)
+    if reader is None and isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "iu":
+        reader = ("_pieces", "from_array")  # a copy in doubles would be read as a whole
+    if reader is None:
+        if type(X).__module__.partition(".")[0] in _CLUSTERS:
+            raise TypeError(
+                f"X must not be of type {type(X).__name__}. In parts, X may be {SUPPORTED}."
+            )
+        return None
+    module = import_module(f"{__package__}.{reader[0]}")
+    return getattr(module, reader[1])(X, groups, sample_weight)
+
+
+def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """Who holds parts that have no type of their own.
+
+    Parameters
+    ----------
+    parts : iterable
+        What `engine_of` takes, or any iterable of arrays and data frames, which is read once.
+    groups, sample_weight : iterable, optional
+        As many parts.
+
+    Returns
+    -------
+    table : EngineInput
+    """
+    found = engine_of(parts, groups, sample_weight)
+    if found is not None:
+        return found
+    if (
+        isinstance(parts, np.ndarray)
+        or not isinstance(parts, Iterable)
+        or hasattr(parts, "columns")
+    ):
+        raise TypeError(f"parts must be an iterable of arrays, or {SUPPORTED}.")
+    from ._pieces import from_iterable
+
+    return from_iterable(parts, groups, sample_weight)
+
+
+def _reader(kind: type, readers: dict) -> tuple[str, str] | None:
+    """The reader of a type, or of a type that it derives from."""
+    for base in kind.__mro__:
+        for (module, name), reader in readers.items():
+            inside = base.__module__ == module or base.__module__.startswith(module + ".")
+            if base.__name__ == name and inside:
+                return reader
+    return None
+
+
+def _list_reader(X: Any) -> tuple[str, str] | None:
+    """For lists of whole tables, or of functions that return them."""
+    functions = all(callable(part) and not isinstance(part, type) for part in X)
+    tables = all(len(_shape(part)) == 2 for part in X)
+    return ("_pieces", "from_list") if functions or tables else None
+
+
+def _shape(part: Any) -> tuple:
+    shape = getattr(part, "shape", None)
+    return shape if isinstance(shape, tuple) else ()

@@ -1,0 +1,198 @@
+"""Tables on this machine that are read in parts: files, streams, lists of pieces.
+
+Each pass reads the parts again, so a table may be larger than the memory. What can be read only
+once is written to a temporary file first.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.shared.table import LocalEngine
+from ._check_part import CheckedSource, Columns, Reason, columns_of, quietly
+from ._input import EngineInput
+
+__all__ = ["from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"]
+
+_PART_ENTRIES = 2**23
+_KEPT_BYTES = 2**28  # beyond this size a stream goes to a file
+
+Reader = Callable[[], Any]
+
+
+def _input(
+    columns: Columns, readers: Callable[[], list[Reader]], groups: Any, sample_weight: Any
+) -> EngineInput:
+    """What a fit needs of pieces; `readers` is called when it has been charged."""
+
+    def sources() -> list[CheckedSource]:
+        rows = quietly(readers)
+        others = [
+            _readers_of(values, name, len(rows))
+            for values, name in ((groups, "groups"), (sample_weight, "sample_weight"))
+        ]
+        return [
+            CheckedSource(i, columns, *own) for i, own in enumerate(zip(rows, *others, strict=True))
+        ]
+
+    def rowwise(function: Callable, example: np.ndarray) -> np.ndarray:
+        return np.concatenate([example, *(function(source.read()) for source in sources())])
+
+    return EngineInput("pieces", columns, lambda: LocalEngine(sources()), rowwise)
+
+
+def _readers_of(values: Any, name: str, n_parts: int) -> list[Any]:
+    """How groups or weights are read: as many pieces as `X` has."""
+    if values is None:
+        return [None] * n_parts
+    if not isinstance(values, list | tuple) or len(values) != n_parts:
+        raise ValueError(f"{name} must be a list with a piece for each part of X.")
+    return [_reader_of(piece) for piece in values]
+
+
+def _reader_of(piece: Any) -> Reader:
+    return piece if callable(piece) else partial(_itself, piece)
+
+
+def _itself(piece: Any) -> Any:
+    return piece
+
+
+def _slices(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of a table whose parts fit into memory many times."""
+    step = max(1, _PART_ENTRIES // max(1, width))
+    return (slice(start, start + step) for start in range(0, max(n_rows, 1), step))
+
+
+def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """Parts that are tables in memory, or functions that return one.
+
+    Of functions the first is called for the columns, before a fit is charged.
+    """
+    readers = [_reader_of(piece) for piece in X]
+    columns = quietly(lambda: columns_of(readers[0]()), 0)
+    return _input(columns, lambda: readers, groups, sample_weight)
+
+
+def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """An array that should not be copied as a whole, such as integers in a file."""
+    columns = quietly(lambda: columns_of(X[:0]))
+    readers = [partial(X.__getitem__, part) for part in _slices(*X.shape)]
+    return _input(columns, lambda: readers, groups, sample_weight)
+
+
+# -- pyarrow ---------------------------------------------------------------------------------------
+
+
+def from_path(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """Parquet files: a path of one, or of a folder."""
+    path = Path(X)
+    if not (path.is_dir() or (path.is_file() and path.suffix in (".parquet", ".pq"))):
+        raise ValueError("X must be a table, or the path of a Parquet file or folder that exists.")
+    try:
+        from pyarrow import dataset
+    except ImportError:
+        dataset = None
+    if dataset is None:
+        raise ImportError('Parquet files need pyarrow: pip install "sklearn-dp[arrow]"')
+    found = quietly(lambda: dataset.dataset(os.fspath(path), format="parquet"))
+    return from_dataset(found, groups, sample_weight)
+
+
+def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A data set of pyarrow: a part for each row group of Parquet, or file of other formats."""
+    columns = quietly(lambda: columns_of(X.schema.empty_table()))
+    return _input(columns, lambda: _fragments(X), groups, sample_weight)
+
+
+def _fragments(X: Any) -> list[Reader]:
+    fragments: list[Any] = []
+    for fragment in X.get_fragments():
+        split = getattr(fragment, "split_by_row_group", None)
+        fragments += split() if split is not None else [fragment]
+    if not fragments:
+        raise Reason("it has no parts")
+    return [partial(_fragment, fragment, X.schema) for fragment in fragments]
+
+
+def _fragment(fragment: Any, schema: Any) -> Any:
+    # Without threads of its own: parts may be read by several of ours.
+    return fragment.to_table(schema=schema, use_threads=False)
+
+
+# -- polars ----------------------------------------------------------------------------------------
+
+
+def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A lazy frame of polars: run once, in a stream, into a temporary file."""
+    import polars
+
+    schema = quietly(X.collect_schema)
+    columns = quietly(lambda: columns_of(polars.DataFrame(schema=schema)))
+    return _input(columns, lambda: _spooled_frame(X, columns), groups, sample_weight)
+
+
+def _spooled_frame(X: Any, columns: Columns) -> list[Reader]:
+    import polars
+
+    folder = tempfile.TemporaryDirectory(prefix="sklearn_dp-", ignore_cleanup_errors=True)
+    path = os.path.join(folder.name, "rows.arrow")
+    X.sink_ipc(path, compression="uncompressed")
+    scan = polars.scan_ipc(path)
+    n_rows = scan.select(polars.len()).collect().item()
+    return [partial(_slice, scan, part, folder) for part in _slices(n_rows, columns.n_features)]
+
+
+def _slice(scan: Any, part: slice, folder: Any) -> Any:
+    """Rows of a lazy frame; the folder goes away with the last reader of it."""
+    return scan.slice(part.start, part.stop - part.start).collect()
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def from_iterable(X: Iterable[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """Pieces that come once; the first is looked at for the columns, before a fit is charged."""
+    pieces = iter(X)
+    first = quietly(lambda: next(pieces, None), 0)
+    if first is None:
+        raise ValueError("parts must not be empty.")
+    if callable(first):
+        return from_list([first, *pieces], groups, sample_weight)
+    columns = quietly(lambda: columns_of(first), 0)
+    return _input(columns, lambda: _spooled(chain([first], pieces), columns), groups, sample_weight)
+
+
+def _spooled(pieces: Iterable[Any], columns: Columns) -> list[Reader]:
+    """Checked pieces, in memory, or in a file without a name where they are large."""
+    kept: list[np.ndarray] = []
+    checked = (
+        quietly(lambda piece=piece, number=number: columns.check(piece), number)
+        for number, piece in enumerate(pieces)
+    )
+    size = 0
+    for rows in checked:
+        kept.append(np.array(rows))  # whoever made it may fill the same array again
+        size += rows.nbytes
+        if size > _KEPT_BYTES:
+            return [partial(_itself, rows) for rows in _in_file(chain(kept, checked), columns)]
+    return [partial(_itself, rows) for rows in kept]
+
+
+def _in_file(pieces: Iterable[np.ndarray], columns: Columns) -> list[np.ndarray]:
+    """Views of a file that goes away with the last of them, even after a crash."""
+    lengths = []
+    with tempfile.TemporaryFile() as file:
+        for rows in pieces:
+            file.write(np.ascontiguousarray(rows).data)
+            lengths.append(len(rows))
+        file.flush()
+        shape = (sum(lengths), columns.n_features)
+        mapped = np.memmap(file, dtype=columns.dtype, mode="r", shape=shape)
+    return np.split(mapped, np.cumsum(lengths)[:-1])

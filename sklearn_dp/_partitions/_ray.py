@@ -1,0 +1,201 @@
+"""Tables on Ray: data sets, and lists of object references.
+
+A pass is a task for each part, on the references of its state and of its rows. What a worker that
+dies has held Ray makes again from the tasks that had made it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.shared.table import PassFunction
+from ..exceptions import PartError
+from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
+from ._input import EngineInput
+from ._steps import FAN_IN, Message, Step, name_of, raised, rows_of, run, total
+
+__all__ = ["RayEngine", "from_dataset", "from_references"]
+
+
+class RayEngine:
+    """Parts held by Ray; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+
+    Parameters
+    ----------
+    columns : Columns
+    pieces : sequence of tuple of ObjectRef
+        The rows of each part; its groups and its weights, if there are any.
+    places : tuple of (int or None)
+        Where groups and weights are in a tuple.
+    """
+
+    def __init__(self, columns: Columns, pieces: Sequence[tuple], places: tuple = ()) -> None:
+        self.n_parts, self._pieces = len(pieces), pieces
+        others = [None if place is None else Given(place) for place in places]
+        self._steps: list[Any] = [
+            Step(i, CheckedSource(i, columns, Given(), *others)) for i in range(len(pieces))
+        ]
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state; the workers begin at once."""
+        self._steps = _on_ray(lambda: [step for step, _ in self._next(_run, function, broadcast)])
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """The same, and the totals of the sums."""
+        return raised(_on_ray(lambda: self._reduce(function, broadcast), self._failed))
+
+    def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
+        import ray
+
+        made = self._next(_run, function, broadcast)
+        self._steps = [step for step, _ in made]
+        add = ray.remote(_total).options(name=f"dp-{name_of(function, broadcast)}-total")
+        sums = [one for _, one in made]
+        while len(sums) > 1:
+            sums = [add.remote(*sums[i : i + FAN_IN]) for i in range(0, len(sums), FAN_IN)]
+        return ray.get(sums[0])
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> list[Any]:
+        """References of an array for each part; the workers compute them, and keep them."""
+        return _on_ray(lambda: self._next(rows_of, function, broadcast))
+
+    def _next(self, step: Callable, function: Callable, broadcast: tuple) -> list[Any]:
+        """The references that a task for each part returns."""
+        import ray
+
+        if not ray.is_initialized():  # it would start another one
+            raise RuntimeError("Ray has been shut down")
+        task = ray.remote(step).options(
+            name=f"dp-{name_of(function, broadcast)}", num_returns=2 if step is _run else 1
+        )
+        message = ray.put(Message(function, broadcast))
+        pairs = zip(self._steps, self._pieces, strict=True)
+        return [task.remote(state, message, *pieces) for state, pieces in pairs]
+
+    def _failed(self) -> int | None:
+        """The first part that could not be made; only that it could leaves its worker."""
+        import ray
+
+        if not ray.is_initialized():
+            return None
+        look = ray.remote(_nothing)
+        for number, pieces in enumerate(self._pieces):
+            try:
+                ray.get(look.remote(*pieces))
+            except Exception:
+                return number
+        return None
+
+
+def _run(before: Step, message: Message, *pieces: Any) -> tuple[Step, Any]:
+    """A step, and its sums by themselves, so that the state need not travel with them."""
+    step = run(before, message, *pieces)
+    return step, step.sums
+
+
+def _total(*sums: Any) -> Any:
+    return total(sums)
+
+
+def _nothing(*pieces: Any) -> None:
+    return None
+
+
+def _on_ray(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
+    """What Ray answers; an error of it tells its type, and the part where that is known.
+
+    Parameters
+    ----------
+    call : callable
+    failed : callable
+        Finds the number of the part.
+    """
+    try:
+        return call()
+    except PartError as error:
+        words = str(error)
+    except Exception as error:
+        number = failed()
+        words = (
+            f"{'X' if number is None else f'X, part {number}'}: Ray could not compute it "
+            f"({type(error).__name__}); so it says of an instance that is shut down."
+        )
+    # Outside the handlers: Ray's error brings the words of a worker along.
+    raise PartError(words)
+
+
+# -- collections -----------------------------------------------------------------------------------
+
+
+def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A table from a data set of Ray: columns of numbers, or one column of arrays of a length.
+
+    Parameters
+    ----------
+    X : ray.data.Dataset
+    groups, sample_weight : None
+        Not taken: the blocks of two data sets need not have the same rows.
+    """
+    for name, values in (("groups", groups), ("sample_weight", sample_weight)):
+        if values is not None:
+            raise TypeError(f"{name} cannot be given beside a data set of Ray: give references.")
+    schema = _on_ray(X.schema)
+    if schema is None:
+        raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+    shape = getattr(schema.types[0], "shape", None) if len(schema.names) == 1 else None
+    if shape:  # an array for each row
+        kind = np.dtype(schema.types[0].scalar_type.to_pandas_dtype())
+        columns = quietly(lambda: columns_of(np.empty((0, *shape), dtype=kind)))
+        return _input(columns, lambda: X.to_numpy_refs(column=schema.names[0]))
+    columns = quietly(lambda: columns_of(schema.base_schema.empty_table()))
+    return _input(columns, X.to_arrow_refs)
+
+
+def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A table from references of its parts; a worker looks at the columns of the first.
+
+    Parameters
+    ----------
+    X : sequence of ObjectRef
+    groups, sample_weight : sequence of ObjectRef, optional
+        As many.
+    """
+    import ray
+
+    task = ray.remote(_columns_or_words).options(name="dp-columns")
+    columns = _on_ray(lambda: ray.get(task.remote(X[0])))
+    if isinstance(columns, str):
+        raise PartError(columns)
+    given = {"groups": groups, "sample_weight": sample_weight}
+    for name, values in given.items():
+        if values is not None and not (isinstance(values, list | tuple) and len(values) == len(X)):
+            raise ValueError(f"{name} must be a list with a reference for each part of X.")
+    return _input(columns, lambda: list(X), groups, sample_weight)
+
+
+def _columns_or_words(piece: Any) -> Columns | str:
+    """Only they leave the worker: no error does."""
+    try:
+        return quietly(lambda: columns_of(piece), 0)
+    except PartError as error:
+        return str(error)
+
+
+def _input(
+    columns: Columns, parts: Callable[[], Any], groups: Any = None, sample_weight: Any = None
+) -> EngineInput:
+    others = [values for values in (groups, sample_weight) if values is not None]
+    places = (None if groups is None else 1, None if sample_weight is None else len(others))
+
+    def pieces() -> list[tuple]:
+        return list(zip(_on_ray(parts), *others, strict=True))
+
+    def rowwise(function: Callable, example: np.ndarray) -> list[Any]:
+        return RayEngine(columns, pieces()).collect_rows(_of_source, function)
+
+    return EngineInput("ray", columns, lambda: RayEngine(columns, pieces(), places), rowwise)
+
+
+def _of_source(source: CheckedSource, function: Callable) -> np.ndarray:
+    return function(source.read())

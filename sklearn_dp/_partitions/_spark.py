@@ -1,0 +1,217 @@
+"""Tables on Spark: data frames, and RDDs of arrays.
+
+The states are a persisted RDD with one element for each part, made of the one before it and of the
+rows, which Spark reads again in each pass unless the user has cached them. What an executor takes
+with it when it dies Spark makes again, by the lineage of the RDD.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.shared.table import PassFunction
+from ..exceptions import PartError
+from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
+from ._input import EngineInput
+from ._steps import Message, Step, name_of, raised, rows_of, run, total
+
+__all__ = ["SparkEngine", "from_frame", "from_rdd"]
+
+# Names of Spark's types, and what NumPy calls them. Others hold no numbers.
+_TYPES = {
+    "boolean": "bool", "tinyint": "i1", "smallint": "i2", "int": "i4", "bigint": "i8",
+    "float": "f4", "double": "f8", "decimal": "f8",
+}  # fmt: skip
+
+
+class SparkEngine:
+    """Parts held by Spark; see :class:`sklearn_dp._aggregate.shared.table.Engine`.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : RDD
+        One element for each partition: its rows, or a `Reason`.
+    """
+
+    def __init__(self, columns: Columns, rows: Any) -> None:
+        self.n_parts, self._rows, self._context = rows.getNumPartitions(), rows, rows.context
+        self._held: Any = None
+        self._steps = rows.mapPartitionsWithIndex(partial(_first_step, columns))
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """Give every part its new state, when it is asked for."""
+        self._steps = _on_spark(lambda: self._next(run, function, broadcast))
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """The same, now, and the totals of the sums."""
+        return raised(_on_spark(lambda: self._reduce(function, broadcast)))
+
+    def _reduce(self, function: PassFunction, broadcast: tuple) -> Any:
+        from pyspark import StorageLevel
+
+        before = self._held
+        steps = self._next(run, function, broadcast).persist(StorageLevel.MEMORY_AND_DISK)
+        self._steps = self._held = steps
+        self._context.setJobDescription(f"dp-{name_of(function, broadcast)}")
+        try:
+            return steps.map(_sums_of).treeReduce(_two)
+        finally:
+            self._context.setJobDescription(None)
+            if before is not None:
+                before.unpersist()
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """An RDD with an array for each partition of the input; nothing is computed here."""
+        return _on_spark(lambda: self._next(rows_of, function, broadcast))
+
+    def _next(self, step: Callable, function: Callable, broadcast: tuple) -> Any:
+        message = self._context.broadcast(Message(function, broadcast))
+        return self._steps.zip(self._rows).map(partial(_pair, step, message))
+
+
+def _first_step(columns: Columns, number: int, rows: Iterator[Any]) -> Iterator[Step]:
+    """The states before the first pass; the rows come along with every step."""
+    yield Step(number, CheckedSource(number, columns, Given()))
+
+
+def _pair(step: Callable, message: Any, pair: tuple) -> Any:
+    before, rows = pair
+    return step(before, message.value, rows)
+
+
+def _sums_of(step: Step) -> Any:
+    return step.sums
+
+
+def _two(one: Any, other: Any) -> Any:
+    return total((one, other))
+
+
+def _on_spark(call: Callable[[], Any]) -> Any:
+    """What Spark answers; an error of it tells its type and no more."""
+    try:
+        return call()
+    except PartError as error:
+        words = str(error)
+    except Exception as error:
+        words = (
+            f"X: Spark could not compute it ({type(error).__name__}); so it says of a session "
+            "that is stopped."
+        )
+    # Outside the handlers: Spark's error brings the words of an executor along.
+    raise PartError(words)
+
+
+# -- collections -----------------------------------------------------------------------------------
+
+
+def from_frame(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A table from a data frame of Spark: all of its columns, which must be numbers.
+
+    Parameters
+    ----------
+    X : pyspark.sql.DataFrame
+    groups, sample_weight : None
+        Not taken: two data frames of Spark have no common order of rows.
+    """
+    _refuse(groups, sample_weight)
+    if ".connect." in type(X).__module__:
+        raise TypeError(
+            "X must be a data frame of a Spark session of this program, not of Connect."
+        )
+    kinds = {name: kind.partition("(")[0] for name, kind in _on_spark(lambda: X.dtypes)}
+    if len(kinds) < len(X.columns):
+        raise ValueError("X: the names of columns must differ.")
+    if not set(kinds.values()) <= _TYPES.keys():
+        raise ValueError(
+            "X must be numeric: it has columns of other types. A column of vectors is split by "
+            "pyspark.ml.functions.vector_to_array."
+        )
+    example = [np.empty((0, 1), dtype=_TYPES[kind]) for kind in kinds.values()]
+    found = quietly(lambda: columns_of(np.hstack(example) if example else np.empty((0, 0))))
+    columns = Columns(found.n_features, tuple(kinds), found.dtype)
+
+    def rows() -> Any:
+        return X.mapInArrow(_packed, "rows binary").rdd.mapPartitions(partial(_unpacked, columns))
+
+    return _input(columns, rows)
+
+
+def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+    """A table from an RDD of arrays: each element is a row, or a table of some rows.
+
+    An executor looks at the first one for the columns, before a fit is charged.
+    """
+    _refuse(groups, sample_weight)
+    columns = _on_spark(lambda: X.map(_columns_or_words).take(1))
+    if not columns:
+        raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+    if isinstance(columns[0], str):
+        raise PartError(columns[0])
+    return _input(columns[0], lambda: X.mapPartitions(partial(_joined, columns[0])))
+
+
+def _input(columns: Columns, rows: Callable[[], Any]) -> EngineInput:
+    def rowwise(function: Callable, example: np.ndarray) -> Any:
+        answered = partial(_answers, columns, function)
+        return _on_spark(lambda: rows().mapPartitionsWithIndex(answered))
+
+    return EngineInput("spark", columns, lambda: SparkEngine(columns, _on_spark(rows)), rowwise)
+
+
+def _refuse(groups: Any, sample_weight: Any) -> None:
+    for name, values in (("groups", groups), ("sample_weight", sample_weight)):
+        if values is not None:
+            raise TypeError(f"{name} cannot be given beside a collection of Spark.")
+
+
+def _columns_or_words(element: Any) -> Columns | str:
+    """Only they leave the executor: no error does."""
+    try:
+        return quietly(lambda: columns_of(np.atleast_2d(element)), 0)
+    except PartError as error:
+        return str(error)
+
+
+def _packed(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow's batches as pickled arrays, or a pickled reason."""
+    import pyarrow
+
+    for batch in batches:
+        try:
+            rows: Any = np.asarray(pyarrow.Table.from_batches([batch]))
+        except Exception as error:
+            rows = Reason(f"it could not be read ({type(error).__name__})")
+        yield pyarrow.RecordBatch.from_pydict({"rows": [pickle.dumps(rows)]})
+
+
+def _unpacked(columns: Columns, packed: Iterator[Any]) -> Iterator[Any]:
+    return _joined(columns, (pickle.loads(row[0]) for row in packed))
+
+
+def _joined(columns: Columns, pieces: Iterator[Any]) -> Iterator[Any]:
+    """One array of the rows of a partition; of none, an array without rows."""
+    try:
+        found = list(pieces)
+        reasons = [piece for piece in found if isinstance(piece, Reason)]
+        none = np.empty((0, columns.n_features), dtype=columns.dtype)
+        yield reasons[0] if reasons else np.concatenate([none, *map(np.atleast_2d, found)])
+    except Exception as error:
+        yield Reason(f"it could not be read ({type(error).__name__})")
+
+
+def _answers(
+    columns: Columns, function: Callable, number: int, rows: Iterator[Any]
+) -> Iterator[np.ndarray]:
+    """What a function makes of the rows of a partition, once they have been checked."""
+    for piece in rows:
+        step = Step(number, CheckedSource(number, columns, Given()))
+        yield rows_of(step, Message(_of_source, (function,)), piece)
+
+
+def _of_source(source: CheckedSource, function: Callable) -> np.ndarray:
+    return function(source.read())

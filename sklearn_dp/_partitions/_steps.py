@@ -1,0 +1,131 @@
+"""What runs where a part is: one step of one part, and the totals of several.
+
+A worker's own error never leaves it. Its words and its traceback may quote rows, clusters write
+both into logs, and they try again whatever raises; so a step that fails ends with a
+:class:`Failure`, which travels in the place of sums and is raised where the fit is. What the
+cluster itself does again, because a worker died, is the same pure function on the same state.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from .._aggregate.shared.single_rows import row_guard
+from .._aggregate.shared.table import add_sums
+from ..exceptions import PartError
+from ._check_part import at_hand
+
+__all__ = ["FAN_IN", "Failure", "Message", "Step", "name_of", "raised", "rows_of", "run", "total"]
+
+FAN_IN = 16
+"""How many sums are added at a time: those of many parts are added up in a tree."""
+
+
+@dataclass(frozen=True, order=True)
+class Failure:
+    """The first thing that went wrong with a part, in words that quote nothing."""
+
+    part: int
+    words: str
+
+
+@dataclass(frozen=True, repr=False)  # its state is nothing to print
+class Step:
+    """A part after a step: its state, which stays where it is, and its sums, which travel.
+
+    Attributes
+    ----------
+    part : int
+        Its number.
+    state : object
+    sums : tuple or Failure
+    """
+
+    part: int
+    state: Any
+    sums: Any = ()
+
+
+class Message:
+    """Released values on their way to the parts; no tuple, into which a cluster would look.
+
+    Parameters
+    ----------
+    function : callable
+        Of a pass.
+    broadcast : tuple
+    """
+
+    def __init__(self, function: Callable, broadcast: tuple) -> None:
+        self.function, self.broadcast = function, broadcast
+
+
+def run(before: Step, message: Message, *pieces: Any) -> Step:
+    """The next step of a part; a part that has failed stays so.
+
+    Parameters
+    ----------
+    before : Step
+    message : Message
+        With a pure function.
+    *pieces : object
+        What the engine has brought along for the source of the part.
+    """
+    if isinstance(before.sums, Failure):
+        return before
+    made = _guarded(before, message, pieces)
+    if isinstance(made, Failure):
+        return Step(before.part, None, made)
+    state, sums = made
+    return Step(before.part, state, sums)
+
+
+def rows_of(before: Step, message: Message, *pieces: Any) -> np.ndarray:
+    """A value for each row of a part; what went wrong is raised, without words of others."""
+    failed = before.sums if isinstance(before.sums, Failure) else None
+    made = failed or _guarded(before, message, pieces)
+    if isinstance(made, Failure):
+        raise PartError(made.words)
+    return made
+
+
+@row_guard
+def _guarded(before: Step, message: Message, pieces: tuple) -> Any:
+    """What a function makes of a part, or a failure: nothing else is shown or logged."""
+    try:
+        with at_hand(pieces):
+            return message.function(before.state, *message.broadcast)
+    except PartError as error:
+        words = str(error)
+    except Exception as error:
+        words = f"X, part {before.part}: it could not be computed on ({type(error).__name__})."
+    return Failure(before.part, words)
+
+
+def total(sums: Sequence[Any]) -> Any:
+    """Exact totals of the sums of some parts, or the failure of the first part that has one."""
+    failures = [one for one in sums if isinstance(one, Failure)]
+    return min(failures) if failures else reduce(add_sums, sums)
+
+
+def raised(sums: Any) -> tuple:
+    """Totals that have come back; a failure is raised."""
+    if isinstance(sums, Failure):
+        raise PartError(sums.words)
+    return sums
+
+
+def name_of(function: Callable, broadcast: tuple) -> str:
+    """What a pass does, in a word for dashboards: the last function of several."""
+    steps = broadcast[0] if broadcast else ()
+    if (
+        isinstance(steps, tuple)
+        and steps
+        and isinstance(steps[-1], tuple)
+        and callable(steps[-1][0])
+    ):
+        function = steps[-1][0]
+    return getattr(function, "__name__", "pass").strip("_")

@@ -1,0 +1,159 @@
+"""What each part of a table has to be, and errors that tell its number and nothing else of it."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from partition_tools import SECRET, quotes_nothing
+from scipy.sparse import csr_array
+from sklearn.utils import check_array
+
+from sklearn_dp._partitions._check_part import (
+    MOST_ROWS,
+    CheckedSource,
+    Columns,
+    Given,
+    Reason,
+    at_hand,
+    columns_of,
+    quietly,
+)
+from sklearn_dp.exceptions import PartError
+
+ROWS = np.full((4, 2), SECRET)
+FRAME = pd.DataFrame(ROWS, columns=["a", "b"])
+ARRAY = Columns(2, None, np.dtype(np.float64))
+NAMED = Columns(2, ("a", "b"), np.dtype(np.float64))
+
+
+def with_entry(value):
+    rows = ROWS.astype(object)
+    rows[2, 1] = value
+    return rows
+
+
+BAD = {
+    "another width": (np.full((4, 3), SECRET), "number of columns"),
+    "one dimension": (ROWS[:, 0], "2D"),
+    "NaN": (with_entry(np.nan).astype(float), "NaN"),
+    "infinity": (with_entry(np.inf).astype(float), "infinity"),
+    "text": (with_entry(f"{SECRET}m"), "numeric"),
+    "an object": (with_entry([SECRET]), "X"),
+    "complex": (ROWS + 1j, "[Cc]omplex"),
+    "sparse": (csr_array(ROWS), "sparse"),
+    "other names": (FRAME.rename(columns={"a": "c"}), "other names"),
+    "another order": (FRAME[["b", "a"]], "another order"),
+    "other names of polars": (pl.DataFrame(ROWS, schema=["a", "c"]), "other names"),
+    "None": (None, "2D"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_part_is_told_by_its_number(name):
+    piece, words = BAD[name]
+    with pytest.raises(PartError, match=f"^X, part 5: .*{words}") as caught:
+        CheckedSource(5, NAMED, lambda: piece).read()
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize("error", [KeyError, MemoryError, OSError, ValueError, RecursionError])
+def test_what_a_reader_raises_is_told_by_its_type(error):
+    def reader():
+        raise error(f"{SECRET}")
+
+    with pytest.raises(PartError, match=rf"^X, part 0: .*\({error.__name__}\)\.$") as caught:
+        CheckedSource(0, ARRAY, reader).read()
+    assert quotes_nothing(caught.value)
+
+
+def test_groups_and_weights_are_named():
+    def reader():
+        raise KeyError(SECRET)
+
+    source = CheckedSource(1, ARRAY, lambda: ROWS, reader, reader)
+    for name, read in (("groups", source.read_groups), ("sample_weight", source.read_weights)):
+        with pytest.raises(PartError, match=rf"^{name}, part 1: .*\(KeyError\)") as caught:
+            read()
+        assert quotes_nothing(caught.value)
+    plain = CheckedSource(1, ARRAY, lambda: ROWS)
+    assert plain.read_groups() is None and plain.read_weights() is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        FRAME,
+        FRAME.astype("Float64"),
+        FRAME.astype("Float32"),
+        FRAME.astype("float32"),
+        FRAME.astype(int).astype("Int64"),
+        FRAME.astype(int).astype("category"),
+        pl.DataFrame(FRAME),
+        ROWS.astype(np.float32),
+        ROWS.astype(int),
+        ROWS > 0,
+        with_entry(1),
+    ],
+    ids=lambda table: f"{type(table).__name__}{getattr(table, 'dtypes', [''])[:1]}",
+)
+def test_parts_are_taken_as_tables_in_memory(table):
+    expected = check_array(table, dtype=[np.float64, np.float32])
+    columns = columns_of(table)
+    assert columns.dtype == expected.dtype and columns.n_features == 2
+    rows = columns.check(table)
+    assert rows.dtype == expected.dtype and np.array_equal(rows, expected)
+
+
+def test_types_of_parts_follow_that_of_the_table():
+    single = Columns(2, None, np.dtype(np.float32))
+    assert ARRAY.check(ROWS.astype(np.float32)).dtype == np.float64
+    with pytest.raises(Reason, match="holds float64 where X holds float32"):
+        single.check(ROWS)
+    # A part without rows has no numbers that could be changed.
+    assert single.check(ROWS[:0]).dtype == np.float32
+
+
+def test_rows_of_a_part_are_limited(monkeypatch):
+    monkeypatch.setattr("sklearn_dp._partitions._check_part.MOST_ROWS", 3)
+    assert len(ARRAY.check(ROWS[:3])) == 3
+    with pytest.raises(Reason, match="more than 3 rows"):
+        ARRAY.check(ROWS)
+    # 2**27 terms of at most 2**36, the largest that a pass adds up, are below 2**63.
+    assert MOST_ROWS * 2**36 <= 2**63
+
+
+def test_far_entries_are_moved_to_the_largest():
+    assert np.abs(ARRAY.check(np.array([[1e300, -1e300]]))).max() == 1e150
+
+
+def test_no_warning_tells_what_overflows():
+    with np.errstate(all="raise"):
+        ARRAY.check(np.full((4, 2), 1.7e308))
+
+
+def test_a_piece_at_hand_is_read_once():
+    calls = []
+
+    def read():
+        calls.append(1)
+        return ROWS
+
+    source = CheckedSource(0, ARRAY, read)
+    source.read(), source.read()
+    assert len(calls) == 2
+    with at_hand(()):
+        assert source.read() is source.read()
+    assert len(calls) == 3
+    given = CheckedSource(0, ARRAY, Given(), Given(1))
+    with at_hand((ROWS, [1, 2])):
+        assert np.array_equal(given.read(), ROWS) and given.read_groups() == [1, 2]
+    with at_hand((Reason("it is gone"),)), pytest.raises(PartError, match="part 0: it is gone"):
+        given.read()
+
+
+def test_errors_that_are_quiet_already_stay():
+    def call():
+        raise PartError("X, part 3: bad.")
+
+    with pytest.raises(PartError, match="^X, part 3: bad.$"):
+        quietly(lambda: quietly(call, 1), 2)

@@ -1,0 +1,364 @@
+"""Tables on Dask: on its threads, and (slow) on a cluster of two processes; one is killed."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from partition_tools import (
+    EXPECTED,
+    LABELS,
+    ROWS,
+    SECRET,
+    passes,
+    pieces,
+    quotes_nothing,
+    quoting,
+    signs,
+    sums,
+    table_of,
+    wide,
+)
+
+from sklearn_dp._partitions import engine_of
+from sklearn_dp._partitions._dask import OwnTasks, _readers
+from sklearn_dp._partitions._steps import FAN_IN, Step
+from sklearn_dp.exceptions import PartError
+
+dask = pytest.importorskip("dask", reason="needs the extra dask")
+da = pytest.importorskip("dask.array", reason="needs the extra dask")
+dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
+
+FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"])
+
+
+def load(number):
+    return pieces()[number]
+
+
+def block(number):
+    return ROWS[50 * number[0] : 50 * number[0] + 50]
+
+
+def bad(number):
+    raise KeyError(SECRET)
+
+
+def nan(number):
+    return ROWS * np.nan
+
+
+def delayed(*functions):
+    return [dask.delayed(function)(i) for i, function in enumerate(functions)]
+
+
+COLLECTIONS = {
+    "array": lambda: da.from_array(ROWS, chunks=(60, 2)),
+    "unknown rows": lambda: (lambda x: x[x[:, 0] > -1e9])(da.from_array(ROWS, chunks=(60, 3))),
+    "own tasks": lambda: da.map_blocks(
+        lambda block_info=None: block(block_info[None]["chunk-location"]),
+        chunks=((50,) * 4, (3,)),
+        dtype=float,
+    ),
+    "frame": lambda: dd.from_pandas(FRAME, npartitions=3),
+    "nullable": lambda: dd.from_pandas(FRAME.astype("Float64"), npartitions=3),
+    "delayed": lambda: delayed(*[load] * 5),
+    "delayed frames": lambda: [dask.delayed(FRAME[:150]), dask.delayed(FRAME[150:])],
+    "one": lambda: [dask.delayed(ROWS)],
+}
+UNKNOWN = {"unknown rows", "frame", "nullable", "delayed", "delayed frames", "one"}
+
+
+def positive(rows):
+    return (rows[:, 0] > 0).astype(np.int32)
+
+
+def check(name):
+    found = engine_of(COLLECTIONS[name]())
+    totals, labels = passes(found)
+    assert totals == EXPECTED
+    for lazy in (labels, found.rowwise(positive, np.empty(0, np.int32))):
+        assert isinstance(lazy, da.Array) and lazy.dtype == np.int32
+        assert np.isnan(lazy.shape[0]) == (name in UNKNOWN)
+        assert np.array_equal(lazy.compute(), LABELS)
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_every_collection_without_a_cluster(name):
+    check(name)
+
+
+@pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
+def test_persisted_collections(name, monkeypatch):
+    kept = COLLECTIONS[name]().persist()
+    monkeypatch.setitem(COLLECTIONS, name, lambda: kept)
+    check(name)
+
+
+def test_columns_are_known_before_anything_is_read():
+    def fail(number):
+        raise AssertionError("read")
+
+    array = da.map_blocks(fail, chunks=((2, 2), (3,)), dtype=np.float32)
+    frame = dd.from_map(fail, [0, 1], meta=FRAME.iloc[:0])
+    for X, names, dtype in ((array, None, np.float32), (frame, ["a", "b", "c"], np.float64)):
+        found = engine_of(X)
+        assert (found.n_features, found.dtype) == (3, dtype)
+        assert found.feature_names is None or found.feature_names.tolist() == names
+        assert found.engine.n_parts == 2  # lazy too
+        found.rowwise(positive, np.empty(0, np.int32))
+
+
+def test_rowwise_answers_have_the_width_of_the_example():
+    found = engine_of(COLLECTIONS["array"]())
+    doubled = found.rowwise(double, np.empty((0, 3)))
+    assert doubled.shape == (200, 3) and np.array_equal(doubled.compute(), 2 * ROWS)
+
+
+def double(rows):
+    return 2 * rows
+
+
+def test_parts_with_tasks_of_their_own_carry_them():
+    own, brought = _readers(delayed(load, load), None, None)
+    assert all(isinstance(rows, OwnTasks) and rest == [None, None] for rows, *rest in own)
+    assert brought == [(), ()]
+    assert np.array_equal(own[1][0](), load(1))
+
+
+def test_parts_that_share_tasks_are_computed_once():
+    calls = []
+
+    def common():
+        calls.append(1)
+        return 0
+
+    shared = dask.delayed(common, pure=True)()
+    X = [dask.delayed(lambda i, zero: load(i + zero))(i, shared) for i in range(5)]
+    found = engine_of(X)  # a look at the columns of the first part
+    calls.clear()
+    assert passes(found)[0] == EXPECTED and len(calls) == 1
+
+
+def test_rows_are_not_kept_in_the_state():
+    engine = engine_of(COLLECTIONS["delayed"]()).engine
+    engine.reduce(opened_and_counted)
+    for step in dask.compute(*engine._steps):
+        assert isinstance(step, Step) and isinstance(step.state._rows, OwnTasks)
+
+
+def opened_and_counted(source):
+    return source, (source.n_rows(),)
+
+
+def test_sums_are_added_in_a_tree_and_never_wrap():
+    n_parts = 3 * FAN_IN + 1
+    found = engine_of([dask.delayed(load)(i % 2) for i in range(n_parts)])
+    totals = table_of(found).sums(wide)
+    assert [int(total) for total in (*totals[0], totals[1])] == [n_parts * 2**62] * 3
+
+
+def test_updates_wait_and_count_once():
+    calls = []
+
+    def once(part):
+        calls.append(1)
+        return part, ()
+
+    table = table_of(engine_of(COLLECTIONS["delayed"]()))
+    table.engine.update(with_sources)
+    table.engine.update(once)
+    assert not calls
+    table.engine.reduce(none)
+    table.engine.reduce(none)
+    assert len(calls) == 5
+
+
+def with_sources(source):
+    return source, ()
+
+
+def none(state):
+    return state, ()
+
+
+BAD = {
+    "unreadable": ((load, bad), r"^X, part 1: .*\(KeyError\)"),
+    "the first": ((bad, load), r"^X, part 0: .*\(KeyError\)"),
+    "NaN": ((load, nan), "^X, part 1: Input X contains NaN"),
+    "texts": ((load, lambda i: np.full((2, 3), f"{SECRET}m")), "^X, part 1: X must be numeric"),
+    "another width": ((load, lambda i: ROWS[:, :2]), "^X, part 1: it has another number of col"),
+    "other names": ((lambda i: FRAME, lambda i: FRAME[["b", "a", "c"]]), "^X, part 1: .*names"),
+}
+
+
+def check_bad(name):
+    functions, words = BAD[name]
+    with pytest.raises(PartError, match=words) as caught:
+        passes(engine_of(delayed(*functions)))
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_parts(name):
+    check_bad(name)
+
+
+def test_an_error_of_a_pass_quotes_nothing():
+    with pytest.raises(PartError, match=r"^X, part 0: .*\(KeyError\)") as caught:
+        table_of(engine_of(COLLECTIONS["delayed"]())).sums(quoting)
+    assert quotes_nothing(caught.value)
+
+
+def test_bad_rows_in_a_lazy_answer():
+    lazy = engine_of(delayed(load, nan)).rowwise(positive, np.empty(0, np.int32))
+    with pytest.raises(PartError, match="^X, part 1: Input X contains NaN"):
+        lazy.compute()
+
+
+def test_shared_tasks_that_fail():
+    broken = dask.delayed(bad)(0)
+    X = [dask.delayed(ROWS), *(dask.delayed(lambda x: x)(broken) for _ in range(2))]
+    with pytest.raises(PartError, match=r"^X.*\(KeyError\)") as caught:
+        passes(engine_of(X))
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (lambda: da.ones(5, chunks=2), "2D"),
+        (lambda: da.ones((5, 2, 2), chunks=2), "2D"),
+        (lambda: da.ones((5, 2), chunks=2).astype(complex), "Complex"),
+        (lambda: (lambda x: x[:, x[0] > 0])(da.ones((5, 2), chunks=2)), "known number of columns"),
+    ],
+)
+def test_bad_collections(X, words):
+    with pytest.raises(ValueError, match=words):
+        engine_of(X())
+
+
+@pytest.mark.parametrize(
+    "X", [lambda: dd.from_pandas(FRAME, npartitions=2)["a"], lambda: dask.delayed(1)]
+)
+def test_other_collections_of_dask(X):
+    with pytest.raises(TypeError, match="X must not be of type .*dask.array.Array"):
+        engine_of(X())
+
+
+def test_groups_come_in_the_parts_of_the_table():
+    ids = pd.Series(np.arange(200) // 2)
+    X = COLLECTIONS["array"]()
+    for groups in (
+        da.from_array(ids.to_numpy(), chunks=60),
+        [dask.delayed(ids[i : i + 60]) for i in range(0, 200, 60)],
+    ):
+        engine = engine_of(X, groups, groups).engine
+        assert engine.reduce(group_sums) == (int(ids.sum()), int(ids.sum()))
+    with pytest.raises(ValueError, match="groups must have the parts of X"):
+        engine_of(X, da.from_array(ids.to_numpy(), chunks=70)).engine  # noqa: B018
+    with pytest.raises(TypeError, match="sample_weight must be a one-dimensional Dask"):
+        engine_of(X, None, ids).engine  # noqa: B018
+
+
+def group_sums(source):
+    assert len(source.read_groups()) == source.n_rows()
+    return source, (int(sum(source.read_groups())), int(sum(source.read_weights())))
+
+
+# -- a cluster -------------------------------------------------------------------------------------
+
+
+def slow(part):
+    time.sleep(0.2)
+    return sums(part, 3)
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as client:
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_every_collection_on_a_cluster(name, client):
+    check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BAD)
+def test_bad_parts_on_a_cluster(name, client):
+    check_bad(name)
+
+
+@pytest.mark.slow
+def test_shared_tasks_that_fail_on_a_cluster(client):
+    X = [dask.delayed(ROWS), dask.delayed(bad)(0)]
+    with pytest.raises(PartError, match=r"^X, part 1: .*\(KeyError\)") as caught:
+        passes(engine_of(X))
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_changes_no_bit(client):
+    table = table_of(engine_of(COLLECTIONS["delayed"]()))
+    expected = table.sums(slow)
+    victim = min(client.run(os.getpid).values())
+    timer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    for _ in range(3):
+        assert np.array_equal(table.sums(slow)[0], expected[0])
+    assert np.array_equal(table.rows(signs).compute(), LABELS)
+    assert victim not in client.run(os.getpid).values()
+
+
+@pytest.mark.slow
+def test_pages_of_dask_show_the_names_of_passes(client):
+    from dask.utils import key_split
+
+    engine = engine_of(COLLECTIONS["delayed"]()).engine
+    engine.reduce(opened_and_counted)
+    assert {key_split(step.key) for step in engine._steps} == {"dp-opened-and-counted"}
+
+
+@pytest.mark.slow
+def test_no_row_comes_to_the_client(client, monkeypatch):
+    """Of 200,000 rows in 4 parts, less than a kB a pass; for all that a client gathers."""
+    gathered = []
+    gather = client.gather
+
+    def seen(*arguments, **options):
+        gathered.append(gather(*arguments, **options))
+        return gathered[-1]
+
+    monkeypatch.setattr(client, "gather", seen)
+    table = table_of(engine_of([dask.delayed(np.ones)((50_000, 3)) for _ in range(4)]))
+    assert int(table.sums(sums, 3)[1]) == 200_000
+    table.sums(signs_and_sums)
+    assert len(gathered) >= 2 and max(map(len, map(pickle.dumps, gathered))) < 1000
+
+
+def signs_and_sums(part):
+    return part, (int(signs(part).sum()),)
+
+
+@pytest.mark.slow
+def test_a_client_that_is_closed():
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False,
+                            dashboard_address=None, set_as_default=True) as own:  # fmt: skip
+        X = COLLECTIONS["array"]().persist()
+        distributed.wait(X)
+        found = engine_of(X)
+        del own
+    with pytest.raises(PartError, match="^X: Dask could not compute it") as caught:
+        passes(found)
+    assert quotes_nothing(caught.value)

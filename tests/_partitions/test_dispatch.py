@@ -1,0 +1,88 @@
+"""From the type of a table to who holds its parts."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from partition_tools import ROWS, SECRET, pieces, quotes_nothing
+
+from sklearn_dp._partitions import _dispatch, engine_of, engine_of_parts
+
+IN_MEMORY = {
+    "array": ROWS,
+    "list of rows": ROWS.tolist(),
+    "list of arrays": list(ROWS),
+    "pandas": pd.DataFrame(ROWS),
+    "polars": pl.DataFrame(ROWS),
+    "none": None,
+    "a number": 3.0,
+    "generator": (row for row in ROWS),
+    "a class": np.ndarray,
+    "list of classes": [np.ndarray],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_tables_in_memory_are_no_parts(name):
+    assert engine_of(IN_MEMORY[name]) is None
+
+
+def test_maps_of_floats_are_read_in_place_and_others_in_parts(tmp_path):
+    for dtype, expected in ((np.float64, None), (np.float32, None), (np.int32, "pieces")):
+        mapped = np.memmap(tmp_path / "rows", dtype=dtype, mode="w+", shape=(5, 2))
+        found = engine_of(mapped)
+        assert (found and found.kind) == expected
+
+
+def stranger(module, name="Stranger", *bases):
+    """A type of another library."""
+    return type(name, bases, {"__module__": module})
+
+
+@pytest.mark.parametrize("module", ["dask.bag.core", "pyspark.mllib.linalg", "ray.util.actor_pool"])
+def test_other_collections_are_refused_with_those_that_are_taken(module):
+    words = "^X must not be of type Stranger.*dask.array.Array"
+    with pytest.raises(TypeError, match=words) as caught:
+        engine_of(stranger(module)())
+    assert quotes_nothing(caught.value)
+
+
+def test_types_are_found_by_those_they_derive_from():
+    array = stranger("dask.array.core", "Array")
+    mine = stranger("mine", "Mine", array)
+    assert _dispatch._reader(mine, _dispatch._READERS) == ("_dask", "from_dask")
+    assert _dispatch._reader(stranger("dasket.array", "Array"), _dispatch._READERS) is None
+
+
+def test_parts_without_a_type():
+    for parts in (pieces(), iter(pieces()), tuple(pieces()), (lambda x=x: x for x in pieces())):
+        found = engine_of_parts(parts)
+        assert (found.kind, found.n_features, found.engine.n_parts) == ("pieces", 3, 5)
+
+
+@pytest.mark.parametrize("parts", [ROWS, 3, None, pd.DataFrame(ROWS), SECRET])
+def test_what_is_no_iterable_of_parts(parts):
+    with pytest.raises(TypeError, match="parts must be an iterable") as caught:
+        engine_of_parts(parts)
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize("parts", [[], ()])
+def test_no_parts(parts):
+    with pytest.raises(ValueError, match="parts must not be empty"):
+        engine_of_parts(parts)
+
+
+def test_no_library_is_imported_that_is_not_there_already():
+    code = (
+        "import sys, numpy as np\n"
+        "from sklearn_dp._partitions import engine_of\n"
+        "engine_of(np.ones((2, 2))), engine_of([[1.0]]), engine_of([np.ones((2, 2))]).engine\n"
+        "print([n for n in ('dask', 'distributed', 'pyspark', 'ray') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "[]", done.stderr

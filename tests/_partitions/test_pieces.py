@@ -1,0 +1,182 @@
+"""Tables on this machine in parts: files, streams, lists."""
+
+import gc
+import os
+import tempfile
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from partition_tools import EXPECTED, LABELS, ROWS, SECRET, passes, pieces, quotes_nothing, table_of
+
+from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
+from sklearn_dp.exceptions import PartError
+
+NAMES = ["a", "b", "c"]
+LISTS = {
+    "arrays": pieces,
+    "functions": lambda: [lambda x=x: x for x in pieces()],
+    "frames": lambda: [pd.DataFrame(x, columns=NAMES) for x in pieces()],
+    "polars": lambda: [pl.DataFrame(x, schema=NAMES) for x in pieces()],
+}
+
+
+def check(found):
+    totals, labels = passes(found)
+    assert totals == EXPECTED and np.array_equal(labels, LABELS)
+    signs = found.rowwise(lambda rows: (rows[:, 0] > 0).astype(np.int32), np.empty(0, np.int32))
+    assert np.array_equal(signs, LABELS) and signs.dtype == np.int32
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists(name):
+    found = engine_of(LISTS[name]())
+    assert (found.kind, found.engine.n_parts) == ("pieces", 5)
+    assert (found.feature_names is None) == (name in ("arrays", "functions"))
+    check(found)
+
+
+def test_a_list_is_not_read_before_the_first_pass():
+    calls = []
+
+    def reader():
+        calls.append(1)
+        return ROWS
+
+    found = engine_of([lambda: ROWS[:0], reader, reader])
+    assert found.engine.n_parts == 3 and not calls
+    assert table_of(found).sums(lambda part: (part, (part.units.n_rows,))) == (400,)
+
+
+def test_whole_numbers_in_a_file(tmp_path):
+    mapped = np.memmap(tmp_path / "rows", dtype=np.int16, mode="w+", shape=(400, 3))
+    mapped[:] = np.arange(1200).reshape(400, 3)
+    found = engine_of(mapped)
+    assert found.dtype == np.float64
+    assert table_of(found).sums(total)[0].tolist() == mapped.sum(axis=0).tolist()
+
+
+def total(part):
+    return part, (part.source.read().astype(np.int64).sum(axis=0),)
+
+
+def test_large_arrays_have_several_parts(monkeypatch):
+    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 64)
+    found = _pieces.from_array(ROWS)
+    assert found.engine.n_parts == 10
+    check(found)
+
+
+def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 90)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    runs = []
+
+    def seen(frame):
+        runs.append(1)
+        return frame
+
+    lazy = pl.DataFrame(ROWS, schema=NAMES).lazy().map_batches(seen)
+    found = engine_of(lazy)
+    assert found.feature_names.tolist() == NAMES and not runs
+    assert found.engine.n_parts == 7 and len(runs) == 1
+    assert passes(found)[0] == EXPECTED and len(runs) == 1
+    del found
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("most", [2**28, 3000])
+def test_a_stream_is_read_once_into_memory_or_a_file(monkeypatch, most):
+    monkeypatch.setattr(_pieces, "_KEPT_BYTES", most)
+    room = np.empty((200, 3))
+
+    def stream():
+        for piece in pieces():
+            room[: len(piece)] = piece  # the same array again and again
+            yield room[: len(piece)]
+
+    found = engine_of_parts(stream())
+    assert found.engine.n_parts == 5
+    totals, labels = passes(found)
+    assert totals == EXPECTED and np.array_equal(labels, LABELS)
+
+
+def test_bad_pieces_of_a_stream():
+    for bad, words in ((ROWS[:, :2], "columns"), (ROWS * np.nan, "NaN"), ([["x"] * 3], "numeric")):
+        found = engine_of_parts(iter([ROWS, bad]))
+        with pytest.raises(PartError, match=f"^X, part 1: .*{words}") as caught:
+            found.engine  # noqa: B018
+        assert quotes_nothing(caught.value)
+
+
+def failing():
+    yield ROWS
+    raise OSError(SECRET)
+
+
+def failing_at_once():
+    raise OSError(SECRET)
+    yield ROWS
+
+
+@pytest.mark.parametrize("stream", [failing, failing_at_once])
+def test_a_stream_that_breaks_never_counts_as_ended(stream):
+    with pytest.raises(PartError, match=r"\(OSError\)") as caught:
+        engine_of_parts(stream()).engine  # noqa: B018
+    assert quotes_nothing(caught.value)
+
+
+def test_groups_and_weights_come_in_as_many_pieces():
+    groups = [np.arange(len(x)) for x in pieces()]
+    engine = engine_of(pieces(), groups, groups).engine
+    assert engine.reduce(read_all) == (sum(map(sum, groups)), 1 + sum(map(sum, groups)))
+    with pytest.raises(ValueError, match="groups must be a list with a piece for each part"):
+        engine_of(pieces(), groups[1:]).engine  # noqa: B018
+
+
+def read_all(source):
+    groups, weights = source.read_groups(), source.read_weights()
+    assert len(groups) == len(weights) == source.n_rows()
+    return source, (int(sum(groups)), int(sum(weights)) + (source.number == 3))
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A folder with two files of several row groups."""
+    arrow = pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    import pyarrow.parquet
+
+    for i, rows in enumerate(np.split(ROWS, [120])):
+        table = arrow.table(dict(zip(NAMES, rows.T, strict=True)))
+        pyarrow.parquet.write_table(table, tmp_path / f"{i}.parquet", row_group_size=50)
+    return tmp_path
+
+
+def test_parquet(parquet):
+    import pyarrow.dataset
+
+    for X in (parquet, str(parquet), pyarrow.dataset.dataset(parquet)):
+        found = engine_of(X)
+        assert found.feature_names.tolist() == NAMES
+        assert (found.dtype, found.engine.n_parts) == (np.float64, 5)
+        check(found)
+    assert engine_of(parquet / "0.parquet").engine.n_parts == 3
+
+
+@pytest.mark.parametrize("name", ["nothing.parquet", "there.csv"])
+def test_a_path_of_no_table(tmp_path, name):
+    (tmp_path / "there.csv").write_text(f"{SECRET}")
+    for path in (tmp_path / name, os.fspath(tmp_path / name)):
+        with pytest.raises(ValueError, match="path of a Parquet file") as caught:
+            engine_of(path)
+        assert quotes_nothing(caught.value)
+
+
+def test_a_broken_file(parquet):
+    found = engine_of(parquet)
+    (parquet / "0.parquet").write_bytes(b"7319" * 100)
+    with pytest.raises(PartError, match="^X") as caught:
+        passes(found)
+    assert quotes_nothing(caught.value)
