@@ -15,7 +15,6 @@ fit ends; so do those that the user has persisted.
 from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -73,7 +72,7 @@ class DaskEngine:
         self.n_parts, self._lengths = len(rows), lengths
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
         self._steps = [
-            _constant(Step(i, CheckedSource(i, columns, *own)), f"dp-part-{uuid4().hex}")
+            _constant(Step(i, CheckedSource(i, columns, *own)), _key("part"))
             for i, own in enumerate(readers)
         ]
 
@@ -103,12 +102,11 @@ class DaskEngine:
         """A task for each part, with a name for Dask's pages."""
         import dask
 
-        name = f"dp-{_name(function, broadcast)}"
+        key = _key(_name(function, broadcast))
         # A task of its own: it travels to each worker once, and can be lost and made again.
-        message = _constant(Message(function, broadcast), f"dp-released-{uuid4().hex}")
-        token = f"{name}-{uuid4().hex}"
+        message = _constant(Message(function, broadcast), _key("released"))
         return [
-            dask.delayed(step, pure=False)(state, message, *pieces, dask_key_name=(token, i))
+            dask.delayed(step, pure=False)(state, message, *pieces, dask_key_name=(key, i))
             for i, (state, pieces) in enumerate(zip(self._steps, self._pieces, strict=True))
         ]
 
@@ -127,6 +125,13 @@ def _name(function: Callable, broadcast: tuple) -> str:
     return name_of(function, broadcast).replace("_", "-")
 
 
+def _key(name: str) -> str:
+    """A key that no other task has, whoever else uses the cluster."""
+    from dask.delayed import tokenize
+
+    return f"dp-{name}-{tokenize(pure=False).replace('-', '')}"
+
+
 def _constant(value: Any, key: Any) -> Any:
     """A task that gives a value, which Dask does not look into."""
     from dask.delayed import Delayed
@@ -138,19 +143,19 @@ def _in_tree(steps: Sequence[Any], name: str) -> Any:
     """The total of the sums of some steps: only sums leave the workers of the parts."""
     import dask
 
-    token, level = uuid4().hex, 0
+    key = _key(f"{name}-sums")
     sums = [
-        dask.delayed(_sums_of, pure=False)(step, dask_key_name=(f"dp-{name}-sums-{token}", i))
+        dask.delayed(_sums_of, pure=False)(step, dask_key_name=(key, i))
         for i, step in enumerate(steps)
     ]
-    while level == 0 or len(sums) > 1:
-        key = f"dp-{name}-total-{token}-{level}"
+    while True:
+        key = _key(f"{name}-total")
         sums = [
             dask.delayed(total, pure=False)(sums[i : i + FAN_IN], dask_key_name=(key, i))
             for i in range(0, len(sums), FAN_IN)
         ]
-        level += 1
-    return sums[0]
+        if len(sums) == 1:
+            return sums[0]
 
 
 def _sums_of(step: Step) -> Any:
@@ -206,10 +211,7 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
             continue
         readers.append([Given(len(brought))] * len(parts))
         # Each as the result of a task: Dask does not persist what is none.
-        kept = [
-            dask.delayed(_same, pure=False)(part, dask_key_name=f"dp-kept-{uuid4().hex}")
-            for part in parts
-        ]
+        kept = [dask.delayed(_same, pure=False)(part, dask_key_name=_key("kept")) for part in parts]
         brought.append(dask.persist(*kept))
     n_parts = len(readers[0])
     pieces = list(zip(*brought, strict=True)) if brought else [()] * n_parts
@@ -228,7 +230,14 @@ def _own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
     ]
     n_tasks = sum(len(own.graph) for own in found)
     every = {key: node for own in found for key, node in own.graph.items()}
+    if any(map(_is_gone, every.values())):
+        raise PartError("X: the client of Dask that holds it is closed.")
     return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+
+
+def _is_gone(node: Any) -> bool:
+    client = getattr(getattr(node, "value", node), "client", None)
+    return getattr(client, "status", None) in ("closed", "closing")
 
 
 def _is_data(node: Any) -> bool:
@@ -253,7 +262,7 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
     from dask.highlevelgraph import HighLevelGraph
 
     lengths = lengths or [float("nan")] * len(parts)
-    name = f"dp-rows-{uuid4().hex}"
+    name = _key("rows")
     rest = (0,) * (example.ndim - 1)
     layer = {(name, i, *rest): (_same, part.key) for i, part in enumerate(parts)}
     graph = HighLevelGraph.from_collections(name, layer, dependencies=list(parts))
@@ -307,9 +316,7 @@ def from_delayed(
     """
     import dask
 
-    first = dask.delayed(_columns_or_words, pure=False)(
-        parts[0], dask_key_name="dp-columns-" + uuid4().hex
-    )
+    first = dask.delayed(_columns_or_words, pure=False)(parts[0], dask_key_name=_key("columns"))
     columns = _on_dask(first.compute, lambda: 0)
     if isinstance(columns, str):
         raise PartError(columns)
@@ -347,7 +354,7 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> Any:
         import dask
 
-        name = f"dp-{_name(function, ())}-{uuid4().hex}"
+        name = _key(_name(function, ()))
         answers = [
             dask.delayed(_answer, pure=False)(
                 part, i, columns, Message(function, ()), dask_key_name=(name, i)

@@ -359,6 +359,6 @@ def test_a_client_that_is_closed():
         distributed.wait(X)
         found = engine_of(X)
         del own
-    with pytest.raises(PartError, match="^X: Dask could not compute it") as caught:
+    with pytest.raises(PartError, match="^X: the client of Dask that holds it is closed") as caught:
         passes(found)
     assert quotes_nothing(caught.value)
