@@ -130,12 +130,12 @@ class StandardErrors:
     ----------
     _with_errors : dict of str to tuple of two floats
         Name of a fitted attribute, with its trailing underscore, to its lowest and highest value.
-    _by_feature : tuple of str
-        Those with one number for each feature.
+    _feature_axes : dict of str to int
+        Of an attribute: how many of its last axes are features, which a summary calls by name.
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
-    _by_feature: tuple[str, ...] = ()
+    _feature_axes: dict[str, int] = {}
     status_: str
     privacy_report_: PrivacyReport
 
@@ -218,7 +218,7 @@ class StandardErrors:
     def _line_name(self, attribute: str, place: tuple) -> str:
         """What a number is called: the attribute with its indices, or the name of a feature."""
         names = getattr(self, "feature_names_in_", None)
-        # The last index of an array is a feature's; a single one may be a cluster's or component's.
-        if names is not None and place and (len(place) > 1 or attribute in self._by_feature):
-            place = (*place[:-1], names[place[-1]])
+        first = len(place) - self._feature_axes.get(attribute, 0)
+        if names is not None:
+            place = (*place[:first], *(names[index] for index in place[first:]))
         return attribute + (f"[{', '.join(map(str, place))}]" if place else "")

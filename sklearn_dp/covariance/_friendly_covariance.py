@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
 from .._aggregate.moments.ellipsoid import Ellipsoid, component_weights
-from .._aggregate.moments.matrices import symmetric
+from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
@@ -37,7 +38,7 @@ _WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most 
 _UNSEEN = "too few rows for this budget: some directions are hidden in the noise"
 
 
-class FriendlyCovariance(Replacing, BaseReleasedCovariance):
+class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     """Covariance and mean of data of any place, scale and condition, with differential privacy.
 
     No bound on the norm is needed: noise is in proportion to the covariance itself, in every
@@ -90,6 +91,10 @@ class FriendlyCovariance(Replacing, BaseReleasedCovariance):
         Released mean.
     size_ : float
         Released noisy number of units; with `sample_weight`, their total weight.
+    covariance_std_error_, location_std_error_, size_std_error_
+        Standard errors of the three, of the same shapes: for the noise and, but for `size_`, for
+        the sampling of the units, as if these were normal. With `assume_centered` the location is
+        known.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     path_ : str
@@ -135,6 +140,12 @@ class FriendlyCovariance(Replacing, BaseReleasedCovariance):
     """
 
     _replaces = "EmpiricalCovariance"
+    _with_errors = {
+        "covariance_": (-math.inf, math.inf),
+        "location_": (-math.inf, math.inf),
+        "size_": (0.0, math.inf),
+    }
+    _feature_axes = {"covariance_": 2, "location_": 1}
 
     def __init__(
         self,
@@ -246,6 +257,10 @@ class FriendlyCovariance(Replacing, BaseReleasedCovariance):
         self.precision_ = self._precision() if self.store_precision else None
         self.location_ = origin + end.center * rows.unit
         self.size_ = end.weight * units.unit_weight
+        self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
+        known = 0.0 if self.assume_centered else end.errors.mean
+        self.location_std_error_ = known * np.sqrt(np.diag(self.covariance_))
+        self.size_std_error_ = end.errors.weight * units.unit_weight
 
     # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
     # (which know how long a step is) and the point that they are about. They set `path_` and

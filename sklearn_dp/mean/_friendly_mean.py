@@ -132,7 +132,7 @@ class FriendlyMean(
 
     _replaces = "StandardScaler"
     _with_errors = {"mean_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
-    _by_feature = ("mean_",)
+    _feature_axes = {"mean_": 1}
 
     @classmethod
     def _cannot_replace(cls, estimator):

@@ -1,5 +1,6 @@
 """Differentially private Gaussian mixtures."""
 
+import math
 from typing import Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._aggregate.moments.matrices import as_matrices
 from .._aggregate.moments.moment_releases import MOMENTS
 from .._base import Bounds, LedgerLike, RandomStateLike, check_number_of_clusters
 from .._dropin.replacing import Replacing
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
 from ._options import KTupleOptions, PartitionOptions, options_of
@@ -23,7 +25,7 @@ from ._released import BaseReleasedMixture
 __all__ = ["DPGaussianMixture"]
 
 
-class DPGaussianMixture(Replacing, BaseReleasedMixture):
+class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     """Weights, means and covariances of a Gaussian mixture, with differential privacy.
 
     A private partition isolates the components; rounds of private expectation maximisation then
@@ -99,6 +101,9 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         Released noisy number of units; with `sample_weight`, their total weight.
     n_iter_ : int
         Rounds of private expectation maximisation.
+    means_std_error_, covariances_std_error_, weights_std_error_
+        Standard errors of the three, of the same shapes: for the noise and the sampling of the
+        units, as if these were normal and everybody knew which component they are of.
     converged_ : bool
         Whether `status_` is "ok": by releases, all components stand out of the noise.
     status_ : str
@@ -161,6 +166,11 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
     """
 
     _replaces = "GaussianMixture"
+    _with_errors = {
+        "means_": (-math.inf, math.inf),
+        "covariances_": (-math.inf, math.inf),
+        "weights_": (0.0, 1.0),
+    }
 
     def __init__(
         self,
@@ -212,6 +222,13 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
         """The number of components: the given one, or what the releases have shown."""
         check_is_fitted(self)
         return len(self.weights_)
+
+    @property
+    def _feature_axes(self):
+        return {
+            "means_": 1,
+            "covariances_": {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2),
+        }
 
     def _settings(self):
         """All of it public, what "auto" means too."""
@@ -334,3 +351,4 @@ class DPGaussianMixture(Replacing, BaseReleasedMixture):
             parts = [np.array(part) for part in zip(*shapes, strict=True)]
         self.covariance_type_ = self.covariance_type
         self.covariances_, self.precisions_, self.precisions_cholesky_ = parts
+        self._keep_errors(result.errors, max(result.size, 1.0))

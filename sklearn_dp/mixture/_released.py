@@ -13,6 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.moments.matrices import matrix_errors
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import (
     BaseDPEstimator,
@@ -32,8 +33,40 @@ class BaseReleasedMixture(DensityMixin, BaseDPEstimator):
     """Base class of what releases a Gaussian mixture: everything after `fit`."""
 
     weights_: np.ndarray
+    covariances_: np.ndarray
     covariance_type_: str
     precisions_cholesky_: np.ndarray
+
+    def _keep_errors(self, errors, size):
+        """Set the standard errors of the released parameters: post-processing.
+
+        Parameters
+        ----------
+        errors : list of Errors
+            Of the components, in their order.
+        size : float
+            Released number of units, positive.
+        """
+        form, k, d = self.covariance_type_, len(self.weights_), self.n_features_in_
+        if form == "tied":
+            self.covariances_std_error_ = matrix_errors(self.covariances_, errors[0].second, form)
+        else:
+            pairs = zip(self.covariances_, errors, strict=True)
+            self.covariances_std_error_ = np.array(
+                [matrix_errors(part, error.second, form) for part, error in pairs]
+            )
+        # "full" (k, d, d) and "tied" (d, d) have variances on the diagonal, "spherical" has one.
+        variances = self.covariances_
+        if form in ("full", "tied"):
+            variances = np.diagonal(variances, axis1=-2, axis2=-1)
+        elif form == "spherical":
+            variances = variances[:, None]
+        means = np.array([error.mean for error in errors])
+        self.means_std_error_ = means[:, None] * np.sqrt(np.broadcast_to(variances, (k, d)))
+        # A share w of counts of noise s each has d w = ((1 - w) e_j - w sum of the others) / size.
+        w, noise = self.weights_, errors[0].weight / size
+        noise = noise * np.sqrt((1 - w) ** 2 + (k - 1) * w**2)
+        self.weights_std_error_ = np.hypot(noise, np.sqrt(w * (1 - w) / size))
 
     def to_sklearn(self) -> GaussianMixture:
         """The released mixture as an estimator of scikit-learn.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kmeans.candidates import Choice
-from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, component_weights
+from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, Errors, component_weights
 from ..moments.rounds import refine
 from ..shared.location import locate
 from .k_tuples import enough_rows, tuple_parts
@@ -47,6 +47,8 @@ class MixtureResult:
         Orthonormal columns.
     scales : ndarray of shape (k, d)
         Standard deviations along the axes.
+    errors : list of Errors
+        Of the components.
     size : float
         Released number of units.
     status : str
@@ -60,6 +62,7 @@ class MixtureResult:
     means: np.ndarray
     axes: np.ndarray
     scales: np.ndarray
+    errors: list[Errors]
     size: float
     status: str
     path: str
@@ -227,6 +230,7 @@ def _result(ellipsoids, rows, place, status, path):
         np.array([place.domain.center + e.center * rows.unit for e in ellipsoids]),
         np.array([e.axes for e in ellipsoids]),
         np.array([e.scales * rows.unit for e in ellipsoids]),
+        [e.errors for e in ellipsoids if e.errors is not None],
         place.size,
         status,
         path,

@@ -19,6 +19,7 @@ __all__ = [
     "NARROWEST",
     "WEIGHT_STEPS",
     "Ellipsoid",
+    "Errors",
     "component_weights",
     "normal_quantile",
 ]
@@ -39,6 +40,26 @@ _FARTHEST = 2.0**20  # such steps: beyond 1024 standard deviations all is equall
 
 
 @dataclass(frozen=True)
+class Errors:
+    """How far a released component may be off, where it is whitened: standard deviations.
+
+    Attributes
+    ----------
+    mean : float
+        Of a coordinate of the center.
+    second : float
+        Of an entry of the second moment that is released: on the diagonal, where others have
+        1 / sqrt(2) of it; of the mean of the diagonal where the form is "spherical".
+    weight : float
+        Of the released number of units; noise alone.
+    """
+
+    mean: float
+    second: float
+    weight: float
+
+
+@dataclass(frozen=True)
 class Ellipsoid:
     """A released component, in grid steps: its covariance is ``factor @ factor.T``.
 
@@ -55,6 +76,8 @@ class Ellipsoid:
         them.
     weight : float
         Released number of units.
+    errors : Errors or None
+        None: not of a release of moments.
     """
 
     center: np.ndarray
@@ -62,6 +85,7 @@ class Ellipsoid:
     scales: np.ndarray
     square: float
     weight: float = 1.0
+    errors: Errors | None = None
 
     @classmethod
     def ball(cls, center, radius, square=1.0, weight=1.0):

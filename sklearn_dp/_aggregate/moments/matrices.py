@@ -8,7 +8,7 @@ any condition number.
 import numpy as np
 from scipy.linalg import rq
 
-__all__ = ["as_matrices", "symmetric"]
+__all__ = ["as_matrices", "matrix_errors", "symmetric"]
 
 
 def as_matrices(axes, scales, form):
@@ -45,6 +45,36 @@ def as_matrices(axes, scales, form):
         symmetric(inverse @ inverse.T),
         upper * np.where(np.diag(upper) < 0, -1.0, 1.0),
     )
+
+
+def matrix_errors(covariance, second, form):
+    """Standard errors of a covariance, of those of the second moment where it is whitened.
+
+    With rows a_i of a factor, C = A A^T and a symmetric error E of variance s^2 on the diagonal and
+    s^2 / 2 off it, the error of C_ij is a_i^T E a_j, of variance s^2 (C_ii C_jj + C_ij^2) / 2.
+
+    Parameters
+    ----------
+    covariance : ndarray or float
+        As :func:`as_matrices` gives it.
+    second : float
+        Of an entry of the whitened second moment, on the diagonal.
+    form : str, one of `FORMS`
+
+    Returns
+    -------
+    errors : ndarray or float
+        Of the shape of `covariance`.
+
+    Examples
+    --------
+    >>> matrix_errors(np.diag([1.0, 4.0]), 0.1, "full").round(3).tolist()
+    [[0.1, 0.141], [0.141, 0.4]]
+    """
+    if form in ("diag", "spherical"):
+        return covariance * second
+    spread = np.diag(covariance)
+    return second * np.sqrt((np.outer(spread, spread) + covariance**2) / 2)
 
 
 def symmetric(matrix):

@@ -172,12 +172,21 @@ class MomentRelease:
     noise : ndarray of shape (k,)
         Standard deviation of the noise of an entry that is released: of a diagonal entry of
         `seconds`, or of the trace of it where the form is "spherical".
+    sizes : ndarray of shape (k,)
+        What the seconds were divided by: the counts, or all of them together for "tied".
+    mean_noise : ndarray of shape (k,)
+        Standard deviation of the noise of a coordinate of `means`.
+    count_noise : float
+        Of a count.
     """
 
     counts: np.ndarray
     means: np.ndarray
     seconds: np.ndarray
     noise: np.ndarray
+    sizes: np.ndarray
+    mean_noise: np.ndarray
+    count_noise: float
 
 
 def round_shares(rho, radius, d, centered, form="full", k=1):
@@ -250,8 +259,9 @@ def release_moments(session, prefix, exact, radius, shares, form):
     )
     floor = 4 * noise_sd(shares.counts)
     n = np.maximum(noisy, max(floor, 1.0))
-    means, unit = np.zeros((k, d)), radius / _LIMIT
+    means, mean_noise, unit = np.zeros((k, d)), np.zeros(k), radius / _LIMIT
     if shares.sums is not None:
+        mean_noise = radius * noise_sd(shares.sums) / n
         # The stacked sums move by sum_j w_j |white_j| <= max_j |white_j| <= limit.
         means = (
             session.gaussian(prefix + _SUMS, sums, sensitivity=_LIMIT, unit=unit, rho=shares.sums)
@@ -269,7 +279,8 @@ def release_moments(session, prefix, exact, radius, shares, form):
         seconds = np.repeat((seconds - shift) / n.sum(), k, axis=0)
     else:
         seconds = seconds / n[:, None, None] - _products(means, form)
-    return MomentRelease(noisy, means, seconds, radius**2 * noise_sd(shares.moments) / size)
+    noise, count_noise = radius**2 * noise_sd(shares.moments) / size, noise_sd(shares.counts)
+    return MomentRelease(noisy, means, seconds, noise, size, mean_noise, count_noise)
 
 
 def _moment_sensitivity(d, form, square):

@@ -36,7 +36,7 @@ from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.centering import noise_sd
 from ..shared.rows import Rows
-from .ellipsoid import Ellipsoid, component_weights, normal_quantile
+from .ellipsoid import Ellipsoid, Errors, component_weights, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import MOMENTS, exact_moments, release_moments, round_shares
 
@@ -244,7 +244,43 @@ class _Context:
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
         weight = max(release.counts[j], 1.0)
-        return Ellipsoid(np.rint(center), axes, scales, square, weight), seen, level
+        errors = _errors(release, j, noise, ellipsoid.square, form)
+        return Ellipsoid(np.rint(center), axes, scales, square, weight, errors), seen, level
+
+
+def _errors(release, j, noise, square, form):
+    """Standard errors of a component for the noise and the sampling of its units.
+
+    Parameters
+    ----------
+    release : MomentRelease
+    j : int
+        Which component.
+    noise : float
+        Of an entry of its second moment, after pooling.
+    square : float
+        Squared radius that whitened rows were clipped to.
+    form : str
+
+    Returns
+    -------
+    errors : Errors
+
+    Notes
+    -----
+    A whitened normal row has coordinates of variance 1, squares of variance 2 and products of
+    variance 1; the mean of d squares has 2 / d. What is left of a deviation after clipping is
+    divided by, which multiplies noise and sampling alike.
+    """
+    d = len(release.means[j])
+    left, n = kept(square, d + 2), max(release.sizes[j], 1.0)
+    noise, of_squares = (noise / d, 2 / (n * d)) if form == "spherical" else (noise, 2 / n)
+    count = max(release.counts[j], 1.0)
+    return Errors(
+        math.hypot(release.mean_noise[j], 1 / math.sqrt(count)),
+        math.hypot(noise, math.sqrt(of_squares)) / left,
+        release.count_noise,
+    )
 
 
 def fit_gram(session, rows, units, radius, *, centered=False, prefix=""):
