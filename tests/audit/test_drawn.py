@@ -68,7 +68,9 @@ def test_noise_that_is_missing_once_is_met(toy, make_toy, monkeypatch):
     assert any("noise smaller than claimed" in text for text in drawn_audit(toy).violations)
 
 
-@pytest.mark.parametrize("estimator", [DPKMeans(), DPPCA()], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [pytest.param(DPKMeans(), marks=pytest.mark.slow), DPPCA()], ids=str
+)
 @given(case=case_strategy())
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_hypothesis_draws(estimator, case):

@@ -55,9 +55,9 @@ def test_a_false_claim_of_any_class_fails(leaky, capsys):
 
 
 def test_a_planted_deficit_that_is_found_is_a_success():
-    arguments = ["certify", "FriendlyMean", "--fits", "200"]
-    assert main([*arguments, "--deficit", "16"]) == 0
-    assert main([*arguments, "--deficit", "1.01"]) == 1
+    arguments = ["certify", "FriendlyMean", "--fits"]
+    assert main([*arguments, "200", "--deficit", "16"]) == 0
+    assert main([*arguments, "40", "--deficit", "1.01"]) == 1
 
 
 @pytest.mark.parametrize("name", ["Nothing", "no.such.module:Thing", "sklearn_dp:Thing"])
