@@ -28,6 +28,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from _style import new, plain_ticks, save
+from matplotlib.patches import Rectangle
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
@@ -196,70 +198,78 @@ def markdown(rows):
 
 
 AXES = [  # part, data, along, across, title
-    ("budget", "separated", "n", "epsilon", "separated: d = 10, k = 10"),
-    ("budget", "pairs", "n", "epsilon", "pairs: d = 10, k = 10"),
-    ("shape", "separated", "d", "k", "separated: n = 1e5, epsilon = 8"),
-    ("shape", "pairs", "d", "k", "pairs: n = 1e5, epsilon = 8"),
-    ("scale", "pairs", "nearest", "d", "pairs: n = 1e5, k = 10, epsilon = 8"),
+    ("budget", "separated", "n", "epsilon", "Separated: 10 features, 10 clusters"),
+    ("budget", "pairs", "n", "epsilon", "Pairs: 10 features, 10 clusters"),
+    ("shape", "separated", "d", "k", "Separated: 100,000 rows, epsilon = 8"),
+    ("shape", "pairs", "d", "k", "Pairs: 100,000 rows, epsilon = 8"),
+    ("scale", "pairs", "nearest", "d", "Pairs: 100,000 rows, 10 clusters, epsilon = 8"),
 ]
+WORDS = {
+    "n": "rows", "d": "features", "k": "clusters", "epsilon": "epsilon",
+    "nearest": "distance of the two clusters of a pair",
+}  # fmt: skip
+FEWER, SAME, MORE = "#9ecbe8", "#f0f1f3", "#f5c39b"  # dark text is read on all three
 
 
 def plot(tables, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
+    """A tile for each cell of the maps: how many fits of each aggregator miss a cluster."""
+    figure, axes = new((13, 7.6), 2, 3)
     for axis, (part, data, along, across, title) in zip(axes.flat, AXES, strict=False):
         rows = [row for row in tables.get(part, []) if row["data"] == data]
         xs, ys = (sorted({row[name] for row in rows}) for name in (along, across))
         for row in rows:
-            gain = (row["coreset wrong"] - row["tuples wrong"]) / row["runs"]
-            x, y = xs.index(row[along]), ys.index(row[across])
-            axis.scatter(
-                x,
-                y,
-                s=2100,
-                c=gain,
-                cmap="PiYG",
-                vmin=-1,
-                vmax=1,
-                marker="s",
-                edgecolors="k" if row["auto"] == "tuples" else "lightgrey",
-                linewidths=2.5 if row["auto"] == "tuples" else 0.8,
-            )
-            axis.text(
-                x,
-                y,
-                f"{row['coreset wrong']} : {row['tuples wrong']}\n{row['agreed']} / {row['runs']}",
-                ha="center",
-                va="center",
-                fontsize=8,
-            )
+            draw_tile(axis, row, xs.index(row[along]), ys.index(row[across]), len(xs))
         axis.set(
-            xticks=range(len(xs)),
-            xticklabels=[f"{x:g}" for x in xs],
-            xlabel=along,
-            yticks=range(len(ys)),
-            yticklabels=[f"{y:g}" for y in ys],
-            ylabel=across,
+            xlabel=WORDS[along],
+            ylabel=WORDS[across],
             title=title,
-            xlim=(-0.6, len(xs) - 0.4),
-            ylim=(-0.6, len(ys) - 0.4),
+            xlim=(-0.5, len(xs) - 0.5),
+            ylim=(-0.5, len(ys) - 0.5),
         )
-    axes.flat[-1].axis("off")
-    axes.flat[-1].text(
+        plain_ticks(axis.xaxis, range(len(xs)), [f"{x:,g}" for x in xs])
+        plain_ticks(axis.yaxis, range(len(ys)), [f"{y:g}" for y in ys])
+        axis.tick_params(length=0)
+    draw_key(axes.flat[-1])
+    save(figure, path, dpi=100)
+
+
+def draw_tile(axis, row, x, y, n_columns):
+    """Fits that miss a cluster, of all: coreset and tuples; and what the rule takes, in bold."""
+    more = row["tuples wrong"] - row["coreset wrong"]
+    color = SAME if not more else FEWER if more < 0 else MORE
+    axis.add_patch(Rectangle((x - 0.48, y - 0.47), 0.96, 0.94, color=color, lw=0))
+    for name, up in (("coreset", 0.13), ("tuples", -0.13)):
+        axis.text(
+            x,
+            y + up,
+            f"{name} {row[f'{name} wrong']}/{row['runs']}",
+            ha="center",
+            va="center",
+            fontsize=9 if n_columns < 5 else 7.5,
+            weight="bold" if row["auto"] == name else "normal",
+        )
+
+
+def draw_key(axis):
+    """What the tiles say, where the sixth map would be."""
+    axis.axis("off")
+    axis.set(xlim=(0, 1), ylim=(0, 1))
+    axis.text(0, 0.97, "In each tile", weight="bold", fontsize=11, va="top")
+    axis.text(
         0,
-        0.9,
-        "wrong fits: coreset : tuples\nfits whose blocks agreed\n\n"
-        "green: the tuples miss fewer clusters\nviolet: the coreset does\n"
-        'white: no difference\n\nblack frame: the rule of\naggregator="auto" '
-        "takes the tuples",
+        0.87,
+        "fits that miss a cluster, of all fits:\nby the coreset, and by the k-tuples",
         va="top",
-        fontsize=11,
     )
-    figure.savefig(path, dpi=100)
+    for y, color, words in (
+        (0.58, FEWER, "the tuples miss fewer"),
+        (0.47, MORE, "the coreset misses fewer"),
+        (0.36, SAME, "no difference"),
+    ):
+        axis.add_patch(Rectangle((0, y), 0.09, 0.08, color=color, lw=0))
+        axis.text(0.13, y + 0.04, words, va="center")
+    axis.text(0, 0.22, "bold", weight="bold", va="center")
+    axis.text(0.13, 0.22, 'what aggregator="auto" takes', va="center")
 
 
 def main():
@@ -274,11 +284,14 @@ def main():
         default=slice(None),
         help="of the parts, as FIRST:LAST",
     )
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UtilityWarning)
     kept = options.output.with_suffix(".json")
     tables = json.loads(kept.read_text()) if kept.exists() else {}
+    if options.plot:
+        return plot(tables, options.output.with_suffix(".png"))
     for name in options.only or ["cost", *MAPS]:
         made = (
             cost(options.runs)

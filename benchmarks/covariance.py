@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
 
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.exceptions import UtilityWarning
@@ -134,30 +135,45 @@ def table(rows):
 
 
 def picture(rows):
-    import matplotlib
+    """The error of each cell over that without privacy, a facet for each number of features.
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(6, 4))
-    names = {"ours": "FriendlyCovariance, no bound", "repaired": "CoinPress, repaired, tight bound"}
-    for name, label in names.items():
-        axis.loglog(
-            [row["plain"] for row in rows], [row[name] for row in rows], "o", label=label, alpha=0.6
-        )
-    line = np.array([0.01, 2.0])
-    axis.loglog(line, line, "k--", lw=1)
-    axis.set(xlabel="error without privacy", ylabel="error at rho = 0.5", ylim=(0.01, 1e3))
-    axis.legend()
-    figure.tight_layout()
-    figure.savefig(DOC / "images" / "covariance.png", dpi=110)
+    The two scales of the data are two marks on one line: nobody's error depends on the scale.
+    """
+    features = sorted({row["d"] for row in rows})
+    lines = sorted({(row["n"], row["condition"]) for row in rows})
+    figure, axes = new((12, 4.2), 1, len(features), sharey=True)
+    names = {
+        "ours": "FriendlyCovariance, no bound",
+        "repaired": "CoinPress repaired, tight bound",
+        "published": "CoinPress published, tight bound",
+    }
+    for axis, d in zip(axes, features, strict=True):
+        part = [row for row in rows if row["d"] == d]
+        places = [lines.index((row["n"], row["condition"])) for row in part]
+        for i, (name, label) in enumerate(names.items()):
+            ratio = [row[name] / row["plain"] for row in part]
+            at = [place + 0.22 * (i - 1) for place in places]
+            axis.plot(ratio, at, MARKERS[i], color=COLORS[i], label=label)
+        axis.axvline(1, color=INK, ls="--", lw=1)
+        axis.set(xscale="log", title=f"{d:.0f} features", xlabel="error, over that without privacy")
+        plain_ticks(axis.xaxis, [1, 10, 100, 1000, 10000, 100000])
+        axis.set(xlim=(0.6, 3e5))
+        axis.grid()
+    labels = [f"{n:,.0f} rows, condition {condition:,.0f}" for n, condition in lines]
+    plain_ticks(axes[0].yaxis, range(len(lines)), labels)
+    axes[0].set_ylim(len(lines) - 0.5, -0.5)
+    legend_on_top(figure, 3)
+    save(figure, DOC / "images" / "covariance.png", dpi=100)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default="", help="pattern for the names of cells")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     options = parser.parse_args()
+    if options.plot:
+        return picture(list(read().values()))
     warnings.simplefilter("ignore", UtilityWarning)
     for what in cells(options.only):
         found, known = cell(*what, options.runs), read()

@@ -43,6 +43,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save  # noqa: E402
 from sklearn.metrics import pairwise_distances_argmin_min  # noqa: E402
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans  # noqa: E402
@@ -369,34 +370,37 @@ def table(lines):
             )
 
 
+STYLES = [
+    {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)], "ms": 4}
+    for i in range(9)
+]
+
+
 def plot(lines, path):
     """Cost over epsilon, as in the paper's figures, and what it exceeds the optimum by."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     parts = sorted(
-        {line[0] for line in lines if line[0].split()[-1] in ("rows", "clients")},
+        {line[0] for line in lines if line[0] == "rows" or line[0].endswith(" clients")},
         key=lambda part: (part != "rows", len(part), part),
     )
     methods = sorted({line[1] for line in lines if line[0] in parts}, key=lambda m: m != "ours")
-    figure, axes = plt.subplots(
-        2, len(parts), figsize=(3.6 * len(parts), 6.4), sharey="row", sharex=True, squeeze=False
-    )
+    figure, axes = new((3.5 * len(parts), 7), 2, len(parts), sharey="row", squeeze=False)
     for column, part in zip(axes.T, parts, strict=True):
         best = np.median([float(line[5]) for line in lines if line[0] == part])
-        for number, method in enumerate(methods):
-            draw(column, medians(lines, part, method), best, f"C{number}", method)
-        column[0].axhline(best, ls="--", color="black", lw=1, label="optimal")
-        column[0].set(title=part if part == "rows" else f"{part} of 50 rows", ylim=(49.5, 60))
-        column[1].set(xlabel="epsilon", xscale="log", yscale="log")
-    axes[0, 0].set_ylabel("cost per row")
-    axes[1, 0].set_ylabel("excess over the optimum")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=len(labels), fontsize=8)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, dpi=110)
+        for method, style in zip(methods, STYLES, strict=False):
+            draw(column, medians(lines, part, method), best, {**style, "label": method})
+        column[0].axhline(best, ls="--", color=INK, lw=1, label="optimum")
+        title = f"{part} of 50 rows" if part != "rows" else "Rows are protected"
+        column[0].set(title=title, ylim=(49.5, 60))
+        column[1].set(yscale="log")
+        for axis in column:
+            axis.set(xscale="log", xlabel="epsilon")
+            plain_ticks(axis.xaxis, [0.1, 0.2, 0.4, 1])
+            axis.grid(axis="y")
+    plain_ticks(axes[1, 0].yaxis, [0.01, 0.1, 1, 10, 100])
+    axes[0, 0].set_ylabel("cost per row (cut at 60)")
+    axes[1, 0].set_ylabel("cost per row above the optimum")
+    legend_on_top(figure, 5)
+    save(figure, path, dpi=100)
 
 
 def medians(lines, part, method):
@@ -408,14 +412,16 @@ def medians(lines, part, method):
     return {epsilon: float(np.median(values)) for epsilon, values in sorted(found.items())}
 
 
-def draw(axes, excess, best, color, label):
+def draw(axes, excess, best, style):
+    """The curve of a method in both pictures, or a line where it knows no epsilon."""
     if math.inf in excess:
+        line = {"color": style["color"], "label": style["label"], "ls": ":", "lw": 2}
         for axis, base in zip(axes, (best, 0.0), strict=True):
-            axis.axhline(base + excess[math.inf], ls=":", color=color, label=label)
+            axis.axhline(base + excess[math.inf], **line)
     elif excess:
         x, y = np.array(list(excess)), np.array(list(excess.values()))
-        axes[0].plot(x, best + y, "o-", ms=3, color=color, label=label)
-        axes[1].plot(x, np.maximum(y, 1e-4), "o-", ms=3, color=color)
+        axes[0].plot(x, best + y, **style)
+        axes[1].plot(x, np.maximum(y, 1e-4), **style)
 
 
 def main():

@@ -40,6 +40,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 import sklearn  # noqa: E402
+from _style import COLORS, MUTED, new, plain_ticks, save  # noqa: E402
 from scipy import sparse  # noqa: E402
 from sklearn import datasets  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
@@ -432,33 +433,61 @@ def write_markdown(path, entries, command):
     path.with_suffix(".md").write_text("\n".join(text), encoding="utf-8")
 
 
+FACETS = {  # left: rows of a facet; right: facets of a column of the picture
+    "Separated clusters, 10,000 rows": r"separated n=1e4 (.*)",
+    "Separated clusters, 100,000 rows": r"separated n=1e5 (.*)",
+    "Mixtures of the papers": r"paper (.*)",
+    "Real tables": r"real (.*)",
+    "Benchmark files": r"files (.*)",
+}
+COLUMNS = (("Separated clusters, 10,000 rows", "Separated clusters, 100,000 rows"),
+           ("Mixtures of the papers", "Real tables", "Benchmark files"))  # fmt: skip
+SMALLEST = 1e-5  # what is below it is drawn here
+
+
 def write_plot(path, entries):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    cells = list(dict.fromkeys(entry["cell"] for entry in entries))
+    """What privacy adds to the cost, cell by cell, in a facet for each kind of data."""
     names = [name for name in dict.fromkeys(e["method"] for e in entries) if "init" not in name]
-    figure, axis = plt.subplots(figsize=(9, 0.24 * len(cells) + 1.6), layout="constrained")
-    for name, marker in zip(names, "osx^v", strict=False):
-        found = [(e["ratio"] - 1, cells.index(e["cell"])) for e in entries if e["method"] == name]
-        loss, at = np.array(found).T
-        axis.plot(np.maximum(loss, 1e-5), at, marker, label=name, linestyle="none", markersize=5)
-    axis.set(
-        xscale="log",
-        xlabel="cost above the non-private cost (relative, median)",
-        yticks=range(len(cells)),
-        yticklabels=cells,
+    cells = {
+        title: [cell for cell in dict.fromkeys(e["cell"] for e in entries) if re.match(form, cell)]
+        for title, form in FACETS.items()
+    }
+    most = max(sum(len(cells[title]) + 3 for title in column) for column in COLUMNS)
+    figure, _ = new((12.5, 0.2 * most + 1.0), 1, 1)
+    figure.clear()
+    for part, column in zip(figure.subfigures(1, len(COLUMNS)), COLUMNS, strict=True):
+        heights = [len(cells[title]) + 1.0 for title in column]
+        axes = part.subplots(len(column), 1, sharex=True, height_ratios=heights)
+        for axis, title in zip(axes, column, strict=True):
+            draw_facet(axis, entries, cells[title], names, title)
+        axes[-1].set_xlabel("cost above that without privacy, in relation to it")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(names))
+    save(figure, path.parent / "images" / f"{path.name}.png", dpi=100)
+
+
+def draw_facet(axis, entries, cells, names, title):
+    """One line for each cell, one mark for each method."""
+    for name, color, marker in zip(names, (COLORS[0], MUTED, *COLORS[2:]), "os^DvX", strict=False):
+        found = [
+            (e["ratio"] - 1, cells.index(e["cell"]))
+            for e in entries
+            if e["method"] == name and e["cell"] in cells
+        ]
+        loss, at = np.array(found).T if found else ([], [])
+        axis.plot(np.maximum(loss, SMALLEST), at, marker, color=color, label=name)
+    labels = [re.match(FACETS[title], cell)[1] for cell in cells]
+    axis.set(xscale="log", title=title, xlim=(SMALLEST / 2, 1e5))
+    plain_ticks(axis.yaxis, range(len(cells)), labels)
+    plain_ticks(
+        axis.xaxis,
+        [1e-5, 1e-3, 0.1, 10, 1000],
+        ["\u2264 0.001 %", "0.1 %", "10 %", "10 times", "1,000 times"],
     )
-    axis.tick_params(axis="y", labelsize=7)
-    axis.invert_yaxis()
-    axis.grid(axis="x", alpha=0.3)
-    axis.margins(y=0.01)
-    axis.legend(loc="lower center", ncols=3, bbox_to_anchor=(0.5, 1.0), fontsize=8)
-    images = path.parent / "images"
-    images.mkdir(exist_ok=True)
-    figure.savefig(images / f"{path.name}.png", dpi=130)
+    axis.tick_params(axis="x", labelbottom=True, labelsize=8)
+    axis.tick_params(axis="y", length=0, labelsize=8)
+    axis.set_ylim(len(cells) - 0.4, -0.6)
+    axis.grid()
 
 
 def write_csv(path, entries):
@@ -555,8 +584,12 @@ def main():
     parser.add_argument("--add", action="store_true", help="keep the other rows of the table")
     parser.add_argument("--basins", type=int, help="fits for each cell, instead of the table")
     parser.add_argument("--data", help="folder of .npz files")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="path without a suffix")
     options = parser.parse_args()
+    if options.plot:
+        stored = in_order(kept(options.output.with_suffix(".csv"), []))
+        return write_plot(options.output, stored)
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
     arguments = [word for word in sys.argv[1:] if word != options.data]

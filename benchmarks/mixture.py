@@ -39,6 +39,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+from _style import COLORS, INK, MARKERS, MUTED, legend_on_top, new, plain_ticks, save  # noqa: E402
 from scipy.optimize import linear_sum_assignment  # noqa: E402
 from scipy.stats import multivariate_normal  # noqa: E402
 from sklearn.datasets import load_digits, load_wine  # noqa: E402
@@ -511,54 +512,59 @@ def page(rows, output):
 
 
 def pictures(rows, output):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axis = plt.subplots(figsize=(6, 5))
+    """Ellipses of one fit, made anew; and the shares of wrong labels."""
+    figure, axis = new((6.5, 5.6))
     draw_ellipses(axis)
-    figure.tight_layout()
-    figure.savefig(output / "images" / "mixture.png", dpi=110)
-    figure, axis = plt.subplots(figsize=(6, 4))
-    found = grouped(rows, "labels")
-    for method in ("coreset", "k_tuples", "partition", "Bayes"):
-        points = sorted(
-            (int(cell.split(",")[0]), np.median(numbers(part, "loss")))
-            for (cell, name), part in found.items()
-            if name == method
-        )
-        if points:
-            axis.plot(
-                *zip(*points, strict=True), "o-" if method != "Bayes" else "k--", label=method
-            )
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("symlog", linthresh=1e-4)
-    axis.set(xlabel="features", ylabel="share of wrong labels", ylim=(0, 1))
-    if found:
-        axis.legend()
-    figure.tight_layout()
-    figure.savefig(output / "images" / "mixture_labels.png", dpi=110)
+    legend_on_top(figure, 3)
+    save(figure, output / "images" / "mixture.png")
+    figure, axis = new((7, 4))
+    draw_labels(axis, grouped(rows, "labels"))
+    legend_on_top(figure, 4)
+    save(figure, output / "images" / "mixture_labels.png")
+
+
+def draw_labels(axis, found):
+    """The methods side by side, or nobody could see that they agree."""
+    sizes = sorted({int(cell.split(",")[0]) for cell, _ in found})
+    methods = ("coreset", "k_tuples", "partition")
+    for i, (method, color, marker) in enumerate(zip(methods, COLORS, MARKERS, strict=False)):
+        points = [(at + 0.16 * (i - 1), level) for at, level in wrong_labels(found, sizes, method)]
+        axis.plot(*zip(*points, strict=True), marker, color=color, label=method, ms=6)
+    for at, level in wrong_labels(found, sizes, "Bayes"):
+        axis.hlines(level, at - 0.35, at + 0.35, color=INK, ls="--", lw=1, label="best possible")
+    axis.set_yscale("symlog", linthresh=1e-3)
+    axis.set(xlabel="features", ylabel="wrong labels, %", ylim=(-2e-4, 100))
+    plain_ticks(axis.xaxis, range(len(sizes)), [str(size) for size in sizes])
+    plain_ticks(axis.yaxis, [0, 1e-3, 1e-2, 0.1, 1, 10, 100])
+    axis.grid(axis="y")
+
+
+def wrong_labels(found, sizes, method):
+    """Place and median share of wrong labels, in per cent, for each number of features."""
+    for (cell, name), part in found.items():
+        if name == method:
+            share = np.median(numbers(part, "loss"))
+            yield sizes.index(int(cell.split(",")[0])), 100 * share
 
 
 def draw_ellipses(axis):
+    """Two standard deviations about each mean, private and not."""
     rng = np.random.default_rng(200)  # means that are close together
     truth = Truth(5, 2, 7, rng)
     X, _ = truth.draw(5000, rng)
     model, other = DPGaussianMixture(5, epsilon=1.0).fit(X), GaussianMixture(5, n_init=5).fit(X)
-    axis.plot(*X.T, ".", ms=1, color="0.75")
+    axis.plot(*X.T, ".", ms=2, mew=0, color=MUTED, alpha=0.5, label="rows")
     turn = np.linspace(0, 2 * np.pi, 100)
     circle = 2.0 * np.stack([np.cos(turn), np.sin(turn)])
-    for mixture, style, label in (
-        (model, "C3-", "DPGaussianMixture, epsilon = 1"),
-        (other, "k--", "GaussianMixture"),
+    for mixture, color, style, label in (
+        (model, COLORS[1], "-", "DPGaussianMixture, epsilon = 1"),
+        (other, INK, "--", "GaussianMixture"),
     ):
         for mean, covariance in zip(mixture.means_, mixture.covariances_, strict=True):
             ring = mean[:, None] + np.linalg.cholesky(covariance) @ circle
-            axis.plot(*ring, style, label=label)
+            axis.plot(*ring, style, color=color, label=label)
             label = None
-    axis.set_aspect("equal")
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    axis.set(aspect="equal", xlabel="first feature", ylabel="second feature")
 
 
 def main():
@@ -571,10 +577,13 @@ def main():
     parser.add_argument("--match", default="", help="regular expression for 'cell | method'")
     parser.add_argument("--data", help="folder with more tables")
     parser.add_argument("--seconds", type=float, default=np.inf, help="start nothing after this")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=DOC)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UtilityWarning)
     path, start = options.output / "benchmarks" / "mixture.csv", time.monotonic()
+    if options.plot:
+        return pictures(read(path), options.output)
     done = {(row["part"], row["cell"], row["method"], row["seed"]) for row in read(path)}
     for part in options.parts:
         for cell, method, seed, run in PARTS[part](options):

@@ -53,6 +53,7 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
+from _style import COLORS, INK, MARKERS, legend_on_top, new, plain_ticks, save
 
 from sklearn_dp import DPOneCluster
 from sklearn_dp._privacy._accounting import zcdp_rho
@@ -371,10 +372,9 @@ def show(row):
 
 
 def plot(rows, path):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
-    for place, n in zip(figure.subplots(1, 3, sharey=True), SIZES, strict=True):
+    """The released radius over the planted one, by the number of features."""
+    figure, places = new((11, 4.6), 1, 3, sharey=True)
+    for place, n in zip(places, SIZES, strict=True):
         for i, method in enumerate(METHODS):
             chosen = sorted(
                 (int(row["d"]), float(row["median"]))
@@ -385,19 +385,23 @@ def plot(rows, path):
                 and float(row["epsilon"]) == 1.0
             )
             if chosen:
-                place.plot(*zip(*chosen, strict=True), marker="o", color=f"C{i}", label=method)
+                style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
+                place.plot(*zip(*chosen, strict=True), label=method, mfc="none", **style)
         place.set(
             xscale="log",
             yscale="log",
-            title=f"n = {n}, epsilon = 1",
+            title=f"{n:,} rows, epsilon = 1",
             xlabel="features",
             xlim=(0.8, 300),
             ylim=(0.7, 100),
         )
-    figure.axes[0].set_ylabel("released / planted radius")
-    lines = {line.get_label(): line for place in figure.axes for line in place.get_lines()}
-    figure.legend(lines.values(), lines, fontsize=8, loc="outside right center")
-    figure.savefig(path, dpi=110)
+        plain_ticks(place.xaxis, [1, 2, 10, 50, 200])
+        plain_ticks(place.yaxis, [1, 3, 10, 30, 100])
+        place.grid(axis="y")
+        place.axhline(1, color=INK, lw=1, ls="--")
+    places[0].set_ylabel("released radius, over the planted one")
+    legend_on_top(figure, 5)
+    save(figure, path)
 
 
 def report(output):
@@ -447,9 +451,12 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--here", action="store_true", help="run cells in this process")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
+    if options.plot:
+        return plot(read(options.output.with_suffix(".csv")), options.output.with_suffix(".png"))
     if options.quick:
         options.output = options.output.with_name("one_cluster_quick")
         options.seeds = options.seeds or 3

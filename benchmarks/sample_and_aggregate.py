@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from _style import COLORS, MARKERS, legend_on_top, new, plain_ticks, read_table, save
 from sklearn.linear_model import Ridge
 
 from sklearn_dp import SampleAndAggregate
@@ -70,31 +71,42 @@ def show(row):
 
 
 def plot(rows, path):
-    from matplotlib.figure import Figure
+    """A line for each aggregator and bound: the error with few rows, and with ten times as many."""
+    figure, axis = new((8, 3.4))
+    kinds = [(aggregator, bounds) for aggregator in AGGREGATORS for bounds in (10.0, 100.0)]
+    for n, color, marker in zip((10_000, 100_000), COLORS, MARKERS, strict=False):
+        errors = [
+            next(row[4] for row in rows if row[:3] == (n, bounds, aggregator))
+            for aggregator, bounds in kinds
+        ]
+        axis.plot(errors, range(len(kinds)), marker, color=color, label=f"{n:,} rows", ms=7)
+    axis.set(xscale="log", xlabel="error of the coefficients")
+    plain_ticks(axis.xaxis, [0.1, 0.3, 1, 3, 10, 30])
+    plain_ticks(axis.yaxis, range(len(kinds)), [f"{name}, bounds {b:g}" for name, b in kinds])
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(kinds) - 0.5, -0.5)
+    axis.grid()
+    legend_on_top(figure, 2)
+    save(figure, path)
 
-    figure = Figure(figsize=(8, 3.5))
-    axes = figure.subplots()
-    for aggregator, marker in zip(AGGREGATORS, "ovs", strict=True):
-        for bounds, style in ((10.0, "-"), (100.0, "--")):
-            chosen = [row for row in rows if row[1:3] == (bounds, aggregator)]
-            axes.plot(
-                [row[0] for row in chosen],
-                [row[4] for row in chosen],
-                style,
-                marker=marker,
-                label=f"{aggregator}, bounds {bounds:g}",
-            )
-    axes.set(xscale="log", yscale="log", xlabel="n", ylabel="error of the coefficients")
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
+
+def stored(path):
+    """The rows of the last run, from the table of the page."""
+    return [
+        (int(row["n"]), float(row["bounds"]), row["aggregator"], None, float(row["error"]))
+        for row in read_table(path.read_text(), "n", "bounds", "aggregator")
+    ]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--plot", action="store_true", help="draw what the page holds")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
+    if options.plot:
+        stored_rows = stored(options.output.with_suffix(".md"))
+        return plot(stored_rows, options.output.with_suffix(".png"))
     warnings.simplefilter("ignore")
     print(HEAD)
     rows = []

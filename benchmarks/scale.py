@@ -24,6 +24,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np  # noqa: E402
+from _style import COLORS, MARKERS, MUTED, legend_on_top, new, plain_ticks, save  # noqa: E402
 
 D = K = 10
 CHUNK = 2**16
@@ -119,25 +120,32 @@ def table(cells):
 
 
 def plot(cells, path):
-    import matplotlib
+    """Time and memory over the number of rows.
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for method in METHODS:
+    Memory is that of the process with the mapped rows, as bytes a row: how many of the mapped rows
+    are in memory is up to the system, so what is left without them can be less than nothing.
+    """
+    figure, (time, memory) = new((10.5, 4.4), 1, 2)
+    for method, color, marker in zip(METHODS, COLORS, MARKERS, strict=False):
         own = [cell for cell in cells if cell["method"] == method]
-        for axis, what in zip(axes, ("cpu", "mb"), strict=True):
-            axis.loglog(
-                [cell["n"] for cell in own],
-                [max(cell[what], 1e-2) for cell in own],
-                "o-",
-                label=method,
-            )
-    axes[0].set(xlabel="rows", ylabel="CPU seconds of a fit", title="time")
-    axes[1].set(xlabel="rows", ylabel="MB beyond the rows", title="memory")
-    axes[0].legend(fontsize=8)
-    figure.savefig(path, dpi=120)
+        n = [cell["n"] for cell in own]
+        bytes_a_row = [cell["mb"] * 2**20 / cell["n"] + 8 * D for cell in own]
+        style = {"color": color, "marker": marker, "mfc": "none" if "Tuple" in method else color}
+        time.plot(n, [cell["cpu"] for cell in own], label=method, **style)
+        memory.plot(n, bytes_a_row, **style)
+    memory.axhline(8 * D, color=MUTED, ls="--", lw=1)
+    words = "the rows themselves;\nof mapped rows, not all need be in memory"
+    memory.text(n[0], 8 * D * 0.95, words, color=MUTED, va="top", fontsize=9)
+    time.set(xscale="log", yscale="log", ylabel="CPU seconds of a fit", title="Time")
+    memory.set(xscale="log", yscale="log", ylabel="bytes a row, rows included", title="Peak memory")
+    for axis in (time, memory):
+        axis.set_xlabel("rows")
+        axis.grid(axis="y")
+        plain_ticks(axis.xaxis, n, [f"{each:,}" for each in n])
+    plain_ticks(time.yaxis, [0.1, 1, 10, 100])
+    plain_ticks(memory.yaxis, [50, 100, 200, 400, 800])
+    legend_on_top(figure, 3)
+    save(figure, path)
 
 
 def write(cells, output):
@@ -156,6 +164,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smallest", type=int, default=4, help="exponent of the smallest n")
     parser.add_argument("--largest", type=int, default=6, help="and of the largest")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument("--one", nargs=3, metavar=("PATH", "N", "METHOD"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -163,6 +172,8 @@ def main():
         return fit_once(options.one[0], int(options.one[1]), options.one[2])
     kept = options.output.with_suffix(".json")
     cells = json.loads(kept.read_text()) if kept.exists() else []
+    if options.plot:
+        return plot(cells, options.output.with_suffix(".png"))
     for cell in measure(range(options.smallest, options.largest + 1), METHODS):
         cells = [old for old in cells if (old["n"], old["method"]) != (cell["n"], cell["method"])]
         cells.append(cell)

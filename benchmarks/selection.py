@@ -21,6 +21,7 @@ import json
 import math
 import os
 import platform
+import re
 import time
 import warnings
 from pathlib import Path
@@ -30,6 +31,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 import sklearn  # noqa: E402
+from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, save  # noqa: E402
 from scipy.spatial.distance import pdist  # noqa: E402
 from scipy.special import ndtr  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
@@ -421,7 +423,6 @@ def curve(n_seeds):
         f"{N_PUBLIC:,} public rows | floor |"
     )
     yield "|---" * 5 + "|"
-    drawn = []
     for n, d, k in CURVES:
         X = mixture(n + N_PUBLIC, d, k, 50_000)
         estimator = DPKMeans(k, bounds=radius_of(X))
@@ -433,31 +434,52 @@ def curve(n_seeds):
                 f"| {n:,}, {d}, {k} | {epsilon:g} | {median:.5f} ({low:.5f} to {high:.5f}) | "
                 f"{scaled.quartiles[1, i]:.5f} | {real.floor[i]:.5f} |"
             )
-        drawn.append((f"n = {n:,}, d = {d}, k = {k}", real, scaled))
-    _draw(drawn)
 
 
-def _draw(drawn):
-    """Extra cost against epsilon, on logarithmic axes."""
-    from matplotlib.figure import Figure
+LABELS = {
+    f"{N_PUBLIC:,} public rows": f"{N_PUBLIC:,} public rows, scaled budget",
+    "floor": "floor: what the noise costs at least",
+}
 
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
-    axes = figure.subplots(1, len(drawn), sharex=True)
-    for axis, (title, real, scaled) in zip(axes, drawn, strict=True):
-        for found, color, label in (
-            (real, "#c2410c", "all rows"),
-            (scaled, "#2563eb", f"{N_PUBLIC:,} public rows, scaled budget"),
-        ):
-            low, median, high = np.maximum(found.quartiles - 1, 1e-6)
-            axis.plot(found.epsilons, median, color=color, marker="o", label=label)
-            axis.fill_between(found.epsilons, low, high, color=color, alpha=0.15, lw=0)
-        axis.plot(real.epsilons, real.floor - 1, "k:", label="floor")
-        axis.set(xscale="log", yscale="log", title=title, xlabel="epsilon")
-        axis.set_xticks(LEVELS, [f"{level:g}" for level in LEVELS], minor=False)
-        axis.minorticks_off()
-    axes[0].set_ylabel("cost over that without privacy, minus 1")
-    axes[0].legend(frameon=False)
-    figure.savefig(FOLDER / "selection_curve.png", dpi=100)
+
+def draw_curve(lines):
+    """Extra cost against epsilon, on logarithmic axes, from the lines of the table."""
+    data, _, low_to_high, public, floor = (cell.strip() for cell in lines[0].strip("|").split("|"))
+    groups = {}
+    for row in read_table("\n".join(lines), data):
+        groups.setdefault(row[data], []).append(row)
+    figure, axes = new((12, 4.2), 1, len(groups))
+    for axis, (title, rows) in zip(axes, groups.items(), strict=True):
+        levels = [float(row["epsilon"]) for row in rows]
+        numbers = [re.findall(r"[\d.]+", row[low_to_high]) for row in rows]
+        median, low, high = np.maximum(np.array(numbers, dtype=float).T - 1, 1e-6)
+        axis.fill_between(levels, low, high, color=COLORS[0], alpha=0.15, lw=0)
+        axis.plot(
+            levels, median, color=COLORS[0], marker="o", label="all rows (band: half of the fits)"
+        )
+        for name, color, marker, style in ((public, COLORS[1], "s", "-"), (floor, INK, "", ":")):
+            extra = [float(row[name]) - 1 for row in rows]
+            axis.plot(
+                levels, extra, color=color, marker=marker, ls=style, label=LABELS.get(name, name)
+            )
+        n, d, k = title.split(", ")
+        axis.set(
+            xscale="log",
+            yscale="log",
+            title=f"{n} rows, {d} features, {k} clusters",
+            xlabel="epsilon",
+            ylim=(5e-6, 1),
+        )
+        plain_ticks(axis.xaxis, levels)
+        plain_ticks(
+            axis.yaxis,
+            [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1],
+            ["0.001 %", "0.01 %", "0.1 %", "1 %", "10 %", "100 %"],
+        )
+        axis.grid(axis="y")
+    axes[0].set_ylabel("cost above that without privacy")
+    legend_on_top(figure, 3)
+    save(figure, FOLDER / "selection_curve.png", dpi=100)
 
 
 # --------------------------------------------------------------------------------------- page
@@ -542,12 +564,15 @@ def main():
     parser.add_argument("tables", nargs="*", metavar="table", help=f"some of {', '.join(TABLES)}")
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="rows, for auto")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--no-page", action="store_true", help="print only")
     options = parser.parse_args()
     if unknown := set(options.tables) - set(TABLES):
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
     store = FOLDER / "selection.json"
+    if options.plot:
+        return draw_curve(json.loads(store.read_text(encoding="utf-8"))["curve"]["lines"])
     for name in options.tables or TABLES:
         lines = []
         for line in TABLES[name][0](options):
@@ -565,6 +590,8 @@ def main():
         }
         store.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
         (FOLDER / "selection.md").write_text(page(tables), encoding="utf-8")
+        if name == "curve":
+            draw_curve(lines)
 
 
 if __name__ == "__main__":

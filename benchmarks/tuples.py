@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from _style import COLORS, INK, MARKERS, new, plain_ticks, save
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -225,75 +226,97 @@ def markdown(rows):
 
 
 def plot_figure8(axis, rows):
-    for t in (200, 400):
-        part = [row for row in rows if row["tuples"] == t]
+    sizes = sorted({row["n"] for row in rows})
+    for tuples, color, marker in zip((200, 400), COLORS, MARKERS, strict=False):
+        part = [row for row in rows if row["tuples"] == tuples]
         axis.plot(
-            [r["n"] for r in part],
-            [max(r["median loss"], 1e-8) for r in part],
-            "o-",
-            label=f"{t} tuples",
+            [row["n"] for row in part],
+            [row["median loss"] for row in part],
+            color=color,
+            marker=marker,
+            label=f"{tuples} tuples",
         )
-    axis.set(
-        xscale="log", yscale="log", xlabel="n", ylabel="median loss", title="FriendlyCore, figure 8"
-    )
+    axis.set(xscale="log", yscale="log", xlabel="rows", ylabel="median loss")
+    axis.set_title("FriendlyCore, figure 8", pad=28)
+    plain_ticks(axis.xaxis, sizes)
+    plain_ticks(axis.yaxis, [1e-7, 1e-6], ["1e-7", "1e-6"])
+    key(axis, 2)
 
 
 def plot_figure9(axis, rows):
-    for gamma, n in dict.fromkeys((row["gamma"], row["n"]) for row in rows):
+    """Two numbers of features are no curve: a column of marks for each."""
+    features = sorted({row["d"] for row in rows})
+    kinds = list(dict.fromkeys((row["gamma"], row["n"]) for row in rows))
+    for i, ((gamma, n), color, marker) in enumerate(zip(kinds, COLORS, MARKERS, strict=False)):
         part = [row for row in rows if (row["gamma"], row["n"]) == (gamma, n)]
         axis.plot(
-            [r["d"] for r in part],
-            [r["wrong labels"] for r in part],
-            "o-",
-            label=f"gamma {gamma}, n = {n:,}",
+            [features.index(row["d"]) + 0.14 * (i - 1) for row in part],
+            [100 * row["wrong labels"] for row in part],
+            linestyle="none",
+            color=color,
+            marker=marker,
+            label=f"gamma {gamma}, {n:,} rows",
         )
-    axis.plot(
-        [r["d"] for r in rows],
-        [r["of the true centers"] for r in rows],
-        "k+",
-        ms=14,
-        label="true centers",
-    )
-    axis.set(xlabel="d", ylabel="share of wrong labels", title="FriendlyCore, figure 9 left")
+    for row in rows:
+        place, level = features.index(row["d"]), 100 * row["of the true centers"]
+        axis.hlines(level, place - 0.3, place + 0.3, color=INK, lw=1, ls="--")
+    axis.text(0.34, 100 * rows[0]["of the true centers"], "by the true centers", va="center")
+    axis.set(xlabel="features", ylabel="wrong labels, %", xlim=(-0.5, 1.5), ylim=(0, 25))
+    axis.set_title("FriendlyCore, figure 9 left", pad=44)
+    plain_ticks(axis.xaxis, range(len(features)), [str(each) for each in features])
+    key(axis, 2)
 
 
-def plot_easy(axis, rows, test, against):
-    for share in dict.fromkeys(r["of the paper's"] for r in rows):
-        part = [r for r in rows if r["test"] == test and r["of the paper's"] == share]
+def plot_easy(axis, rows, test, against, name):
+    for share, color, marker in zip(
+        dict.fromkeys(row["of the paper's"] for row in rows), COLORS, MARKERS, strict=False
+    ):
+        part = [row for row in rows if row["test"] == test and row["of the paper's"] == share]
         axis.plot(
-            [r[against] for r in part],
-            [r["success"] for r in part],
-            "o-",
-            label=f"{share} of the paper's samples",
+            [row[against] for row in part],
+            [100 * row["success"] for row in part],
+            color=color,
+            marker=marker,
+            label=f"{share:g} of the paper's samples",
         )
-    axis.set(xlabel=against, ylabel="success", title=f"Easy instances, {test}", ylim=(-0.05, 1.05))
+    axis.set(xlabel=name, ylabel="runs that succeed, %", ylim=(-4, 104))
+    axis.set_title(f"Easy instances, {test}", pad=44)
     if test == "Test1":
         axis.set_xscale("log", base=2)
+    plain_ticks(axis.xaxis, [row[against] for row in part])
+    key(axis, 2)
+
+
+def key(axis, columns):
+    """A legend between title and data."""
+    axis.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=8, borderaxespad=0.2
+    )
 
 
 PLOTS = [
     ("figure8", plot_figure8),
     ("figure9", plot_figure9),
     *[
-        ("easy", partial(plot_easy, test=test, against=against))
-        for test, against in (("Test1", "R"), ("Test2", "k"), ("Test3", "d"))
+        ("easy", partial(plot_easy, test=test, against=against, name=name))
+        for test, against, name in (
+            ("Test1", "R", "distance R of the clusters"),
+            ("Test2", "k", "clusters"),
+            ("Test3", "d", "features"),
+        )
     ],
 ]
 
 
 def plot(tables, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
+    """The papers' figures; the sixth place is empty."""
+    figure, axes = new((14, 8), 2, 3)
     for axis, (name, draw) in zip(axes.flat, PLOTS, strict=False):
         if name in tables:
             draw(axis, tables[name])
-            axis.legend(fontsize=7)
+            axis.grid(axis="y")
     axes.flat[-1].axis("off")
-    figure.savefig(path, dpi=100)
+    save(figure, path, dpi=100)
 
 
 def write(tables, output):
@@ -310,11 +333,14 @@ def main():
     )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", choices=list(CLAIMS), action="append")
+    parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     warnings.simplefilter("ignore", UtilityWarning)
     kept = options.output.with_suffix(".json")
     tables = json.loads(kept.read_text()) if kept.exists() else {}
+    if options.plot:
+        return plot(tables, options.output.with_suffix(".png"))
     for name, make in (
         ("easy", easy),
         ("figure8", figure8),

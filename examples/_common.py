@@ -8,15 +8,14 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from sklearn_dp.inspection._style import ACCENT, INK, MUTED, OTHER, SETTINGS
+
+__all__ = [
+    "ACCENT", "INK", "MUTED", "OTHER", "legend_above", "parse_arguments", "print_table", "save",
+    "timed",
+]  # fmt: skip
+
 HERE = Path(__file__).resolve().parent  # a notebook has no __file__ of its own
-INK, MUTED, ACCENT, OTHER = "#1d2433", "#6b7280", "#c2410c", "#2563eb"
-STYLE = {
-    "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK, "axes.labelcolor": INK,
-    "axes.edgecolor": "#c7cbd3", "axes.spines.top": False, "axes.spines.right": False,
-    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
-    "axes.titlepad": 9, "xtick.color": MUTED, "ytick.color": MUTED, "grid.color": "#e8eaee",
-    "legend.frameon": False, "savefig.facecolor": "white",
-}  # fmt: skip
 
 
 def parse_arguments(description, name, argv=None):
@@ -54,9 +53,20 @@ def print_table(headings, rows):
         print("  " + "   ".join(cells).rstrip())
 
 
+def legend_above(axes, columns=1, **options):
+    """A legend between the title and the axes, where no data are."""
+    axes.set_title(
+        axes.get_title(loc="left"),
+        pad=10 + 16 * -(-len(axes.get_legend_handles_labels()[1]) // columns),
+    )
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.2, **options
+    )
+
+
 def save(draw, path, size, *, dpi=110):
     """Let `draw` fill a figure and write it; no window and no display is needed for this."""
-    with rc_context(STYLE):
+    with rc_context(SETTINGS):
         figure = Figure(figsize=size)
         draw(figure)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -51,6 +51,7 @@ def detect(model, X, anomalies):
 
 
 def draw(figure, X, anomalies, model, synthetic):
+    figure.set_layout_engine("constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     left.plot(*X.T, ".", ms=2, color=MUTED, alpha=0.4, label="visits")
     left.plot(*anomalies.T, "x", ms=4, color=ACCENT, label="anomalies")
@@ -64,7 +65,7 @@ def draw(figure, X, anomalies, model, synthetic):
         (right, "Rows drawn from the released mixture"),
     ):
         axis.set(title=title, xlabel="hour", xlim=(4, 24), ylim=(-5, 90))
-        axis.legend(loc="upper left")
+        legend_above(axis, 2, markerscale=2)
     left.set_ylabel("amount")
 
 

@@ -18,6 +18,7 @@ from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._checks import check_choice, check_number, is_real
+from ._privacy._html import framed, table
 from ._privacy._report import PrivacyReport
 
 __all__ = ["Interval", "StandardErrors", "Summary"]
@@ -110,13 +111,9 @@ class Summary:
 
     def _repr_html_(self):
         (head, *body), notes = self._shown()
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>" for line in body
-        )
-        heads = "".join(f"<th>{escape(text)}</th>" for text in head)
-        return (
-            f"<p><b>{escape(self.title)}</b></p><table><thead><tr>{heads}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>" + "".join(f"<p>{escape(text)}</p>" for text in notes)
+        return framed(
+            f"<p>{escape(self.title)}</p>{table(head, body)}"
+            + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in notes)
         )
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
 from ..exceptions import LedgerError
 from ._budget import PrivacyBudget
 from ._dp_accounting import events_of
+from ._html import ledger_page
 from ._ledger_store import FileBook, MemoryBook
 from ._ledger_terms import LedgerCharge, LedgerState, LedgerTerms
 from ._log import log_charge
@@ -202,6 +204,13 @@ class PrivacyLedger:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"
         return f"<PrivacyLedger {where}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            state = self.state()
+        except LedgerError:  # its file has gone: a display is no place to say so
+            return escape(repr(self))
+        return ledger_page(state, "in memory" if self.path is None else f"file {self.path}")
 
     def __sklearn_clone__(self) -> PrivacyLedger:
         return self

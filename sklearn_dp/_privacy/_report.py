@@ -6,17 +6,15 @@ after it one line for each release.
 """
 
 from dataclasses import dataclass
-from html import escape
 
+from ._html import cell, columns_of, report_page
 from ._neighbours import in_words
 from ._parts import maximum_cost
+from ._words import best_guess, secret_in_words, what_can_be_told
 
 __all__ = ["PrivacyReport"]
 
-_COLUMNS = (
-    "release", "mechanism", "sensitivity", "sigma", "noise / signal", "rho", "cap", "delta",
-    "path", "part",
-)  # fmt: skip
+_EXACT = "Gaussian DP (exact)"
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,9 @@ class PrivacyReport:
         What the guarantee assumes.
     relation : str
         What neighbouring data sets do with a unit.
+    ledger : tuple of (str, float, float)
+        Of each cost that the ledger of the fit counts: its name, what was charged for the fit, and
+        the total of the ledger. Empty without a ledger.
     """
 
     epsilon: float
@@ -56,6 +57,7 @@ class PrivacyReport:
     releases: tuple
     notes: tuple = ()
     relation: str = "add or remove"
+    ledger: tuple = ()
 
     @classmethod
     def from_plan(cls, plan, log, noise):
@@ -86,7 +88,7 @@ class PrivacyReport:
             ),
             accounting="one (epsilon, delta)-DP step"
             if plan.one_step
-            else "Gaussian DP (exact)"
+            else _EXACT
             if plan.gaussian
             else "zCDP (tight conversion)",
             unit=plan.unit,
@@ -120,53 +122,56 @@ class PrivacyReport:
 
         return pd.DataFrame(list(self.releases))
 
-    def _headline(self):
+    @property
+    def headline(self):
         """The guarantee in one line, with neighbours, accounting and the source of the noise."""
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
             f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
         )
 
-    def _columns(self):
-        """The columns that say something: a path that is "all" everywhere does not."""
-        told = {name for row in self.releases for name in row}
-        if all(row.get("path", "all") == "all" for row in self.releases):
-            told.discard("path")
-        return [name for name in _COLUMNS if name in told]
-
     def __repr__(self):
-        names = self._columns()
-        table = [names] + [[_cell(row.get(name, "all")) for name in names] for row in self.releases]
+        names = columns_of(self.releases)
+        table = [names] + [[cell(row.get(name, "all")) for name in names] for row in self.releases]
         widths = [max(len(line[i]) for line in table) for i in range(len(names))]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
             for line in table
         ]
         tail = [f"note: {text}" for text in self.warnings]
-        return "\n".join([self._headline(), *(line.rstrip() for line in lines), *tail])
+        return "\n".join([self.headline, *(line.rstrip() for line in lines), *tail])
+
+    @property
+    def told(self):
+        """What can be told of a unit from all that the fit releases, for people.
+
+        Returns
+        -------
+        sentence : str
+            In right guesses of a hundred: from epsilon and delta, or from rho where it says more.
+        """
+        planned = self.noise == "planned"
+        words = what_can_be_told(
+            secret_in_words(self.relation, self.unit),
+            best_guess(self.epsilon, self.delta, self.rho, self.accounting == _EXACT),
+            "could" if planned else "can",
+        )
+        if self.noise == "seeded":
+            return (
+                "The noise of this fit protects nobody from those who know its random_state. "
+                f"For all others: from all that it releases, {words}."
+            )
+        return f"From all that {'a fit by this plan' if planned else 'this fit'} releases, {words}."
+
+    @property
+    def spent(self):
+        """What was spent, and of how much, as a sentence."""
+        costs = self.ledger or [("epsilon", self.epsilon, None), ("delta", self.delta, None)]
+        words = ", ".join(
+            f"{name} = {cell(cost)}" + ("" if total is None else f" of your {cell(total)}")
+            for name, cost, total in costs
+        )
+        return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}."
 
     def _repr_html_(self):
-        names = self._columns()
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{escape(_cell(row.get(name, 'all')))}</td>" for name in names)
-            + "</tr>"
-            for row in self.releases
-        )
-        notes = "".join(f"<p>{escape(text)}</p>" for text in self.warnings)
-        return (
-            f"<p><b>{escape(self._headline())}</b></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
-        )
-
-
-def _cell(value):
-    """A value with four digits, which is enough to read; the frame holds all of them.
-
-    Examples
-    --------
-    >>> _cell(0.123456), _cell("sum")
-    ('0.1235', 'sum')
-    """
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return report_page(self)

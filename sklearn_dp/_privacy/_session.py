@@ -18,6 +18,7 @@ An audit sees each release as an :class:`~._trace.Event`, and may put another ou
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         self.plan, self._label = plan, label
         seed = seed_of(random_state)
         # Before anything else: a fit that fails later has been paid for all the same.
-        self._charge_ledger(ledger, label)
+        self._of_ledger = self._charge_ledger(ledger, label)
         if seed is not None:
             warnings.warn(
                 "random_state is set: the noise can be reproduced, and the privacy guarantee "
@@ -118,10 +119,24 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         return other
 
     def _charge_ledger(self, ledger, label):
-        """Charge all that the plan may cost, in every currency that a ledger may count in."""
+        """Charge all that the plan may cost, in every currency that a ledger may count in.
+
+        Parameters
+        ----------
+        ledger : None, str, path or PrivacyLedger
+        label : str
+
+        Returns
+        -------
+        costs : tuple of (str, float, float)
+            Of each cost that the ledger counts: its name, what was charged, and the ledger's total.
+        """
         book = open_ledger(ledger)
-        if book is not None:
-            book.charge(LedgerCharge.of(self.plan, label))
+        if book is None:
+            return ()
+        charge, terms = LedgerCharge.of(self.plan, label), book.state().terms
+        book.charge(charge)
+        return tuple(zip(terms.columns, terms.costs(charge), terms.caps, strict=True))
 
     @property
     def spent(self):
@@ -253,4 +268,4 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
 
     def report(self):
         """Plan, releases, totals and noise source of this fit."""
-        return self.plan.report(tuple(self._log), self.noise)
+        return replace(self.plan.report(tuple(self._log), self.noise), ledger=self._of_ledger)

@@ -95,5 +95,6 @@ class FitsInside:
         """A session with a plan, a log and accounts of its own, on the noise of this one."""
         other = self._branch()
         other.plan, other._nested, other._log, other._parts = plan, True, [], set()
+        other._of_ledger = ()  # what was charged was charged for all of the outer fit
         other._accounts = Accounts(plan)
         return other

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from .._privacy._html import cost_of, per_cent
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._parts import maximum_cost
 from .._privacy._plan import PrivacyPlan
 from .._privacy._report import PrivacyReport
+from .._privacy._words import in_plain_words
 from ._style import ACCENT, INK, PALE, axes_for, title
-from ._words import in_plain_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,13 +119,11 @@ class BudgetDisplay:
         """
         _check("report", report, PrivacyReport)
         whole = report.rho or 1.0
-        costs: dict[str, list] = {}
+        groups: dict[str, list] = {}
         for row in report.releases:
-            # Without a part, a line is about all rows; disjoint parts do not add up.
-            part = tuple(row["part"].split("/")) if "part" in row else ()
-            costs.setdefault(row["release"], []).append((part, row["rho"]))
-        labels = [in_plain_words(name) + _times(len(costs[name])) for name in costs]
-        shares = [float(maximum_cost(each)) / whole for each in costs.values()]
+            groups.setdefault(row["release"], []).append(row)
+        labels = [in_plain_words(name) + _times(len(rows)) for name, rows in groups.items()]
+        shares = [cost_of(rows) / whole for rows in groups.values()]
         heading = f"Fit: ε = {report.epsilon:.3g}, δ = {report.delta:.2g}"
         # A report of a plan has spent nothing yet.
         left = None if report.noise == "planned" else max(0.0, 1 - report.spent_rho / whole)
@@ -185,7 +183,7 @@ class BudgetDisplay:
         ax = axes_for(ax, (7.0, 1.3 + 0.3 * len(labels)))
         self.ax_, self.figure_ = ax, ax.figure
         self.bars_: Any = ax.barh(range(len(labels)), shares, color=colors, height=0.66)
-        ax.bar_label(self.bars_, [_per_cent(s) for s in shares], padding=4, fontsize=9, color=INK)
+        ax.bar_label(self.bars_, [per_cent(s) for s in shares], padding=4, fontsize=9, color=INK)
         ax.set_yticks(range(len(labels)), labels)
         ax.tick_params(axis="y", length=0)
         # Room for the number beside the longest bar.
@@ -208,19 +206,6 @@ def _check(name: str, value: object, kind: type) -> None:
 def _times(count: int, what: str = "times") -> str:
     """How often, where it is more than once."""
     return f" ({count} {what})" if count > 1 else ""
-
-
-def _per_cent(share: float) -> str:
-    """A share in words; small ones keep a digit, and nothing spent is not "0.0 %".
-
-    Examples
-    --------
-    >>> [_per_cent(share) for share in (0.5, 0.034, 0.0001, 0.0)]
-    ['50 %', '3.4 %', '< 0.1 %', '0 %']
-    """
-    if share == 0:
-        return "0 %"
-    return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" if share >= 0.001 else "< 0.1 %"
 
 
 def _largest(labels: Sequence[str], shares: Sequence[float]) -> tuple[list[str], list[float]]:

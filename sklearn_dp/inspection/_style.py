@@ -13,10 +13,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "INK", "MUTED", "OTHER", "PALE", "axes_for", "legend_above", "title"]
+__all__ = [
+    "ACCENT", "COLORS", "INK", "MUTED", "OTHER", "PALE", "SETTINGS", "axes_for", "legend_above",
+    "title",
+]  # fmt: skip
 
 ACCENT, OTHER = "#0072b2", "#d55e00"  # blue and vermilion
 INK, MUTED, PALE = "#1d2433", "#6b7280", "#d9dce2"
+COLORS = (ACCENT, OTHER, "#009e73", "#cc79a7", "#e69f00", "#56b4e9", MUTED, INK)
+
+# For pictures that are drawn as a whole: those of the examples and benchmarks.
+SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans", "font.size": 10, "text.color": INK,
+    "axes.edgecolor": PALE, "axes.labelcolor": INK, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False,
+    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
+    "axes.titlepad": 9, "axes.titlecolor": INK,
+    "xtick.color": MUTED, "ytick.color": MUTED, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
+    "grid.color": PALE, "grid.linewidth": 0.6, "lines.markersize": 5,
+    "legend.frameon": False, "legend.fontsize": 9, "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.4, "savefig.facecolor": "white",
+}  # fmt: skip
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:

@@ -4,7 +4,10 @@ import pandas as pd
 import pytest
 from kernel_tools import make_plan, open_session
 
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._session import PrivacySession
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -32,9 +35,79 @@ def test_seeded_noise_is_the_first_note():
     assert "note: a condition" in repr(report)
 
 
-def test_names_are_text_and_no_markup():
-    html = make_plan(PlanEntry("<b>sum</b>", "gaussian", 0.5)).report()._repr_html_()
-    assert "&lt;b&gt;sum" in html and "<b>sum" not in html
+GUESS = (
+    "from even chances, a guess is right at most {} % of the time (a coin: 50 %), "
+    "even for those who know all other rows."
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "secret", "percent"),
+    [
+        ({}, "whether any one row was in the data", "54.8"),
+        ({"unit": "group"}, "whether any one group of rows was in the data", "54.8"),
+        ({"relation": "replace"}, "whether any one row was as it is or quite another", "54.8"),
+        ({"relation": "replace", "unit": "group"},
+         "whether any one group of rows was as it is or quite another", "54.8"),
+        ({"relation": "add or remove the rows of", "unit": "group"},
+         "whether the rows of any one client were in the data", "54.8"),
+        ({"relation": "replace the rows of", "unit": "group"},
+         "whether the rows of any one client were as they are or quite others", "54.8"),
+        # There is no epsilon left, and (0, delta)-DP says more than rho does.
+        ({"delta": 0.1}, "whether any one row was in the data", "55.1"),
+    ],
+)  # fmt: skip
+def test_a_report_says_who_can_tell_what(options, secret, percent):
+    entry = PlanEntry("sum", "gaussian", 0.02880)  # a shift of .24 standard deviations
+    plan = make_plan(entry, rho=0.02880, **options)
+    assert plan.report().told == (
+        f"From all that a fit by this plan releases, nobody could tell {secret}: "
+        + GUESS.format(percent)
+    )
+    session = PrivacySession(plan)
+    session.gaussian("sum", 3, sensitivity=1.0)
+    assert session.report().told == (
+        f"From all that this fit releases, nobody can tell {secret}: " + GUESS.format(percent)
+    )
+
+
+def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
+    gaussian = make_plan(PlanEntry("sum", "gaussian", 0.02), rho=0.02).report()
+    laplace = make_plan(PlanEntry("sum", "laplace", 0.02), rho=0.02).report()
+    assert "54.0 %" in gaussian.told and "55.1 %" in laplace.told
+
+
+def test_a_guarantee_that_says_nothing_is_not_dressed_up():
+    assert make_plan(PlanEntry("sum", "gaussian", 50.0), rho=50.0).report().told == (
+        "From all that a fit by this plan releases, the guarantee is too weak to say that nobody "
+        "could tell whether any one row was in the data."
+    )
+
+
+def test_seeded_noise_is_the_first_thing_that_is_told():
+    session = open_session()
+    session.gaussian("sum", 3, sensitivity=1.0)
+    assert session.report().told.startswith(
+        "The noise of this fit protects nobody from those who know its random_state. For all others"
+    )
+
+
+def test_what_was_spent_is_what_the_ledger_was_charged():
+    plan = make_plan(PlanEntry("sum", "gaussian", 0.02), rho=0.02)
+    assert plan.report().spent == f"It would spend epsilon = {plan.epsilon:.4g}, delta = 1e-06."
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    session = PrivacySession(plan, ledger=ledger)
+    session.gaussian("sum", 3, sensitivity=1.0)
+    report = session.report()
+    (charge,) = ledger.entries
+    assert report.ledger == (("epsilon", charge.epsilon, 3.0), ("delta", charge.delta, 1e-5))
+    assert report.spent == (
+        f"It spent epsilon = {charge.epsilon:.4g} of your 3, delta = 1e-06 of your 1e-05."
+    )
+    # A fit inside a fit was not charged, and its report does not say so.
+    assert session.inside(plan, "x").report().ledger == ()
+    in_rho = PrivacyLedger(PrivacyBudget(rho=0.5, delta=1e-6))
+    assert PrivacySession(plan, ledger=in_rho).report().ledger[0] == ("rho", 0.02, 0.5)
 
 
 def test_a_column_that_says_nothing_is_left_out():

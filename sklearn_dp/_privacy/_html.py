@@ -1,0 +1,371 @@
+"""The displays of plans, reports and ledgers in notebooks.
+
+A sentence, a bar of where the budget goes, a line for each kind of release that unfolds to its
+numbers. The look is that of scikit-learn's displays: its names of colors, orange for what has not
+been fitted and blue for what has, on light and on dark pages. No script, no picture, no address:
+what is shown is all in the text, and every word that is not written here is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ._parts import maximum_cost
+from ._words import best_guess, in_plain_words, secret_in_words, what_can_be_told
+
+if TYPE_CHECKING:
+    from ._ledger_terms import LedgerState
+    from ._report import PrivacyReport
+
+__all__ = [
+    "cell", "columns_of", "cost_of", "framed", "ledger_page", "per_cent", "report_page",
+    "table",
+]  # fmt: skip
+
+# Of Okabe and Ito, told apart with any color vision; names and shares stand beside them in words.
+_COLORS = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999",
+)  # fmt: skip
+
+_COLUMNS = (
+    "release", "mechanism", "sensitivity", "sigma", "noise / signal", "rho", "cap", "delta",
+    "path", "part",
+)  # fmt: skip
+
+_DARK = """{--sklearn-color-text:#f2f2f2;--sklearn-color-text-muted:#a6a6a6;
+--sklearn-color-line:#6b6b6b;--sklearn-color-border-box:#8a8a8a;
+--sklearn-color-unfitted-level-0:#221a10;--sklearn-color-unfitted-level-1:#3a2c1b;
+--sklearn-color-fitted-level-0:#101a24;--sklearn-color-fitted-level-1:#1b2d40}"""
+_LIGHT = """{--sklearn-color-text:#000;--sklearn-color-text-muted:#595959;
+--sklearn-color-line:gray;--sklearn-color-border-box:#666;
+--sklearn-color-unfitted-level-0:#fff5e6;--sklearn-color-unfitted-level-1:#f6e4d2;
+--sklearn-color-fitted-level-0:#f0f8ff;--sklearn-color-fitted-level-1:#d4ebff}"""
+
+# What the reader's system asks for, unless the page says what it is: Sphinx, Jupyter, VS Code.
+_STYLE = (
+    f"<style>.sk-dp{_LIGHT}@media (prefers-color-scheme:dark){{.sk-dp{_DARK}}}"
+    + f':is([data-theme="light"],[data-jp-theme-light="true"],.vscode-light) .sk-dp{_LIGHT}'
+    + f':is([data-theme="dark"],[data-jp-theme-light="false"],.vscode-dark) .sk-dp{_DARK}'
+    + """
+.sk-dp{--sk-dp-back:var(--sklearn-color-unfitted-level-0);
+--sk-dp-head:var(--sklearn-color-unfitted-level-1);
+box-sizing:border-box;max-width:56em;padding:.7em .9em;line-height:1.45;
+color:var(--sklearn-color-text);background:var(--sk-dp-back);
+border:1px dotted var(--sklearn-color-border-box);border-radius:.25em}
+.sk-dp.fitted{--sk-dp-back:var(--sklearn-color-fitted-level-0);
+--sk-dp-head:var(--sklearn-color-fitted-level-1)}
+.sk-dp p{margin:0 0 .6em;color:inherit}
+.sk-dp p.sk-dp-note{margin:.5em 0 0;font-size:.9em;color:var(--sklearn-color-text-muted)}
+.sk-dp-bar{display:flex;height:1em;margin:0 0 .25em;border-radius:.25em;overflow:hidden;
+border:1px solid var(--sklearn-color-line)}
+.sk-dp-bar span{min-width:1px}
+.sk-dp-key{display:inline-block;width:.8em;height:.8em;margin-right:.5em;border-radius:.15em;
+border:1px solid var(--sklearn-color-line)}
+.sk-dp-share{float:right;margin-left:1em;font-variant-numeric:tabular-nums}
+.sk-dp details{margin:0;padding:0;border:0;background:none;box-shadow:none}
+.sk-dp summary{cursor:pointer;padding:.12em .3em;border-radius:.25em;font-weight:normal}
+.sk-dp summary:hover{background:var(--sk-dp-head)}
+.sk-dp-line{padding:.12em .3em .12em 1.35em}
+.sk-dp-scroll{overflow-x:auto;margin:.2em 0 .6em 1.35em}
+.sk-dp-inner{margin-left:2.65em}
+.sk-dp b{font-weight:600}
+.sk-dp table{border-collapse:collapse;margin:0;font-size:.85em;color:inherit;background:none}
+.sk-dp th,.sk-dp td{padding:.15em .6em;text-align:left;white-space:nowrap;color:inherit;
+background:none;border:0;border-bottom:1px solid var(--sk-dp-head)}
+.sk-dp th{background:var(--sk-dp-head)}
+</style>"""
+)
+
+
+def cell(value: object) -> str:
+    """A value with four digits, which is enough to read; the frame holds all of them.
+
+    Examples
+    --------
+    >>> cell(0.123456), cell("sum")
+    ('0.1235', 'sum')
+    """
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def columns_of(releases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The columns that say something: a path that is "all" everywhere does not."""
+    told = {name for row in releases for name in row}
+    if all(row.get("path", "all") == "all" for row in releases):
+        told.discard("path")
+    return [name for name in _COLUMNS if name in told]
+
+
+def framed(content: str, fitted: bool = True) -> str:
+    """A box in the look of scikit-learn's, on light and dark pages.
+
+    Parameters
+    ----------
+    content : str
+        HTML, escaped where it has to be.
+    fitted : bool, default=True
+        Blue; otherwise orange.
+
+    Returns
+    -------
+    html : str
+    """
+    return f'{_STYLE}<div class="sk-dp{" fitted" * fitted}">{content}</div>'
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of texts, which are escaped; wide ones scroll on their own.
+
+    Parameters
+    ----------
+    head : iterable of str
+    rows : iterable of iterable of str
+
+    Returns
+    -------
+    html : str
+    """
+    heads = "".join(f"<th>{escape(text)}</th>" for text in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return (
+        f'<div class="sk-dp-scroll"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def report_page(report: PrivacyReport) -> str:
+    """A plan that has not run, or a fit.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+        Everything in it is public or released.
+
+    Returns
+    -------
+    html : str
+    """
+    planned = report.noise == "planned"
+    whole = report.rho or 1.0  # of a plan that spends nothing, no share is anything
+    stages = _grouped(report.releases, lambda row: row["release"].rpartition("/")[0])
+    # A path is a course that a fit may take: of each, what it would spend.
+    paths = sorted({path for row in report.releases for path in _paths(row)}) or [""]
+    bars = "".join(
+        (f"<div>{escape(path)}</div>" if path else "")
+        + _bar(
+            {
+                stage: cost_of([row for row in rows if not _paths(row) or path in _paths(row)])
+                / whole
+                for stage, rows in stages.items()
+            }
+        )
+        for path in paths
+    )
+    names = columns_of(report.releases)
+    lines = [
+        (_words_of(stage, rows), cost_of(rows) / whole, _releases(stage, rows, names, whole))
+        for stage, rows in stages.items()
+    ]
+    left = None if planned else 1 - report.spent_rho / whole
+    told = _lines(lines, left, "paid for and not used")
+    return framed(
+        f"<p><b>{escape(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
+        f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
+        + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
+        fitted=not planned,
+    )
+
+
+def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list]:
+    """Lines of one stage of a fit together; what belongs to none, by its name."""
+    groups: dict[str, list] = {}
+    for row in rows:
+        groups.setdefault(stage(row) or row["release"], []).append(row)
+    return groups
+
+
+def _words_of(stage: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What a line of the display is about, how often it was released, and on which courses."""
+    ways = {way for row in rows for way in _paths(row)}
+    path = f" ({' or '.join(sorted(ways))})" if ways else ""
+    kinds = {row["release"] for row in rows}
+    return (
+        in_plain_words(stage) + _times(len(rows), "releases" if len(kinds) > 1 else "times") + path
+    )
+
+
+def _releases(
+    stage: str, rows: Sequence[Mapping[str, Any]], names: Sequence[str], whole: float
+) -> str:
+    """The numbers of a stage: a table, or a line for each kind of release, with its table."""
+    kinds = _grouped(rows, lambda row: "")
+    if list(kinds) == [stage]:
+        return table(names, [[cell(row.get(name, "all")) for name in names] for row in rows])
+    inner = "".join(
+        _line(
+            _words_of(kind.removeprefix(f"{stage}/"), group),
+            cost_of(group) / whole,
+            _releases(kind, group, names, whole),
+        )
+        for kind, group in kinds.items()
+    )
+    return f'<div class="sk-dp-inner">{inner}</div>'
+
+
+def ledger_page(state: LedgerState, where: str) -> str:
+    """A ledger: what all its fits together may show, and which of them spent what.
+
+    Parameters
+    ----------
+    state : LedgerState
+    where : str
+        Its file, in words.
+
+    Returns
+    -------
+    html : str
+
+    Notes
+    -----
+    The sentence is about the total and not about what has been spent: budgets may be chosen after
+    seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
+    """
+    terms = state.terms
+    # The cost that runs out first decides; a cap of zero can hold nothing.
+    used = [
+        spent / cap if cap else 0.0
+        for spent, cap in zip(state.spent.values(), terms.caps, strict=True)
+    ]
+    which = int(used[1] > used[0])
+    groups: dict[str, list] = {}
+    for charge in state.charges:
+        groups.setdefault(charge.label or "without a label", []).append(charge)
+    shares = {
+        label: sum(terms.costs(charge)[which] for charge in charges) / (terms.caps[which] or 1.0)
+        for label, charges in groups.items()
+    }
+    heads = ("time", "epsilon", "delta", "rho")
+    lines = [
+        (
+            label + _times(len(charges), "fits"),
+            shares[label],
+            table(heads, [[cell(getattr(each, name)) for name in heads] for each in charges]),
+        )
+        for label, charges in groups.items()
+    ]
+    spent = ", ".join(
+        f"{name} = {cell(cost)} of {cell(cap)}"
+        for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
+    )
+    return framed(
+        f"<p><b>{escape(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
+        f"{_bar(shares)}{_lines(lines, 1 - used[which])}"
+        f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
+        f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
+        f"composition; {escape(where)}</details>"
+        '<p class="sk-dp-note">Fits with a random_state are no part of this: their noise can be '
+        "worked out.</p>"
+    )
+
+
+def _of_all_fits(state: LedgerState) -> str:
+    """The guarantee of a ledger as a sentence."""
+    terms, (first, second) = state.terms, state.terms.caps
+    if terms.composition == "basic":
+        guess = best_guess(first, second)
+    else:
+        gaussian = terms.composition == "gaussian"
+        known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
+        guess = best_guess(known, terms.budget.delta, first, gaussian)
+    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess)
+    return f"From all that the fits of this ledger ever release together, {told}."
+
+
+def _paths(row: Mapping[str, Any]) -> list[str]:
+    """The courses of a fit that a line is about; none: all of them."""
+    path = row.get("path", "all")
+    return [] if path == "all" else path.split(" | ")
+
+
+def cost_of(rows: Sequence[Mapping[str, Any]]) -> float:
+    """rho of releases of one name; about disjoint parts of the units, of their dearest chain.
+
+    Without a part, a line is about all units.
+    """
+    return float(
+        maximum_cost(
+            (tuple(row["part"].split("/")) if "part" in row else (), row["rho"]) for row in rows
+        )
+    )
+
+
+def _times(count: int, what: str) -> str:
+    return f", {count} {what}" if count > 1 else ""
+
+
+def per_cent(share: float) -> str:
+    """A share in words.
+
+    Examples
+    --------
+    >>> [per_cent(share) for share in (0.5, 0.034, 0.0001, 0.0)]
+    ['50 %', '3.4 %', '< 0.1 %', '0 %']
+    """
+    if share <= 0:
+        return "0 %"
+    return f"{100 * share:.{0 if share >= 0.0995 else 1}f} %" if share >= 0.001 else "< 0.1 %"
+
+
+def _bar(shares: Mapping[str, float]) -> str:
+    """One bar with a piece for each share, and what is left of the whole.
+
+    Shares of disjoint parts of the units may add up to more than the whole: then all shrink.
+    """
+    whole = max(1.0, sum(shares.values()))
+    pieces = [
+        f'<span style="width:{100 * share / whole:.3f}%;background:{_COLORS[i % len(_COLORS)]}" '
+        f'title="{escape(in_plain_words(name))}: {per_cent(share)}"></span>'
+        for i, (name, share) in enumerate(shares.items())
+        if share > 0
+    ]
+    return f'<div class="sk-dp-bar">{"".join(pieces)}</div>'
+
+
+def _lines(
+    lines: Sequence[tuple[str, float, str]], left: float | None, words_of_left: str = "not spent"
+) -> str:
+    """A line for each piece of the bar, which unfolds to a table; and one for what is left.
+
+    Parameters
+    ----------
+    lines : sequence of (str, float, str)
+        Words, share, and the table as HTML.
+    left : float or None
+        What is left of the whole. None: there is no such thing.
+    words_of_left : str
+    """
+    texts = [
+        _line(words, share, content, _key(_COLORS[i % len(_COLORS)]))
+        for i, (words, share, content) in enumerate(lines)
+    ]
+    if left is not None:
+        texts.append(
+            f'<div class="sk-dp-line">{_key("transparent")}{words_of_left}'
+            f'<span class="sk-dp-share">{per_cent(left)}</span></div>'
+        )
+    return "".join(texts)
+
+
+def _line(words: str, share: float, content: str, key: str = "") -> str:
+    return (
+        f'<details><summary>{key}{escape(words)}<span class="sk-dp-share">{per_cent(share)}'
+        f"</span></summary>{content}</details>"
+    )
+
+
+def _key(color: str) -> str:
+    return f'<span class="sk-dp-key" style="background:{color}"></span>'

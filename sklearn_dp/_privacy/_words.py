@@ -1,0 +1,161 @@
+"""Guarantees and releases in plain words, for displays and pictures.
+
+A plan names releases so that audits and tests find them; a reader of a picture wants to know what
+the money is for. And epsilon means nothing to most people: :func:`best_guess` says what it allows.
+"""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["best_guess", "in_plain_words", "secret_in_words", "what_can_be_told"]
+
+_WORDS = {
+    "bound": "how far the rows reach",
+    "sum and count": "center of all rows, and their number",
+    "radius": "size of the data",
+    "location": "where the rows are",
+    "reach": "size of the data",
+    "second moment": "directions that matter",
+    "cells": "where rows are dense",
+    "cell means": "means of dense places",
+    "lloyd distances": "sizes of the clusters",
+    "lloyd errors": "which clusters to split",
+    "lloyd counts": "rows in each cluster",
+    "lloyd sums": "moving the centers",
+    "quality": "how good the answer is",
+    "component radii": "sizes of the components",
+    "component counts": "rows in each component",
+    "component sums": "means of the components",
+    "component moments": "shapes of the components",
+}
+
+
+# What nobody can tell, by what neighbours do; {} is the unit.
+_SECRETS = {
+    "add or remove": "whether any one {} was in the data",
+    "replace": "whether any one {} was as it is or quite another",
+    "add or remove the rows of": "whether the rows of any one {} were in the data",
+    "replace the rows of": "whether the rows of any one {} were as they are or quite others",
+}
+
+
+def in_plain_words(name: str) -> str:
+    """What a release is for; its own name where there are no better words.
+
+    Parameters
+    ----------
+    name : str
+        Of a plan entry, perhaps with the stage that it belongs to in front.
+
+    Returns
+    -------
+    words : str
+        Different for different names of one stage and plan.
+
+    Examples
+    --------
+    >>> in_plain_words("lloyd sums"), in_plain_words("partition/cells"), in_plain_words("diameter")
+    ('moving the centers', 'partition: where rows are dense', 'diameter')
+    """
+    stage, slash, last = name.rpartition("/")
+    return (f"{stage}: " if slash else "") + _WORDS.get(last, last)
+
+
+def secret_in_words(relation: str, unit: str) -> str:
+    """What a guarantee protects, to follow "nobody can tell".
+
+    Parameters
+    ----------
+    relation : str
+        One of `RELATIONS`.
+    unit : {"row", "group"}
+
+    Returns
+    -------
+    words : str
+        Units that take part "whatever rows they hold" are clients.
+
+    Examples
+    --------
+    >>> secret_in_words("add or remove", "row")
+    'whether any one row was in the data'
+    >>> secret_in_words("replace the rows of", "group")
+    'whether the rows of any one client were as they are or quite others'
+    """
+    if relation.endswith("the rows of"):
+        unit = "client"
+    return _SECRETS[relation].format("group of rows" if unit == "group" else unit)
+
+
+def best_guess(
+    epsilon: float, delta: float, rho: float = math.inf, gaussian: bool = False
+) -> float:
+    """How often the best guess between two neighbours is right, if both were equally likely.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What is released is (epsilon, delta)-DP.
+    rho : float, optional
+        It is also rho-zCDP, but for failures of probability at most `delta`.
+    gaussian : bool, default=False
+        But for these failures, it is even sqrt(2 rho)-GDP.
+
+    Returns
+    -------
+    probability : float
+        An upper bound, between 1/2 (knowing nothing) and 1.
+
+    Examples
+    --------
+    >>> round(best_guess(1.0, 0.0), 3), round(best_guess(1.0, 1e-6, 0.028, gaussian=True), 3)
+    (0.731, 0.547)
+    """
+    # A guess errs with probability a on one neighbour and b on the other, and is right in
+    # 1 - (a + b) / 2 of all cases. (epsilon, delta)-DP says that 1 - a <= e^epsilon b + delta and
+    # 1 - b <= e^epsilon a + delta; their sum is (a + b) (1 + e^epsilon) >= 2 (1 - delta).
+    by_epsilon = 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
+    # a + b is also 1 less the total variation distance of the two laws. Without failures, it is
+    # that of two normal laws sqrt(2 rho) standard deviations apart; of zCDP, whose divergence at
+    # the order 1 is at most rho, the bounds are those of Pinsker, and of Bretagnolle and Huber.
+    # Failures of probability f replace the part f of both laws, so that they add at most f.
+    if gaussian:
+        distance = math.erf(math.sqrt(rho) / 2)
+    else:
+        distance = min(math.sqrt(rho / 2), math.sqrt(-math.expm1(-rho)))
+    return min(by_epsilon, (1 + min(1.0, distance + delta)) / 2)
+
+
+def what_can_be_told(secret: str, guess: float, can: str = "can") -> str:
+    """What nobody can tell, and what is left for a guess.
+
+    Parameters
+    ----------
+    secret : str
+        From :func:`secret_in_words`.
+    guess : float
+        From :func:`best_guess`; shown in per cent, rounded up.
+    can : str
+        "can", or "could" of a fit that has not been.
+
+    Returns
+    -------
+    words : str
+        A clause without its beginning, which says of what, and without a full stop.
+
+    Examples
+    --------
+    >>> print(what_can_be_told("this", 0.5468).replace(": ", "\\n"))
+    nobody can tell this
+    from even chances, a guess is right at most 54.7 % of the time (a coin
+    50 %), even for those who know all other rows
+    """
+    # An upper bound stays one when it is printed; 1e-9 stands for the rounding of the formulas.
+    per_cent = math.ceil(1000 * (guess + 1e-9)) / 10
+    if per_cent >= 100:
+        return f"the guarantee is too weak to say that nobody {can} tell {secret}"
+    return (
+        f"nobody {can} tell {secret}: from even chances, a guess is right at most {per_cent:.1f} % "
+        "of the time (a coin: 50 %), even for those who know all other rows"
+    )

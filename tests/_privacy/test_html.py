@@ -1,0 +1,187 @@
+"""Displays in notebooks: what they say is true, all of it is text, and nothing else is in them."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from kernel_tools import make_plan, open_session
+
+from sklearn_dp import DPGaussianMixture, DPKMeans
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._html import framed, table
+from sklearn_dp._privacy._ledger import PrivacyLedger
+from sklearn_dp._privacy._ledger_terms import LedgerCharge
+from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._session import PrivacySession
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+EVIL = "<script>alert(\"&')</script>"
+VOID = {"br"}
+
+
+class Reader(HTMLParser):
+    """Texts of a page, its tags in order, and whether each is closed where it has to be."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.texts, self.tags, self.attributes, self.open = [], [], [], []
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.texts.append(data)
+
+    def widths(self):
+        styles = [value for name, value in self.attributes if name == "style"]
+        return [float(w) for style in styles for w in re.findall(r"width:([\d.]+)%", style)]
+
+
+def test_a_plan_shows_a_sentence_a_bar_and_folded_numbers():
+    plan = make_plan(notes=("a condition",))
+    page = Reader(plan._repr_html_())
+    assert page.texts[0] == plan.report().told
+    assert "It would spend" in page.texts[1]
+    assert page.widths() == [75.0, 25.0]
+    assert page.tags.count("details") == 3  # a sum, a count, and the guarantee in numbers
+    assert {"75 %", "25 %", "a condition"} <= set(page.texts)
+    assert not any(name == "open" for name, _ in page.attributes)
+
+
+def test_a_fit_shows_what_it_paid_for_and_did_not_use():
+    session = open_session()
+    session.gaussian("count", 3, sensitivity=1.0, rho=0.125)
+    session.gaussian("sum", 3, sensitivity=1.0)
+    report = session.report()
+    page = Reader(report._repr_html_())
+    assert page.widths() == [12.5, 75.0]
+    assert "paid for and not used" in page.texts and page.texts.count("12 %") == 2
+    assert f"{report.releases[0]['sigma']:.4g}" in page.texts
+
+
+def test_releases_of_one_stage_are_one_line_that_unfolds():
+    plan = make_plan(
+        PlanEntry("bound", "gaussian", 0.5),
+        PlanEntry("first/cells", "gaussian", 0.125),
+        PlanEntry("first/radius", "gaussian", 0.375),
+    )
+    page = Reader(plan._repr_html_())
+    assert page.widths() == [50.0, 50.0]
+    assert {"first, 2 releases", "where rows are dense", "size of the data"} <= set(page.texts)
+
+
+def test_each_course_of_a_fit_has_a_bar():
+    plan = make_plan(
+        PlanEntry("count", "gaussian", 0.25),
+        PlanEntry("short", "gaussian", 0.5, paths=("a",)),
+        PlanEntry("long", "gaussian", 0.75, paths=("b",)),
+    )
+    page = Reader(plan._repr_html_())
+    assert page.widths() == [25.0, 50.0, 25.0, 75.0]
+    assert "short (a)" in page.texts and "long (b)" in page.texts
+
+
+def test_shares_of_disjoint_parts_never_overflow_the_bar():
+    report = open_session().report()
+    rows = [{"release": name, "rho": 0.75, "part": part} for name, part in (("x", "1"), ("y", "2"))]
+    page = Reader(replace(report, releases=tuple(rows), noise="system")._repr_html_())
+    assert page.widths() == [50.0, 50.0]
+    assert page.texts.count("75 %") == 2
+
+
+@pytest.mark.parametrize("estimator", [DPKMeans(4), DPGaussianMixture(2)])
+def test_plans_of_estimators_are_well_formed(estimator):
+    page = Reader(estimator.privacy_plan(3)._repr_html_())
+    assert 99.0 < sum(page.widths()) <= 100.01
+    for entry in estimator.privacy_plan(3).entries:
+        assert entry.name in page.texts
+
+
+def test_all_texts_are_escaped():
+    entry = PlanEntry(f"{EVIL}/{EVIL}", "gaussian", 0.5, sensitivity=EVIL, paths=(EVIL,))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6))
+    ledger.charge(LedgerCharge(epsilon=0.5, delta=0.0), label=EVIL)
+    pages = [
+        make_plan(entry, notes=(EVIL,))._repr_html_(),
+        ledger._repr_html_(),
+        framed(table([EVIL], [[EVIL]])),
+    ]
+    for text in pages:
+        page = Reader(text)
+        assert set(page.tags) <= {
+            "style", "div", "p", "b", "br", "span", "details", "summary",
+            "table", "thead", "tbody", "tr", "th", "td",
+        }  # fmt: skip
+        assert EVIL in "".join(page.texts)
+        assert "alert" not in re.sub(r'title="[^"]*"', "", text).replace("alert(&quot;", "")
+
+
+def test_a_page_is_light_and_dark_and_loads_nothing():
+    text = make_plan()._repr_html_()
+    assert "prefers-color-scheme:dark" in text and ':is([data-theme="dark"],' in text
+    for forbidden in ("<script", "url(", "http", "@import", " src=", " href=", " id="):
+        assert forbidden not in text
+    assert 'class="sk-dp fitted"' not in text
+    session = open_session()
+    session.gaussian("count", 3, sensitivity=1.0)
+    assert 'class="sk-dp fitted"' in session.report()._repr_html_()
+
+
+# -- ledgers ---------------------------------------------------------------------------------------
+
+
+def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=3e-6))
+    PrivacySession(
+        make_plan(PlanEntry("sum", "gaussian", 0.02), rho=0.02), ledger=ledger, label="A"
+    )
+    for _ in range(2):
+        ledger.charge(LedgerCharge(epsilon=0.75, delta=0.0), label="B")
+    page = Reader(ledger._repr_html_())
+    # Of the total, not of what is spent: e^3 / (1 + e^3), and delta.
+    assert page.texts[0] == (
+        "From all that the fits of this ledger ever release together, nobody can tell whether any "
+        "one row was in the data: from even chances, a guess is right at most 95.3 % of the time "
+        "(a coin: 50 %), even for those who know all other rows."
+    )
+    assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
+    assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)
+    share = ledger.entries[0].epsilon / 3
+    assert page.widths() == pytest.approx([100 * share, 50.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "percent"),
+    [
+        ({"epsilon": 1.0, "delta": 1e-6, "composition": "gaussian"}, "54.8"),
+        ({"epsilon": 1.0, "delta": 1e-6, "composition": "zcdp"}, "55.4"),
+        ({"rho": 0.02, "delta": 0.011}, "55.6"),
+        ({"rho": 0.02, "delta": 1e-6, "relation": "replace", "unit": "group"}, "55.1"),
+    ],
+)
+def test_the_sentence_of_a_ledger_follows_its_composition(options, percent):
+    budget = {name: options.pop(name) for name in ("epsilon", "delta", "rho") if name in options}
+    page = Reader(PrivacyLedger(PrivacyBudget(**budget), **options)._repr_html_())
+    assert f"at most {percent} %" in page.texts[0]
+    if "unit" in options:
+        assert "whether any one group of rows was as it is or quite another" in page.texts[0]
+
+
+def test_a_ledger_whose_file_has_gone_is_still_shown(tmp_path):
+    path = tmp_path / "<b>.sqlite"
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0), path)
+    assert "&lt;b&gt;" in ledger._repr_html_()
+    path.unlink()
+    assert "PrivacyLedger" in ledger._repr_html_() and "<b>" not in ledger._repr_html_()

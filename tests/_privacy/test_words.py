@@ -1,0 +1,98 @@
+"""Releases and guarantees in plain words; the numbers in them are bounds of exact laws."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans
+from sklearn_dp._privacy._accounting import pure_zcdp_rho
+from sklearn_dp._privacy._neighbours import RELATIONS
+from sklearn_dp._privacy._words import (
+    _WORDS,
+    best_guess,
+    in_plain_words,
+    secret_in_words,
+    what_can_be_told,
+)
+
+
+@pytest.mark.parametrize("estimator", [DPKMeans(3), DPGaussianMixture(3), DPPCA(2)])
+def test_two_releases_of_a_plan_do_not_share_their_words(estimator):
+    names = [entry.name for entry in estimator.privacy_plan(9).entries]
+    assert len({in_plain_words(name) for name in names}) == len(set(names))
+
+
+def test_every_word_is_about_a_release_that_exists():
+    """A release that was renamed would be shown by its bare name."""
+    estimators = [
+        *(kind(3, **options) for kind in (DPKMeans, DPGaussianMixture) for options in OPTIONS),
+        *(DPPCA(2, **options) for options in OPTIONS),
+    ]
+    names = {
+        entry.name.rpartition("/")[2]
+        for estimator in estimators
+        for entry in estimator.privacy_plan(9).entries
+    }
+    assert set(_WORDS) <= names
+
+
+OPTIONS = ({}, {"bounds": 3.0}, {"epsilon": 0.1})
+
+
+# -- what can be told ------------------------------------------------------------------------------
+
+
+def right(p, q):
+    """How often the best guess between two laws is right, from even chances."""
+    return np.maximum(p, q).sum() / 2
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 0.1])
+def test_the_worst_law_of_approximate_privacy_reaches_the_bound(epsilon, delta):
+    """Nothing with probability 1 - delta but a randomized answer; all otherwise."""
+    answer = (1 - delta) / (1 + math.exp(epsilon))
+    p = np.array([delta, answer * math.exp(epsilon), answer, 0.0])
+    assert right(p, p[::-1]) == pytest.approx(best_guess(epsilon, delta), rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 8.0])
+@pytest.mark.parametrize("failure", [0.0, 0.01])
+def test_gaussian_noise_reaches_the_bound_of_rho_but_for_failures(rho, failure):
+    edges = np.linspace(-12, 24, 200_001)
+    p, q = (np.diff(norm.cdf(edges, loc=at)) for at in (0.0, math.sqrt(2 * rho)))
+    p, q = np.append((1 - failure) * p, [failure, 0]), np.append((1 - failure) * q, [0, failure])
+    bound = best_guess(math.inf, failure, rho, gaussian=True)
+    assert right(p, q) <= bound + 1e-9
+    assert bound <= right(p, q) + failure / 2 + 1e-9
+    # What holds for any law of that rho is no less.
+    assert bound <= best_guess(math.inf, failure, rho) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 3.0, 10.0])
+def test_other_laws_of_zcdp_keep_the_bound_too(epsilon):
+    p = np.array([1.0, math.exp(-epsilon)]) / (1 + math.exp(-epsilon))
+    rho = pure_zcdp_rho(epsilon)
+    assert right(p, p[::-1]) <= best_guess(math.inf, 0.0, rho)
+
+
+def test_nothing_known_and_all_known():
+    assert best_guess(0.0, 0.0) == 0.5 == best_guess(5.0, 0.0, rho=0.0)
+    assert best_guess(1e9, 0.0) == 1.0 == best_guess(math.inf, 0.0)
+    assert best_guess(0.0, 1.0, rho=0.0) == 1.0
+
+
+def test_each_relation_and_unit_has_its_own_words():
+    words = {secret_in_words(relation, unit) for relation in RELATIONS for unit in ("row", "group")}
+    assert len(words) == 6  # clients are clients, whatever the unit is called
+
+
+def test_the_bound_is_printed_rounded_up_and_a_weak_one_says_nothing():
+    assert "at most 54.7 % of" in what_can_be_told("x", 0.54601)
+    assert "at most 54.6 % of" in what_can_be_told("x", 0.546 - 1e-8)
+    assert "at most 99.9 % of" in what_can_be_told("x", 0.99895)
+    assert what_can_be_told("x", 0.9995, "could") == (
+        "the guarantee is too weak to say that nobody could tell x"
+    )
