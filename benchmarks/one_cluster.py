@@ -385,8 +385,11 @@ def plot(rows, path):
                 and float(row["epsilon"]) == 1.0
             )
             if chosen:
-                style = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[i % len(MARKERS)]}
-                place.plot(*zip(*chosen, strict=True), label=method, mfc="none", **style)
+                color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
+                # A second round of colors is dashed and filled.
+                style = {"mfc": "none"} if i < len(COLORS) else {"ls": "--"}
+                style |= {"color": color, "marker": marker, "label": method}
+                place.plot(*zip(*chosen, strict=True), **style)
         place.set(
             xscale="log",
             yscale="log",

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from sklearn_dp.inspection._style import ACCENT, INK, MUTED, OTHER, SETTINGS
 
 __all__ = [
-    "ACCENT", "INK", "MUTED", "OTHER", "legend_above", "parse_arguments", "print_table", "save",
-    "timed",
+    "ACCENT", "HERE", "INK", "MUTED", "OTHER", "legend_above", "parse_arguments", "print_table",
+    "save", "timed",
 ]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent  # a notebook has no __file__ of its own

@@ -17,7 +17,17 @@ In a terminal::
 import warnings
 
 import numpy as np
-from _common import ACCENT, HERE, MUTED, OTHER, parse_arguments, print_table, save, timed
+from _common import (
+    ACCENT,
+    HERE,
+    MUTED,
+    OTHER,
+    legend_above,
+    parse_arguments,
+    print_table,
+    save,
+    timed,
+)
 from scipy.spatial import cKDTree
 
 from sklearn_dp import DPOneCluster
@@ -57,6 +67,7 @@ def without_privacy(X, t):
 
 def draw(figure, X, answers):
     """Both balls on the positions."""
+    figure.set_layout_engine("constrained")
     axes = figure.subplots()
     axes.scatter(X[:, 1], X[:, 0], s=2, color=MUTED, alpha=0.15, linewidths=0)
     angle = np.linspace(0, 2 * np.pi, 200)
@@ -76,7 +87,7 @@ def draw(figure, X, answers):
         ylabel="latitude",
         title="Where two in ten positions are",
     )
-    axes.legend(loc="lower left")
+    legend_above(axes, 2)
 
 
 def main(argv=None):

@@ -22,7 +22,7 @@ floating-point noise, which is good enough for a picture and not for the protect
 """
 
 import numpy as np
-from _common import ACCENT, INK, MUTED, OTHER, parse_arguments, print_table, save
+from _common import ACCENT, INK, MUTED, OTHER, legend_above, parse_arguments, print_table, save
 from sklearn.datasets import load_digits
 
 from sklearn_dp import PrivacyBudget
@@ -167,7 +167,7 @@ def draw_city(axes, X, plane, means):
              ylabel="km to the north", title="A city somewhere on Earth")  # fmt: skip
     axes.grid()
     axes.set_axisbelow(True)
-    axes.legend(loc="upper right", fontsize=9, handletextpad=0.3, borderaxespad=0.2)
+    legend_above(axes, 2, handletextpad=0.3)
     draw_zoom(axes, to_km, means)
 
 

@@ -9,7 +9,7 @@ the centers (right), from noisy sums over the clients alone.
 """
 
 import numpy as np
-from _common import ACCENT, MUTED, OTHER, parse_arguments, print_table, save
+from _common import ACCENT, MUTED, OTHER, legend_above, parse_arguments, print_table, save
 
 from sklearn_dp import DPKMeans, FederatedDPKMeans
 
@@ -46,13 +46,14 @@ def far(means, model):
 
 
 def draw(figure, X, clients, server, by_row, by_client):
+    figure.set_layout_engine("constrained")
     left, middle, right = figure.subplots(1, 3, sharex=True, sharey=True)
-    for client, color in ((0, ACCENT), (1, OTHER), (2, "#16a34a")):
+    for client, color in ((0, ACCENT), (1, OTHER), (2, "#009e73")):
         left.scatter(
             *X[clients == client].T, s=4, alpha=0.4, color=color, label=f"client {client + 1}"
         )
-    left.legend(fontsize=8, loc="lower left", markerscale=2)
     left.set_title("What three clients hold")
+    legend_above(left, 3, markerscale=2)
     weights = np.maximum(by_row.server_weights_, 0)
     middle.scatter(*server.T, s=9, color=MUTED, marker="x")
     middle.scatter(
@@ -60,13 +61,21 @@ def draw(figure, X, clients, server, by_row, by_client):
     )
     middle.set_title("Public points, noisy weights")
     right.scatter(*X[::7].T, s=2, alpha=0.15, color=MUTED)
-    right.scatter(*by_row.cluster_centers_.T, s=70, color=ACCENT, marker="o", label="row, 1")
-    right.scatter(*by_client.cluster_centers_.T, s=70, color=OTHER, marker="x", label="client, 20")
-    right.legend(title="unit, epsilon", fontsize=8, loc="lower left")
+    right.scatter(
+        *by_row.cluster_centers_.T,
+        s=70,
+        color=ACCENT,
+        marker="o",
+        label="for each row, epsilon = 1",
+    )
+    right.scatter(
+        *by_client.cluster_centers_.T, s=70, color=OTHER, marker="x", label="for each client, 20"
+    )
     right.set_title("Released centers")
+    legend_above(right, 2, handletextpad=0.1)
     for axis in (left, middle, right):
-        axis.set_aspect("equal")
-    figure.tight_layout()
+        axis.set(aspect="equal", xlabel="first feature")
+    left.set_ylabel("second feature")
 
 
 # %%

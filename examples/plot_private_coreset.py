@@ -42,7 +42,7 @@ def draw(figure, X, coreset, labels, ratios):
     middle.scatter(*X[:4000].T, s=2, c=colors_of(labels[coreset.predict(X[:4000])]))
     middle.set_title("Rows, with the labels of their points")
     for axis in (left, middle):
-        axis.set_aspect("equal")
+        axis.set(aspect="equal", xlabel="first feature", ylabel="second feature")
     right.plot(list(CLUSTERS), ratios, color=ACCENT, marker="o")
     right.axhline(1, color=MUTED, lw=1)
     right.set(xlabel="clusters", title="KMeans on the points", xticks=list(CLUSTERS))

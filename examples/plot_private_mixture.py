@@ -17,7 +17,7 @@ the real rows, at a privacy cost of its own.
 """
 
 import numpy as np
-from _common import ACCENT, INK, MUTED, OTHER, parse_arguments, print_table, save
+from _common import ACCENT, INK, MUTED, OTHER, legend_above, parse_arguments, print_table, save
 from sklearn.metrics import roc_auc_score
 from sklearn.mixture import GaussianMixture
 

@@ -14,7 +14,17 @@ In a terminal::
 import warnings
 
 import numpy as np
-from _common import ACCENT, INK, MUTED, OTHER, parse_arguments, print_table, save, timed
+from _common import (
+    ACCENT,
+    INK,
+    MUTED,
+    OTHER,
+    legend_above,
+    parse_arguments,
+    print_table,
+    save,
+    timed,
+)
 from matplotlib.patches import Ellipse
 
 from sklearn_dp import DPGaussianMixture, PrivacyBudget, PrivacyLedger
@@ -55,11 +65,11 @@ def draw_scores(axis, found):
         numbers = [int(found["param_n_components"][i]) for i in of]
         axis.errorbar(
             numbers, found["mean_test_score"][of], 2 * found["score_noise_"][of],
-            color=color, marker="o", capsize=4, label=shape,
+            color=color, marker="o", capsize=4, label=f"{shape} covariances",
         )  # fmt: skip
     axis.set(xticks=GRID["n_components"], xlabel="components", title="Released scores")
     axis.set_ylabel("mean log-density over a uniform law", color=INK)
-    axis.legend(title="covariances")
+    legend_above(axis, 2)
 
 
 def main(argv=None):

@@ -15,7 +15,7 @@ In a terminal::
 import warnings
 
 import numpy as np
-from _common import INK, MUTED, parse_arguments, print_table, save, timed
+from _common import ACCENT, INK, MUTED, legend_above, parse_arguments, print_table, save, timed
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.metrics import adjusted_rand_score
@@ -65,7 +65,7 @@ def matrix(axes, topics, labels, title, names):
     parts = contingency_matrix(topics, labels).astype(float)
     parts /= parts.sum(axis=1, keepdims=True)
     order = np.argsort(parts.argmax(axis=0), kind="stable")
-    axes.imshow(parts[:, order], cmap="Oranges", vmin=0, vmax=1, aspect="auto")
+    axes.imshow(parts[:, order], cmap="Blues", vmin=0, vmax=1, aspect="auto")
     axes.set_title(title)
     axes.set_yticks(range(len(TOPICS)), list(TOPICS))
     axes.set_xticks(
@@ -82,7 +82,7 @@ def draw(figure, topics, plain, private, curve):
     matrix(left, topics, plain.labels_, "KMeans: parts of each topic", names)
     told = [", ".join(each) for each in private["words"]]
     matrix(middle, topics, private["labels"], "DPKMeans, epsilon = 1: released words", told)
-    right.plot(EPSILONS, curve, "o-", color="#c2410c", label="DPKMeans")
+    right.plot(EPSILONS, curve, "o-", color=ACCENT, label="DPKMeans")
     agreement = adjusted_rand_score(topics, plain.labels_)
     right.axhline(agreement, color=MUTED, ls="--", label="KMeans, no privacy")
     right.set_xscale("log", base=2)
@@ -90,7 +90,7 @@ def draw(figure, topics, plain, private, curve):
     right.set(ylim=(0, 1.02), xlabel="epsilon", ylabel="adjusted Rand index")
     right.set_title("Agreement with the topics")
     right.grid(axis="y")
-    right.legend(loc="lower right")
+    legend_above(right, 2)
 
 
 def main(argv=None):
