@@ -382,7 +382,9 @@ def plot(lines, path):
         {line[0] for line in lines if line[0] == "rows" or line[0].endswith(" clients")},
         key=lambda part: (part != "rows", len(part), part),
     )
-    methods = sorted({line[1] for line in lines if line[0] in parts}, key=lambda m: (m != "ours", m))
+    methods = sorted(
+        {line[1] for line in lines if line[0] in parts}, key=lambda m: (m != "ours", m)
+    )
     figure, axes = new((3.5 * len(parts), 7), 2, len(parts), sharey="row", squeeze=False)
     for column, part in zip(axes.T, parts, strict=True):
         best = np.median([float(line[5]) for line in lines if line[0] == part])

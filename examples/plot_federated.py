@@ -59,7 +59,7 @@ def draw(figure, X, clients, server, by_row, by_client):
     middle.scatter(
         *by_row.server_points_.T, s=400 * weights / weights.max(), color=ACCENT, alpha=0.35
     )
-    middle.set_title("Public points, noisy weights")
+    middle.set_title("Public points, noisy weights", pad=26)
     right.scatter(*X[::7].T, s=2, alpha=0.15, color=MUTED)
     right.scatter(
         *by_row.cluster_centers_.T,
