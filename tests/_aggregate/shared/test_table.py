@@ -104,7 +104,7 @@ def test_a_part_that_cannot_be_read_ends_the_pass(error):
     table = Table(engine, 1, np.float64, UnitFacts())
     table.update(opened)
     with pytest.raises(PartError) as caught:
-        table.sums(total)
+        table.sums(weigh)
     assert "secret" not in str(caught.value) and caught.value.__context__ is None
     if not isinstance(error, PartError):
         assert str(caught.value) == (
