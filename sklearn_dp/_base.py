@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
+from ._aggregate.shared.table import Table
 from ._privacy import _grid
 from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
@@ -347,6 +348,18 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
             The only way from rows to attributes.
         progress : Progress
             To be called with the name of each step that is done.
+        """
+        self._fit_table(Table.in_memory(X, units, self.n_jobs), session, progress)
+
+    def _fit_table(self, table, session, progress):
+        """The same, for a subclass whose algorithm is a sequence of passes over parts.
+
+        Parameters
+        ----------
+        table : Table
+            In memory, or wherever its engine holds it.
+        session : PrivacySession
+        progress : Progress
         """
         raise TypeError("a subclass must fit")
 

@@ -132,6 +132,27 @@ class Domain:
             X = np.clip(X, self.low, self.high)
         return X - self.center if self.center.any() else X
 
+    def move_rows(self, X):
+        """Rows moved into the region, each on its own, elementwise in a fixed order.
+
+        Which rows are moved depends on each row alone. Rows inside keep all of their bits.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            Finite.
+        """
+        if self.low is not None:
+            return np.clip(X, self.low, self.high)
+        far = np.flatnonzero(safe_norms(X) > self.radius)
+        if far.size == 0:
+            return X
+        X = X.astype(np.float64)
+        # Scaled first, so that no norm overflows.
+        unit = X[far] / np.abs(X[far]).max(axis=1)[:, None]
+        X[far] = unit * (self.radius / safe_norms(unit))[:, None]
+        return X
+
     def clip_points(self, points):
         """Move points of shape (..., n_features) into the region, each on its own.
 

@@ -17,8 +17,11 @@ from ._rounding import round_up
 __all__ = [
     "count",
     "count_and_weight",
+    "exact_gram",
     "gram",
     "histogram",
+    "noisy_counts",
+    "norm_counts",
     "private_radius",
     "quantile_from_histogram",
     "radius_from_bins",
@@ -31,6 +34,8 @@ _GRAM_LIMIT = 2**15  # norm of a row in a second moment
 _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 _CHUNK_ENTRIES = 2**18
+# Public bins of norms: 2**-100 .. 2**100, two edges an octave, and one down to 0.
+_NORMS = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
 
 
 def weighted_bincount(cells, units, n_cells):
@@ -82,7 +87,21 @@ def count_and_weight(session, entry, units):
 
 def histogram(session, entry, cells, n_cells, units, rho=None):
     """Noisy weights of `n_cells` disjoint cells, of shape (n_cells,)."""
-    counts = weighted_bincount(cells, units, n_cells)
+    return noisy_counts(session, entry, weighted_bincount(cells, units, n_cells), units, rho)
+
+
+def noisy_counts(session, entry, counts, units, rho=None):
+    """The same, where the exact weights of the cells are known.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    counts : ndarray of int of shape (n_cells,)
+        Those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
+    units : Units or UnitFacts
+    rho : float, optional
+    """
     # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
     # `scale`, and the l2 norm is no larger.
     return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
@@ -130,14 +149,14 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, u
     )
 
 
-def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None):
+def gram(session, entry, exact, n_features, limit, *, unit=1.0, rho=None):
     """Noisy second moment sum_i x_i x_i^T, a symmetric matrix.
 
     Parameters
     ----------
-    parts : iterable of (slice, ndarray of shape (m, n_features), ndarray of shape (m,) or None)
-        At most 2**16 integer-valued rows at a time, where they are among all the rows, and their
-        squared norms where these are known. Clipped here to norm `limit`.
+    exact : callable
+        From the coarse step to what :func:`exact_gram` gives for it and for the same limit, added
+        up over all parts of the rows.
     n_features : int
     limit : float
         In steps; at most 2**24.
@@ -159,17 +178,31 @@ def gram(session, entry, parts, n_features, limit, units, *, unit=1.0, rho=None)
     sensitivity = np.where(
         upper[0] == upper[1], round_up(square), round_up(square * math.sqrt(0.5))
     )
-    total = _exact_gram(parts, n_features, limit, coarse, units)
     noisy = session.gaussian(
-        entry, total[upper], sensitivity=sensitivity, unit=(coarse * unit) ** 2, rho=rho
+        entry, exact(coarse)[upper], sensitivity=sensitivity, unit=(coarse * unit) ** 2, rho=rho
     )
     matrix = np.zeros((n_features, n_features))
     matrix[upper] = noisy
     return matrix + np.triu(matrix, 1).T
 
 
-def _exact_gram(parts, n_features, limit, coarse, units):
-    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row."""
+def exact_gram(parts, n_features, limit, coarse, units):
+    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row.
+
+    Parameters
+    ----------
+    parts : iterable of (slice, ndarray of shape (m, n_features), ndarray of shape (m,) or None)
+        At most 2**16 integer-valued rows at a time, where they are among all the rows, and their
+        squared norms where these are known. Clipped here to norm `limit`.
+    n_features : int
+    limit, coarse : float
+        In steps.
+    units : Units
+
+    Returns
+    -------
+    total : ndarray of integers of shape (n_features, n_features)
+    """
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     for place, rows, squares in parts:
         rows = np.trunc(clip_integer_rows(rows, limit, squares) * (1 / coarse))
@@ -220,17 +253,40 @@ def quantile_from_histogram(counts, edges, noise_sd, target):
     return float(edges[i + 1] * (low / edges[i + 1]) ** share)
 
 
-def private_radius(session, entry, X, units, *, rho=None, fraction=0.99, exponents=(-100, 100)):
-    """A radius about the origin that holds most of the rows, with no public bound at all.
+def norm_counts(X, units, prepared=None):
+    """Exact weights in public bins of the norms of rows: what :func:`private_radius` releases.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), finite floats
         Or what gives such rows for a slice, and has a length and a shape.
+    units : Units
+    prepared : callable, optional
+        What becomes of some rows first, each on its own.
+
+    Returns
+    -------
+    counts : ndarray of int64 of shape (400,)
+    """
+    bins = np.empty(len(X), dtype=np.int32)
+    step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
+    for start in range(0, len(X), step):
+        rows = X[start : start + step]
+        norms = safe_norms(rows if prepared is None else prepared(rows))
+        bins[start : start + step] = np.searchsorted(_NORMS[1:-1], norms, side="right")
+    return weighted_bincount(bins, units, len(_NORMS) - 1)
+
+
+def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
+    """A radius about the origin that holds most of the rows, with no public bound at all.
+
+    Parameters
+    ----------
+    counts : ndarray of int
+        Of :func:`norm_counts`, added up over all parts of the rows.
+    units : Units or UnitFacts
     fraction : float
         Share of the units that should lie inside.
-    exponents : pair of int
-        The public grid is 2**low .. 2**high, two edges an octave.
 
     Returns
     -------
@@ -241,16 +297,9 @@ def private_radius(session, entry, X, units, *, rho=None, fraction=0.99, exponen
     -----
     A noisy histogram of the norms over disjoint public bins; the end bins take everything beyond.
     """
-    low, high = exponents
-    edges = np.concatenate([[0.0], 2.0 ** (low + np.arange(2 * (high - low) + 1) / 2)])
-    bins = np.empty(len(X), dtype=np.int32)
-    step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
-    for start in range(0, len(X), step):
-        norms = safe_norms(X[start : start + step])
-        bins[start : start + step] = np.searchsorted(edges[1:-1], norms, side="right")
     rho = session.remaining(entry) if rho is None else rho
-    noisy = histogram(session, entry, bins, len(edges) - 1, units, rho)
-    return radius_from_bins(noisy, edges, 1 / math.sqrt(2 * rho), fraction)
+    noisy = noisy_counts(session, entry, counts, units, rho)
+    return radius_from_bins(noisy, _NORMS, 1 / math.sqrt(2 * rho), fraction)
 
 
 def safe_norms(X):

@@ -14,9 +14,10 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.rows import Rows, nearest, square_sums
+from .._aggregate.shared.rows import ERROR_STEPS, Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
-from .._aggregate.shared.sparse_rows import Table, of_chunks
+from .._aggregate.shared.sparse_rows import of_chunks
+from .._aggregate.shared.table import Part, Table
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -110,7 +111,7 @@ class BaseDPCenters(
 
         Parameters
         ----------
-        X : ndarray of shape (n, d)
+        X : ndarray of shape (n, d), or Table
             Only the labels are made of it.
         centers : ndarray of shape (k, d)
             Released.
@@ -120,7 +121,10 @@ class BaseDPCenters(
         order = np.argsort(-weights, kind="stable")
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
-        self.labels_ = self._nearest(X)
+        if isinstance(X, Table):
+            self.labels_ = X.rows(_labels, self.cluster_centers_)
+        else:
+            self.labels_ = self._nearest(X)
 
     def _store(self, X, result, unit_weight=1.0):
         """Store what an engine released: an `EngineResult`, with its standard errors.
@@ -348,7 +352,13 @@ class BaseWeightedCenters(BaseDPCenters):
         return self
 
 
-def nearest_point(X: Table, points: np.ndarray) -> np.ndarray:
+@row_guard
+def _labels(part: Part, centers: np.ndarray) -> np.ndarray:
+    """The nearest center of each row of a part."""
+    return nearest_point(part.source.read(), centers)
+
+
+def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     """Index of the nearest of some released points for each row, none of no rows.
 
     Parameters
@@ -392,7 +402,7 @@ def _noisy_cost(session, X, units, centers, cap):
     unit = Grid.for_radius(reach).unit
     _, squared = nearest(rows, np.rint((centers - middle) / unit))
     labels = np.zeros(len(squared), dtype=np.int64)
-    steps, scale = square_sums(labels, squared, (cap / unit) ** 2, 1, units)
-    # A row counts between 0 and `scale` steps, and so does a unit.
-    noisy = session.gaussian("score", steps, sensitivity=scale, unit=cap**2 / scale)
+    steps = square_sums(labels, squared, (cap / unit) ** 2, 1, units)
+    # A row counts between 0 and `ERROR_STEPS` steps, and so does a unit.
+    noisy = session.gaussian("score", steps, sensitivity=ERROR_STEPS, unit=cap**2 / ERROR_STEPS)
     return float(noisy[0])

@@ -179,9 +179,9 @@ class DPCoreset(BaseDPEstimator):
     def _plan_entries(self, target, n_features):
         return synopsis_entries(target.to_rho(), n_features, bounds_known=self.bounds is not None)
 
-    def _fit(self, X, units, session, progress):
-        domain = self._domain(X.shape[1])
-        found = build_synopsis(session, X, units, domain, self.n_clusters, progress)
+    def _fit_table(self, table, session, progress):
+        domain = self._domain(table.n_features)
+        found = build_synopsis(session, table, domain, self.n_clusters, progress)
         self.points_, self.weights_ = found.points, found.weights
         self.widths_, self.basis_ = found.widths, found.basis
         self.residual_variance_ = found.residual

@@ -164,14 +164,13 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             n_clusters=self._asked_number(),
         )
 
-    def _fit(self, X, units, session, progress):
+    def _fit_table(self, table, session, progress):
         result = fit_engine(
             session,
-            X,
-            units,
-            self._domain(X.shape[1]),
+            table,
+            self._domain(table.n_features),
             self._asked_number(),
             callback=progress,
             quality=True,
         )
-        self._store(X, result, units.unit_weight)
+        self._store(table, result, table.units.unit_weight)

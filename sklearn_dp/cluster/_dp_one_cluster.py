@@ -24,6 +24,7 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.rows import Rows
 from .._aggregate.shared.single_rows import distances, row_guard
+from .._aggregate.shared.table import Table
 from .._base import (
     BaseDPEstimator,
     Bounds,
@@ -171,9 +172,8 @@ class BaseDPBall(BaseDPEstimator):
     def _rows(self, X, units, session):
         """Points on the integer grid of the public or paid domain, the domain, and a status."""
         points = unit_points(X, units)
-        domain, status = known_or_paid(
-            session, "bound", points, self._units(points, None), self._domain(X.shape[1])
-        )
+        table = Table.in_memory(points, self._units(points, None))
+        domain, status = known_or_paid(session, "bound", table, self._domain(X.shape[1]))
         return Rows.quantise(points, domain), domain, status
 
 

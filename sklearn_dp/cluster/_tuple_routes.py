@@ -22,7 +22,8 @@ from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.separate_choice import choose_separately
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.centering import Size
-from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.grid_table import GridTable
+from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
@@ -54,9 +55,14 @@ class TupleContext:
     n_clusters: Any
     progress: Callable[[str], Any]
 
+    @property
+    def _table(self):
+        """The rows in memory as a table of one part."""
+        return Table.in_memory(self.X, self.units)
+
     def bounded(self, entry):
         """The same with a domain, which `entry` pays for where there is none, and a status."""
-        domain, status = known_or_paid(self.session, entry, self.X, self.units, self.domain)
+        domain, status = known_or_paid(self.session, entry, self._table, self.domain)
         return replace(self, domain=domain), status
 
     def numbered(self, prefix, rho):
@@ -73,7 +79,7 @@ class TupleContext:
             return self, None
         assert self.domain is not None
         choice = choose_separately(
-            self.session, self.X, self.units, self.domain, self.n_clusters, prefix=prefix, rho=rho
+            self.session, self._table, self.domain, self.n_clusters, prefix=prefix, rho=rho
         )
         self.progress("number of clusters")
         return replace(self, n_clusters=choice.n_clusters), choice
@@ -82,8 +88,7 @@ class TupleContext:
         """What the k-means engine releases, with the plan entries of a prefix."""
         return fit_engine(
             self.session,
-            self.X,
-            self.units,
+            self._table,
             self.domain,
             self.n_clusters,
             prefix=prefix,
@@ -115,12 +120,11 @@ class TupleContext:
         result : EngineResult
         """
         assert self.domain is not None
-        rows, prefix = Rows.quantise(self.X, self.domain), "refine/"
+        rows, prefix = GridTable.quantise(self._table, self.domain), "refine/"
         known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
         context = Context(
             session=self.session,
             rows=rows,
-            units=self.units,
             n_clusters=self.n_clusters,
             prefix=prefix,
             size=known,

@@ -18,6 +18,7 @@ from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -280,7 +281,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     def _by_rounds(self, X, units, session, progress):
         """A location, a first guess, and rounds that whiten by what has been released."""
         domain, centered = self._domain(X.shape[1]), bool(self.assume_centered)
-        place = (about_origin if centered else locate)(session, X, units, domain, wider=_WIDER)
+        table = Table.in_memory(X, units)
+        place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
+        place = replace(place, rows=place.rows.in_memory)
         progress("location")
         rows, self.status_ = place.rows, place.status
         start = self._start(session, place, units, centered)

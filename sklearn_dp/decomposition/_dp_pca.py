@@ -238,22 +238,23 @@ class DPPCA(
         """
         return self._fit_validated(X, groups, sample_weight)
 
-    def _fit(self, X, units, session, progress):
-        place = locate(session, X, units, self._domain(X.shape[1]))
+    def _fit_table(self, table, session, progress):
+        d = table.n_features
+        place = locate(session, table, self._domain(d))
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball
         # Rows are clipped to `limit`, so one of them moves the sum of x x^T by at most its square.
-        moment = second_moment(session, _MOMENT, place.rows, limit, units, rho)
+        moment = second_moment(session, _MOMENT, place.rows, limit, rho)
         unit = place.rows.unit**2 / place.size  # from squared steps to a variance
         noise = limit**2 * noise_sd(rho)  # standard deviation of a diagonal entry
         # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
-        self.noise_level_ = noise * math.sqrt(2 * X.shape[1]) * unit
+        self.noise_level_ = noise * math.sqrt(2 * d) * unit
         self._set_components(moment, unit)
-        self.size_, self.whiten_ = place.size * units.unit_weight, bool(self.whiten)
+        self.size_, self.whiten_ = place.size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         sd = noise * unit
-        total = max(float(np.trace(moment)) * unit, math.sqrt(X.shape[1]) * sd)
+        total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size)
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < self.noise_level_).any():

@@ -60,14 +60,21 @@ def test_weighted_second_moments_by_hand():
     """A row of weight 1/4 counts as its half: (8, 4) as (4, 2); one of weight 1 as it is."""
     rows = np.array([[8.0, 4.0], [1.0, 3.0]])
     units, _ = Units.weighted(np.array([0.25, 1.0]), 1.0)
-    found = mechanisms._exact_gram([(slice(0, 2), rows, None)], 2, 100.0, 1.0, units)
+    found = mechanisms.exact_gram([(slice(0, 2), rows, None)], 2, 100.0, 1.0, units)
     assert found.tolist() == [[16 + 1, 8 + 3], [8 + 3, 4 + 9]]
 
 
 def gram(session, rows, limit, units, **options):
-    return mechanisms.gram(
-        session, "e", [(slice(None), rows, None)], rows.shape[1], limit, units, **options
-    )
+    d = rows.shape[1]
+
+    def exact(coarse):
+        return mechanisms.exact_gram([(slice(None), rows, None)], d, limit, coarse, units)
+
+    return mechanisms.gram(session, "e", exact, d, limit, **options)
+
+
+def radius(session, X, units):
+    return mechanisms.private_radius(session, "e", mechanisms.norm_counts(X, units), units)
 
 
 RELEASES = {
@@ -84,7 +91,7 @@ RELEASES = {
     ),
     "gram": lambda s, rows, units, limit: gram(s, rows, limit, units),
     "clipped gram": lambda s, rows, units, limit: gram(s, rows, limit / 7, units),
-    "radius": lambda s, rows, units, limit: mechanisms.private_radius(s, "e", rows, units),
+    "radius": lambda s, rows, units, limit: radius(s, rows, units),
 }
 
 
@@ -192,8 +199,8 @@ def test_private_radius_covers_the_data_without_any_bound():
     rng = np.random.default_rng(4)
     for scale in (1e-20, 1.0, 1e20):
         X = scale * rng.normal(size=(2000, 3))
-        radius = mechanisms.private_radius(session(), "e", X, Units(2000))
+        found = radius(session(), X, Units(2000))
         norms = np.linalg.norm(X, axis=1)
-        assert np.quantile(norms, 0.95) <= radius <= 2 * norms.max()
-    assert mechanisms.private_radius(session(1e-4), "e", X[:3], Units(3)) is None
-    assert mechanisms.private_radius(session(), "e", np.zeros((2000, 2)), Units(2000)) > 0
+        assert np.quantile(norms, 0.95) <= found <= 2 * norms.max()
+    assert radius(session(1e-4), X[:3], Units(3)) is None
+    assert radius(session(), np.zeros((2000, 2)), Units(2000)) > 0

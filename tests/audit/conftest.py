@@ -47,7 +47,8 @@ class ToyMean(BaseDPEstimator):
     def _fit(self, X, units, session, progress):
         domain = self._domain(X.shape[1])
         if domain is None:
-            radius = _mechanisms.private_radius(session, "radius", X, units)
+            counts = _mechanisms.norm_counts(X, units)
+            radius = _mechanisms.private_radius(session, "radius", counts, units)
             domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
         grid = Grid.for_radius(domain.radius)
         rows = grid.quantise(domain.center_rows(X), domain.radius)

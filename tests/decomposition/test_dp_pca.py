@@ -8,6 +8,7 @@ from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
 from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -81,9 +82,8 @@ def exact_moment(rows, limit):
     plan = PrivacyPlan(PrivacyBudget(rho=1.0, delta=1e-6), (PlanEntry("moment", "gaussian", 1.0),))
     recorder = Trace()
     with trace(recorder):
-        second_moment(
-            PrivacySession(plan), "moment", Rows.of(rows, 2.0**24), limit, Units(len(rows)), 1.0
-        )
+        table = GridTable.of(Rows.of(rows, 2.0**24), Units(len(rows)))
+        second_moment(PrivacySession(plan), "moment", table, limit, 1.0)
     event = recorder.events[-1]
     return event.value.astype(np.float64), event.sensitivity
 
@@ -127,24 +127,30 @@ def test_replay_audit(bounds, groups):
     assert result.ratios["second moment"] > 0.6
 
 
+def rows_of(table):
+    (part,) = table.local_parts()
+    return part.source.read()
+
+
 def _sizes_from_rows(original):
-    def mutant(session, X, *rest, **options):
-        return replace(original(session, X, *rest, **options), size=float(len(X)))
+    def mutant(session, table, *rest, **options):
+        return replace(original(session, table, *rest, **options), size=float(len(rows_of(table))))
 
     return mutant
 
 
 def _mean_from_rows(original):
-    def mutant(session, X, *rest, **options):
-        place = original(session, X, *rest, **options)
+    def mutant(session, table, *rest, **options):
+        place, X = original(session, table, *rest, **options), rows_of(table)
         return replace(place, domain=replace(place.domain, center=X.mean(axis=0)))
 
     return mutant
 
 
 def _status_from_rows(original):
-    def mutant(session, X, *rest, **options):
-        return replace(original(session, X, *rest, **options), status=f"{len(X) % 2}")
+    def mutant(session, table, *rest, **options):
+        n = len(rows_of(table))
+        return replace(original(session, table, *rest, **options), status=f"{n % 2}")
 
     return mutant
 

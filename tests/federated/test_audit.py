@@ -185,7 +185,7 @@ def radius_instead_of_its_square_in_step_1(original):
 @patched(_statistics, "_weights")
 def ties_counted_twice(original):
     def weights(message, X):
-        x = _statistics._rows(message, X)._stored
+        x = np.concatenate([x for _, x in _statistics._rows(message, X).chunks()])
         if message["basis"].size:
             x = _statistics.project(message, x)
         points = np.vstack([message["points"][:-1], message["points"][:1]])

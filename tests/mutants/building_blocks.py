@@ -20,11 +20,21 @@ from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp.audit import mutant
 from sklearn_dp.cluster._centers import BaseDPCenters
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
+
+
+def _rows_of(X):
+    """The rows that a fit has: those of a table of one part, or the array itself."""
+    if isinstance(X, Table):
+        (part,) = X.local_parts()
+        return part.source.read()
+    return X
+
 
 # -- k-means engine --------------------------------------------------------------------------------
 
@@ -33,7 +43,7 @@ from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 def _(original):
     def iterate(context, estimate, number, last):
         settled = original(context, estimate, number, last)
-        labels, _ = _rows.nearest(context.rows, np.rint(estimate.centers))
+        labels, _ = _rows.nearest(context.rows.in_memory, np.rint(estimate.centers))
         # Whatever the rule: here one that most pairs of neighbours tell apart.
         return settled or np.bincount(labels, minlength=len(estimate.centers)).max() % 2 == 0
 
@@ -42,10 +52,10 @@ def _(original):
 
 @mutant("Lloyd: empty cluster skipped", "check_replay", _lloyd, "_residual_sums")
 def _(original):
-    def residual_sums(context, centers, labels, *others):
-        if len(np.unique(labels)) < len(centers):
-            return np.zeros(centers.shape)
-        return original(context, centers, labels, *others)
+    def residual_sums(context, exact, *others):
+        if (exact == 0).all(axis=1).any():
+            return np.zeros(exact.shape)
+        return original(context, exact, *others)
 
     return residual_sums
 
@@ -60,9 +70,10 @@ def _(original):
 
 @mutant("Lloyd: clip radius from the data", "check_replay", _lloyd, "clip_radius")
 def _(original):
-    def clip_radius(context, entry, labels, squared, *others):
-        clip = original(context, entry, labels, squared, *others)
-        middle = math.sqrt(np.median(np.append(squared, 1.0)))
+    def clip_radius(context, *others):
+        clip = original(context, *others)
+        (part,) = context.rows.table.local_parts()
+        middle = math.sqrt(np.median(np.append(part["squared"], 1.0)))
         return replace(clip, radius=np.maximum(1.0, np.minimum(clip.radius, middle)))
 
     return clip_radius
@@ -72,19 +83,18 @@ def _(original):
 def _(original):
     def square_sums(labels, squared, cap, n_labels, units):
         caps = np.broadcast_to(cap, n_labels)
-        return np.bincount(labels, squared / caps[labels] * 2.0**20, minlength=n_labels).astype(
-            np.int64
-        ), 2.0**20
+        steps = squared / caps[labels] * _rows.ERROR_STEPS
+        return np.bincount(labels, steps, minlength=n_labels).astype(np.int64)
 
     return square_sums
 
 
 @mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
 def _(original):
-    def capped_sums(rows, units, centers, middle, caps, largest):
+    def capped_sums(part, centers, middle, caps, largest):
         # Caps a thousand times as far, in steps of what is claimed.
-        steps, scale = original(rows, units, centers, middle, 1e6 * caps, 1e6 * largest)
-        return steps * 10**6, scale
+        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest)
+        return part, (steps * 10**6,)
 
     return capped_sums
 
@@ -93,7 +103,7 @@ def _(original):
 def _(original):
     def store(self, X, result, *others):
         original(self, X, result, *others)
-        self.inertia_ = -self.score(X)
+        self.inertia_ = -self.score(_rows_of(X))
 
     return store
 
@@ -103,7 +113,7 @@ def _(original):
     def store(self, X, result, *others):
         original(self, X, result, *others)
         # Whatever the rule: here one that most pairs of neighbours tell apart.
-        if int(1e3 * self.score(X)) % 2:
+        if int(1e3 * self.score(_rows_of(X))) % 2:
             self.status_ = "mostly noise"
 
     return store
@@ -124,30 +134,30 @@ def _(original):
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
 def _(original):
     def measure_quality(context, centers, middle, caps, *others):
-        farthest = math.sqrt(context.rows.squares.max(initial=1.0))
+        farthest = math.sqrt(context.rows.in_memory.squares.max(initial=1.0))
         return original(context, centers, middle, np.minimum(caps, farthest / 4), *others)
 
     return measure_quality
 
 
-@mutant("cells counted again without noise", "check_replay", _cell_tree, "count_cells")
+@mutant("cells counted again without noise", "check_replay", _cell_tree, "release_cells")
 def _(original):
-    def count_cells(context, entry, of_rows, n_new, n_again, *others):
-        cells, values = original(context, entry, of_rows, n_new, n_again, *others)
-        units = context.units
-        exact = _mechanisms.weighted_bincount(of_rows, units, n_new + n_again) * units.step
+    def release_cells(context, entry, counts, n_new, n_again, *others):
+        cells, values = original(context, entry, counts, n_new, n_again, *others)
+        exact = np.zeros(n_new + n_again)
+        exact[counts.cells] = counts.counts * context.units.step
         # A cell that the noise alone has made may be one that no row can be in.
         there = np.minimum(cells, len(exact) - 1)
         return cells, np.where((cells >= n_new) & (cells == there), exact[there], values)
 
-    return count_cells
+    return release_cells
 
 
 @mutant("radius of the data without noise", "check_replay", _radius, "mean_radius")
 def _(original):
     def mean_radius(context, *others):
         _, size = original(context, *others)
-        return math.sqrt(context.rows.squares.max(initial=1.0)), size
+        return math.sqrt(context.rows.in_memory.squares.max(initial=1.0)), size
 
     return mean_radius
 
@@ -156,12 +166,12 @@ def _(original):
 def _(original):
     def mean_radius(context, *others):
         radius, size = original(context, *others)
-        return radius, replace(size, n=float(max(context.rows.n_rows, 1)))
+        return radius, replace(size, n=float(max(context.rows.in_memory.n_rows, 1)))
 
     return mean_radius
 
 
-@mutant("second moment without a clip", "check_replay", _mechanisms, "_exact_gram")
+@mutant("second moment without a clip", "check_replay", _mechanisms, "exact_gram")
 def _(original):
     return lambda parts, d, limit, *others: original(parts, d, 1e3 * limit, *others)
 

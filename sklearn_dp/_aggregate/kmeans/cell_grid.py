@@ -79,13 +79,13 @@ class CellGrid:
         return (index + 0.5) * widths - self.half_widths, np.broadcast_to(widths, index.shape)
 
 
-class _Codes(Protocol):
+class Codes(Protocol):
     """What tells the cells of points."""
 
     def codes(self, points: np.ndarray) -> np.ndarray: ...
 
 
-def codes_of(rows: Rows, grid: _Codes) -> np.ndarray:
+def codes_of(rows: Rows, grid: Codes) -> np.ndarray:
     """Unreleased: the cell of each row in a grid (or in far cells), of shape (n,)."""
     codes = np.empty(rows.n_rows, dtype=np.int64)
     for part, x in rows.chunks():

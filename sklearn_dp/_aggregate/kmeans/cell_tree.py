@@ -6,8 +6,8 @@ The first level counts all cells of a public depth. Each further level counts, i
 2. all the leaves so far, once more: their counts are averaged.
 
 So a level is one histogram with noise, and each row is in at most one of its cells: the one that
-continues the cell where the row went before, or that cell itself. Where a row is (`of_row`) is
-unreleased; it only ever feeds the next sums with noise.
+continues the cell where the row went before, or that cell itself. Where a row is, its part of the
+table knows; it is unreleased, and only ever feeds the next sums with noise.
 
 A cell is *believed* when its count exceeds a threshold that grows with the number of cells, so that
 few false ones are expected. Empty cells are never stored: `sparse_histogram` draws which of them
@@ -22,13 +22,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._mechanisms import weighted_bincount
 from ..shared.centering import Size, noise_sd
+from ..shared.table import CellCounts
 from .cell_grid import CellGrid
 from .context import Context
+from .passes import level, moved, rooted, settled
 from .tuning import Tuning
 
-__all__ = ["Leaves", "Tree", "count_cells", "depths_of_levels", "detection_threshold", "grow"]
+__all__ = [
+    "Leaves",
+    "Tree",
+    "depths_of_levels",
+    "detection_threshold",
+    "grow",
+    "release_cells",
+]
 
 MOST_BITS_A_LEVEL = 20  # at most 2**20 cells of a level: each draws its own noise, exactly
 MOST_BITS = 44  # splits in all; a code fits into an int64 with room to spare
@@ -37,7 +45,7 @@ _SHOWN = 2**40  # in count steps: far above every threshold and noise
 
 @dataclass
 class Leaves:
-    """Released cells that are not split further, and where the rows went.
+    """Released cells that are not split further.
 
     Attributes
     ----------
@@ -45,14 +53,11 @@ class Leaves:
         Of their boxes; centers are rounded to integers.
     counts : ndarray of shape (m,)
         Released, positive.
-    of_row : ndarray of int of shape (n,)
-        Unreleased: the leaf of each row, or -1.
     """
 
     centers: np.ndarray
     widths: np.ndarray
     counts: np.ndarray
-    of_row: np.ndarray
 
 
 def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tuning) -> list[int]:
@@ -118,8 +123,6 @@ class Tree:
 
     Parameters
     ----------
-    outside : ndarray of bool of shape (n,)
-        Unreleased: the rows that are not to be counted.
     kept : float
         Standard deviations of its mean that a leaf has to reach.
 
@@ -136,31 +139,21 @@ class Tree:
         The count above which a node of its level is believed.
     precision : ndarray of float
         Of the weight, in units of that of one release.
-    of_row : ndarray of int of shape (n,)
-        Unreleased: the deepest released node that each row is in.
     """
 
-    def __init__(self, outside: np.ndarray, kept: float) -> None:
+    def __init__(self, kept: float) -> None:
         self.kept = kept
         self.depth = 0
         self.prefix, self.depths = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
         self.weight, self.threshold = np.zeros(2), np.full(2, np.inf)
         self.precision = np.zeros(2)
-        self.of_row = outside.astype(np.int32)
 
     def leaf_nodes(self, parents: np.ndarray) -> np.ndarray:
         """Nodes with weight that are not to be split."""
         return np.setdiff1d(np.flatnonzero(self.weight > 0), parents)
 
-    def cells(
-        self,
-        parents: np.ndarray,
-        again: np.ndarray,
-        codes: np.ndarray,
-        total_depth: int,
-        bits: int,
-    ) -> np.ndarray:
-        """Unreleased: for each row its cell in the next level.
+    def slots(self, parents: np.ndarray, again: np.ndarray, bits: int) -> np.ndarray:
+        """Where the cells of each node begin in the next level.
 
         Parameters
         ----------
@@ -168,25 +161,20 @@ class Tree:
             Nodes to be split, all of the present depth.
         again : ndarray of int
             Nodes to be counted again; none of the parents.
-        codes : ndarray of int of shape (n,)
-        total_depth : int
-            Bits of these codes.
         bits : int
             How much deeper the children are.
 
         Returns
         -------
-        cells : ndarray of int of shape (n,)
-            Child c of parent p is cell ``(p << bits) | c``; node i of `again` is cell
-            ``(len(parents) << bits) + i``; rows elsewhere have -1. So a row is in one cell at most.
+        slots : ndarray of int of shape (n_nodes,)
+            Child c of parent p is cell ``(p << bits) | c``, and p is the slot of the parent; node i
+            of `again` is cell ``(len(parents) << bits) + i``, which is its slot; rows elsewhere
+            are in no cell (-1). So a row is in one cell at most.
         """
-        slot_of_node = np.full(len(self.prefix), -1, dtype=np.int64)
-        slot_of_node[parents] = np.arange(len(parents))
-        slot_of_node[again] = (len(parents) << bits) + np.arange(len(again))
-        slot = slot_of_node[self.of_row]
-        low = (codes >> (total_depth - self.depth - bits)) & ((1 << bits) - 1)
-        # Slots below the number of parents are theirs: those of `again` begin beyond it.
-        return np.where((slot >= 0) & (slot < len(parents)), (slot << bits) | low, slot)
+        slots = np.full(len(self.prefix), -1, dtype=np.int64)
+        slots[parents] = np.arange(len(parents))
+        slots[again] = (len(parents) << bits) + np.arange(len(again))
+        return slots
 
     def grow(
         self,
@@ -243,17 +231,8 @@ class Tree:
         """
         self.weight[(self.precision == 1) & (self.weight <= self.threshold)] = 0.0
 
-    def move_rows(
-        self, cells_of_rows: np.ndarray, n_cells: int, cells: np.ndarray, nodes: np.ndarray
-    ) -> None:
-        """Send rows to the new nodes; those whose cell was not released stay where they are."""
-        node_of_cell = np.full(n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
-        node_of_cell[cells] = nodes
-        new = node_of_cell[cells_of_rows]
-        np.copyto(self.of_row, new, where=new >= 0)
-
-    def leaves(self, grid: CellGrid) -> Leaves:
-        """The nodes with weight left, as boxes."""
+    def leaves(self, grid: CellGrid) -> tuple[Leaves, np.ndarray]:
+        """The nodes with weight left, as boxes; and the leaf of each node, or -1."""
         leaf = np.flatnonzero(self.weight > 0)
         centers = np.empty((len(leaf), len(grid.half_widths)))
         widths = np.empty_like(centers)
@@ -262,24 +241,21 @@ class Tree:
             centers[at], widths[at] = grid.boxes(self.prefix[leaf[at]], depth)
         index = np.full(len(self.prefix), -1, dtype=np.int32)
         index[leaf] = np.arange(len(leaf))
-        return Leaves(np.rint(centers), widths, self.weight[leaf], index[self.of_row])
+        return Leaves(np.rint(centers), widths, self.weight[leaf]), index
 
 
-def grow(
-    context: Context, entry: str, grid: CellGrid, depths: list[int], codes: np.ndarray, rho: float
-) -> Leaves:
+def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: float) -> Leaves:
     """The noisy cell tree. A level without cells to split is not released and costs nothing.
 
     Parameters
     ----------
     context : Context
-        Its size is known.
+        Its size is known, and so are the codes of its rows (`coded`), of which negative ones are
+        not counted.
     entry : str
     grid : CellGrid
     depths : list of int
         Of the levels, increasing.
-    codes : ndarray of int of shape (n,)
-        Unreleased: of the rows; negative ones are not counted.
     rho : float
         For each level.
 
@@ -287,8 +263,9 @@ def grow(
     -------
     leaves : Leaves
     """
-    size, tuning = context.size, context.tuning
-    tree, sd = Tree(codes < 0, tuning.kept), noise_sd(rho)
+    size, tuning, rows = context.size, context.tuning, context.rows
+    tree, sd = Tree(tuning.kept), noise_sd(rho)
+    rows.update(rooted)
     parents = np.zeros(1, dtype=np.int64)
     for depth in depths:
         if len(parents) == 0:
@@ -304,22 +281,26 @@ def grow(
         # Where later levels measure cells again, the first one may believe them sooner.
         early = depth == depths[0] and len(depths) > 1 and not size.small
         threshold = detection * (tuning.early_threshold if early else 1.0)
-        of_rows = tree.cells(parents, again, codes, grid.depth, bits)
-        cells, values = count_cells(context, entry, of_rows, n_new, len(again), threshold, rho)
+        shift = grid.depth - tree.depth - bits
+        slots = tree.slots(parents, again, bits)
+        (exact,) = rows.sums(level, slots, len(parents), len(again), shift, bits)
+        cells, values = release_cells(context, entry, exact, n_new, len(again), threshold, rho)
         first = np.searchsorted(cells, n_new)
         tree.measure_again(again[cells[first:] - n_new], values[first:], sd)
         cells, values = cells[:first], values[:first]
         nodes = tree.grow(parents, bits, cells, values, detection)
-        tree.move_rows(of_rows, n_new + len(again), cells, nodes)
+        rows.update(moved, n_new + len(again), cells, nodes)
         parents = nodes[values > tuning.split_cells * threshold]
     tree.prune_unconfirmed()
-    return tree.leaves(grid)
+    leaves, leaf_of_node = tree.leaves(grid)
+    rows.update(settled, leaf_of_node)
+    return leaves
 
 
-def count_cells(
+def release_cells(
     context: Context,
     entry: str,
-    of_rows: np.ndarray,
+    exact: CellCounts,
     n_new: int,
     n_again: int,
     threshold: float,
@@ -331,8 +312,8 @@ def count_cells(
     ----------
     context : Context
     entry : str
-    of_rows : ndarray of int of shape (n,)
-        Unreleased: the cell of each row; negative ones are left out.
+    exact : CellCounts
+        Unreleased, of all parts.
     n_new, n_again : int
         Released numbers of cells: the new ones come first.
     threshold : float
@@ -344,17 +325,19 @@ def count_cells(
     cells : ndarray of int of shape (m,), increasing
     values : ndarray of shape (m,)
     """
-    units = context.units
-    counts = weighted_bincount(of_rows, units, n_new + n_again)
-    counts[n_new:] += _SHOWN  # public, and taken off again: these cells always pass
-    occupied = np.flatnonzero(counts)
+    units, first = context.units, np.searchsorted(exact.cells, n_new)
+    # Public, and taken off again: the old cells always pass.
+    old = np.full(n_again, _SHOWN, dtype=np.int64)
+    old[exact.cells[first:] - n_new] += exact.counts[first:]
+    occupied = np.append(exact.cells[:first], np.arange(n_new, n_new + n_again))
+    counts = np.append(exact.counts[:first], old)
     # A row is in at most one cell, a child of the node that it went to or that node itself, so a
     # unit adds a non-negative vector of l1 norm at most `scale`; which cells there are follows
     # from earlier releases.
     cells, values = context.session.sparse_histogram(
         context.name(entry),
         occupied,
-        counts[occupied],
+        counts,
         n_candidates=n_new + n_again,
         threshold=threshold * units.scale,
         sensitivity=units.scale,

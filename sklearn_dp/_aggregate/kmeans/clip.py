@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._mechanisms import histogram, quantile_from_histogram
-from ..shared.centering import bins_of, geometric_edges, noise_sd
+from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
+from ..shared.centering import geometric_edges, noise_sd
 from .lloyd_context import LloydContext
 
-__all__ = ["Clip", "clip_radius"]
+__all__ = ["Clip", "clip_radius", "distance_edges"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,15 @@ class Clip:
     reach: np.ndarray
 
 
+def distance_edges(context: LloydContext) -> np.ndarray:
+    """The bins of distances over scales: from released values alone."""
+    tuning = context.tuning
+    n_bins = tuning.small_clip_bins if context.size.small else tuning.clip_bins
+    return geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
+
+
 def clip_radius(
-    context: LloydContext,
-    entry: str,
-    labels: np.ndarray,
-    squared: np.ndarray,
-    scales: np.ndarray,
-    rho: float,
+    context: LloydContext, entry: str, exact: np.ndarray, scales: np.ndarray, rho: float
 ) -> Clip:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
@@ -55,10 +57,8 @@ def clip_radius(
     ----------
     context : LloydContext
     entry : str
-    labels : ndarray of int of shape (n,)
-        Unreleased: the nearest center of each row.
-    squared : ndarray of shape (n,)
-        Unreleased: the squared distance to it.
+    exact : ndarray of int of shape (n_bins,)
+        Unreleased: the weights in the bins of :func:`distance_edges`.
     scales : ndarray of shape (k,)
         Width of each cluster over the common one.
     rho : float
@@ -67,13 +67,9 @@ def clip_radius(
     -------
     clip : Clip
     """
-    tuning = context.tuning
-    n_bins = tuning.small_clip_bins if context.size.small else tuning.clip_bins
-    edges = geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
-    # Elementwise: the bin of a row is a function of the row and of released values alone.
-    relative = squared * (1 / np.square(scales))[labels]
-    bins, name = bins_of(relative, edges), context.name(entry)
-    counts = histogram(context.session, name, bins, n_bins, context.units, rho)
+    tuning, edges, n_bins = context.tuning, distance_edges(context), len(exact)
+    # A row is in one bin.
+    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
     sd, n = noise_sd(rho), context.size.n
     radius = None
     if sd * math.sqrt(n_bins) <= tuning.clip_noise * n:

@@ -11,9 +11,9 @@ What is known grows in three steps, each a frozen class: a :class:`Run` has rows
 from dataclasses import dataclass
 
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
+from ..._privacy._units import UnitFacts
 from ..shared.centering import Size
-from ..shared.rows import Rows
+from ..shared.grid_table import GridTable
 from .tuning import TUNING, Tuning
 
 __all__ = ["Context", "Run"]
@@ -27,9 +27,8 @@ class Run:
     ----------
     session : PrivacySession
         Holds the plan and makes all releases.
-    rows : Rows
+    rows : GridTable
         Unreleased: only sums with noise from the session may leave a step.
-    units : Units
     n_clusters : int
     prefix : str
         Begins the name of each plan entry, where a plan holds several runs.
@@ -37,11 +36,15 @@ class Run:
     """
 
     session: PrivacySession
-    rows: Rows
-    units: Units
+    rows: GridTable
     n_clusters: int
     prefix: str = ""
     tuning: Tuning = TUNING
+
+    @property
+    def units(self) -> UnitFacts:
+        """What is public of the units."""
+        return self.rows.units
 
     def name(self, entry: str) -> str:
         """The full name of a plan entry."""

@@ -14,18 +14,19 @@ step 2 and 3, the means of step 4.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..shared.axes import Axes
 from ..shared.centering import Size, noise_sd
-from ..shared.rows import WEIGHT_BITS, clipped_sums, to_centers
+from ..shared.rows import WEIGHT_BITS
 from ..shared.shrinkage import normal_points
-from .cell_grid import CellGrid, codes_of
-from .cell_tree import Leaves, count_cells, depths_of_levels, detection_threshold, grow
+from .cell_grid import CellGrid
+from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, release_cells
 from .context import Context
 from .far_cells import FarCells, far_cells
+from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
 from .tuning import Tuning
 
 __all__ = ["Coreset", "build_coreset"]
@@ -96,20 +97,18 @@ def build_coreset(
         len(axes.spread), context.size, context.n_clusters, rho, context.tuning
     )
     grid = CellGrid(axes.half_widths, depths[-1])
-    projected = context.rows.map(axes.project, len(axes.spread))
-    context = replace(context, rows=projected)
     rho = math.nextafter(rho / len(depths), 0.0)  # rounded down: the levels sum to at most rho
-    codes, shells = codes_of(projected, grid), None
+    shells = None
     if far_rho > 0:
-        shells = far_cells(axes, grid, depths[0], projected.limit, context.tuning)
-        shell_codes = codes_of(projected, shells)
-        codes[shells.beyond(shell_codes)] = -1  # far from the box: for the shells alone
-    leaves = grow(context, cells, grid, depths, codes, rho)
+        shells = far_cells(axes, grid, depths[0], context.rows.limit, context.tuning)
+    context.rows.update(coded, axes, grid, shells)
+    leaves = grow(context, cells, grid, depths, rho)
     if shells is not None:
-        leaves = _with_far_cells(context, cells, leaves, shells, shell_codes, far_rho)
+        leaves = _with_far_cells(context, cells, leaves, shells, far_rho)
     points = leaves.centers
     if len(points):
         points = _leaf_means(context, means, leaves)
+    context.rows.update(forgotten)
     guesses = _public_guesses(context, axes)
     weight = _guess_weight(leaves, context.size, axes.basis is not None, context.tuning)
     weight *= noise_sd(rho) / len(guesses)
@@ -138,7 +137,7 @@ def _guess_weight(leaves: Leaves, size: Size, measured: bool, tuning: Tuning) ->
 
 
 def _with_far_cells(
-    context: Context, entry: str, leaves: Leaves, shells: FarCells, codes: np.ndarray, rho: float
+    context: Context, entry: str, leaves: Leaves, shells: FarCells, rho: float
 ) -> Leaves:
     """The leaves, and far cells of rows that are in none of them.
 
@@ -148,8 +147,7 @@ def _with_far_cells(
     entry : str
     leaves : Leaves
     shells : FarCells
-    codes : ndarray of int of shape (n,)
-        Unreleased: the far cell of each row, or -1.
+        The rows know which of these cells they are in, or -1.
     rho : float
 
     Returns
@@ -158,9 +156,9 @@ def _with_far_cells(
     """
     # Whether a row is in a leaf, and its far cell, follow from the row and from earlier releases;
     # it is in one far cell at most: the same claim as for a level of the tree.
-    codes = np.where(leaves.of_row >= 0, -1, codes)
+    (exact,) = context.rows.sums(far_counts, shells.n_cells)
     threshold = detection_threshold(shells.n_cells, context.size, context.tuning) * noise_sd(rho)
-    cells, counts = count_cells(context, entry, codes, shells.n_cells, 0, threshold, rho)
+    cells, counts = release_cells(context, entry, exact, shells.n_cells, 0, threshold, rho)
     # Beside leaves the rest of a cell is their fringe, and its mean lies anywhere between them.
     beside = shells.codes(leaves.centers)
     at = beside >= 0
@@ -169,12 +167,12 @@ def _with_far_cells(
     cells, counts = cells[lone], counts[lone]
     index = np.full(shells.n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     index[cells] = len(leaves.counts) + np.arange(len(cells))
+    context.rows.update(far_leaves, index)
     centers, widths = shells.boxes(cells)
     return Leaves(
         np.concatenate([leaves.centers, np.rint(centers)]),
         np.concatenate([leaves.widths, widths]),
         np.append(leaves.counts, counts),
-        np.where(leaves.of_row >= 0, leaves.of_row, index[codes]),
     )
 
 
@@ -187,8 +185,7 @@ def _leaf_means(context: Context, entry: str, leaves: Leaves) -> np.ndarray:
     """
     rows, rho = context.rows, context.left(entry)
     reach = context.tuning.leaf_reach * np.linalg.norm(leaves.widths, axis=1) / 2
-    squared = to_centers(rows, leaves.centers, leaves.of_row)
-    sums = clipped_sums(rows, leaves.centers, leaves.of_row, squared, reach, context.units)
+    (sums,) = rows.sums(leaf_sums, leaves.centers, reach)
     # A row is in one leaf and its residual there has at most the length `reach` of that leaf, so
     # a unit moves the stack of sums, each over its reach, by a vector of length at most one.
     claim = np.nextafter(reach * 2.0**WEIGHT_BITS, np.inf)[:, None]

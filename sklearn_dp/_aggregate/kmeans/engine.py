@@ -35,12 +35,11 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
 from ..shared.axes import Axes, plain_axes
 from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
-from ..shared.rows import Rows
-from ..shared.sparse_rows import Table
+from ..shared.grid_table import GridTable
+from ..shared.table import Table
 from ..shared.weighted_kmeans import weighted_kmeans
 from .answer import EngineResult, finished
 from .candidates import Candidates
@@ -224,8 +223,7 @@ def _entry(
 
 def fit_engine(
     session: PrivacySession,
-    X: Table,
-    units: Units,
+    table: Table,
     domain: Domain | None,
     n_clusters: int | Candidates,
     *,
@@ -242,9 +240,8 @@ def fit_engine(
     ----------
     session : PrivacySession
         Its plan holds `engine_entries`.
-    X : ndarray or SparseRows of shape (n, d)
-        Finite floats; n may be 0.
-    units : Units
+    table : Table
+        May have no rows.
     domain : Domain or None
         None: no public bound is known.
     n_clusters : int or Candidates
@@ -261,11 +258,10 @@ def fit_engine(
     -------
     result : EngineResult
     """
-    domain, status = known_or_paid(session, prefix + BOUND, X, units, domain)
+    domain, status = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
-        rows=Rows.quantise(X, domain),
-        units=units,
+        rows=GridTable.quantise(table, domain),
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=tuning,
@@ -279,7 +275,7 @@ def fit_engine(
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
     if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
-        start, alone = np.zeros((1, X.shape[1])), replace(context, n_clusters=1)
+        start, alone = np.zeros((1, table.n_features)), replace(context, n_clusters=1)
         final = lloyd(alone, start, coreset=coreset, callback=callback)
     else:
         start = _start(context, coreset)
@@ -304,9 +300,8 @@ def located(run: Run, mu: float) -> Context:
     context : Context
     """
     entry = run.name(_CENTER)
-    origin, count, variance = center_and_count(
-        run.session, entry, run.rows, run.units, run.left(_CENTER)
-    )
+    left = run.left(_CENTER)
+    origin, count, variance = center_and_count(run.session, entry, run.rows, left)
     run.rows.recenter(origin)
     radius, size = mean_radius(run, _RADIUS, count, variance, mu)
     return Context(**vars(run), radius=radius, size=size)

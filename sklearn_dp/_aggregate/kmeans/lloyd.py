@@ -25,13 +25,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._privacy._mechanisms import histogram
+from ..._privacy._mechanisms import noisy_counts
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
-from ..shared.rows import WEIGHT_BITS, clipped_sums, nearest, square_sums
-from .clip import Clip, clip_radius
+from ..shared.rows import ERROR_STEPS, WEIGHT_BITS
+from .clip import Clip, clip_radius, distance_edges
 from .context import Context
 from .coreset import Coreset
 from .estimate import Estimate
@@ -39,6 +39,7 @@ from .evidence import cluster_scales
 from .kalman import update
 from .lloyd_context import LloydContext
 from .moves import move_clusters
+from .passes import assigned, cluster_sums
 from .reduce import reduce_centers
 
 __all__ = [
@@ -303,90 +304,83 @@ def observe(
     -------
     seen : Observation
     """
-    tuning = context.tuning
-    labels, squared = nearest(context.rows, centers)
+    tuning, rows = context.tuning, context.rows
+    distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
     distances_rho = tuning.distance_share * budget
-    clip = clip_radius(context, _DISTANCES, labels, squared, scales, distances_rho)
+    clip = clip_radius(context, _DISTANCES, distances, scales, distances_rho)
     budget -= distances_rho
+    cap = (tuning.spread_cap * clip.radius) ** 2
+    squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)
     errors = None
     if spread:
-        errors = _errors(context, labels, squared, clip.radius, tuning.spread_share * budget)
+        errors = _errors(context, squares, cap, tuning.spread_share * budget)
         budget -= tuning.spread_share * budget
     counts_rho = tuning.count_share * budget
-    name = context.name(_COUNTS)
-    counts = histogram(context.session, name, labels, len(centers), context.units, counts_rho)
+    # A row is in one cluster.
+    counts = noisy_counts(
+        context.session, context.name(_COUNTS), in_clusters, context.units, counts_rho
+    )
     # The last iteration spends all that is left, rounding errors of the shares too.
     sums_rho = budget - counts_rho
     if last:
         sums_rho = lloyd_budget(context.session, context.prefix)
-    sums = _residual_sums(context, centers, labels, squared, clip.radius, sums_rho)
+    sums = _residual_sums(context, residuals, clip.radius, sums_rho)
     return Observation(
         clip, errors, counts, noise_sd(counts_rho), sums, clip.radius * noise_sd(sums_rho)
     )
 
 
 def _errors(
-    context: LloydContext, labels: np.ndarray, squared: np.ndarray, radius: np.ndarray, rho: float
+    context: LloydContext, exact: np.ndarray, cap: np.ndarray, rho: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Noisy sum of squared distances in each cluster, capped; and its noise.
 
     Parameters
     ----------
     context : LloydContext
-    labels : ndarray of int of shape (n,)
-        Unreleased, as the squared distances.
-    squared : ndarray of shape (n,)
-    radius : ndarray of shape (k,)
-        Released clip radius of each cluster; the cap is a factor wider.
+    exact : ndarray of int of shape (k,)
+        Unreleased: of `square_sums`.
+    cap : ndarray of shape (k,)
+        Released: of the squares, by cluster.
     rho : float
 
     Returns
     -------
     errors, sd : ndarray of shape (k,), in squared steps
     """
-    cap = (context.tuning.spread_cap * radius) ** 2
-    steps, scale = square_sums(labels, squared, cap, len(radius), context.units)
-    # A row adds to one cluster between 0 and `scale` steps, and so does a unit.
+    # A row adds to one cluster between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = context.session.gaussian(
         context.name(_ERRORS),
-        steps,
-        sensitivity=scale,
+        exact,
+        sensitivity=ERROR_STEPS,
         rho=rho,
-        unit=cap / scale * context.rows.unit**2,
+        unit=cap / ERROR_STEPS * context.rows.unit**2,
     )
     return noisy / context.rows.unit**2, cap * noise_sd(rho)
 
 
 def _residual_sums(
-    context: LloydContext,
-    centers: np.ndarray,
-    labels: np.ndarray,
-    squared: np.ndarray,
-    radius: np.ndarray,
-    rho: float,
+    context: LloydContext, exact: np.ndarray, radius: np.ndarray, rho: float
 ) -> np.ndarray:
     """Noisy sums of the clipped residuals, of shape (k, d), in steps.
 
     Parameters
     ----------
     context : LloydContext
-    centers : ndarray of shape (k, d), integer-valued
-    labels : ndarray of int of shape (n,)
-        Unreleased, as the squared distances.
-    squared : ndarray of shape (n,)
+    exact : ndarray of int of shape (k, d)
+        Unreleased: of `clipped_sums`.
     radius : ndarray of shape (k,)
         Released.
     rho : float
     """
-    sums = clipped_sums(context.rows, centers, labels, squared, radius, context.units)
     # A row is in one cluster, with a residual of at most the radius of that cluster: a unit moves
     # the stack of sums, each over its radius, by a vector of length at most one (2**bits steps).
     claim = np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)[:, None]
     noisy = context.session.gaussian(
         context.name(_SUMS),
-        sums,
+        exact,
         rho=rho,
-        sensitivity=np.broadcast_to(claim, sums.shape),
+        sensitivity=np.broadcast_to(claim, exact.shape),
         unit=2.0**-WEIGHT_BITS * context.rows.unit,
     )
     return noisy / context.rows.unit

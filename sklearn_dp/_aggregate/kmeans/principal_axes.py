@@ -35,7 +35,7 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
         The spread along an axis is at least what noise alone would show, and at most the radius.
     """
     rows, limit, size = context.rows, context.radius, context.size
-    moment = second_moment(context.session, context.name(entry), rows, limit, context.units, rho)
+    moment = second_moment(context.session, context.name(entry), rows, limit, rho)
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
-from ..._privacy._units import Units
 from ..shared.centering import noise_sd
-from ..shared.rows import Rows, nearest, square_sums
+from ..shared.grid_table import ROWS
+from ..shared.rows import ERROR_STEPS, nearest, square_sums
+from ..shared.table import Part
 from .context import Run
 
 __all__ = ["Quality", "measure_quality", "quality_entry"]
@@ -79,8 +80,7 @@ def measure_quality(
     centers : ndarray of shape (k, d), integer-valued, in steps about the origin of the rows
         Released, in the ball that the rows were clipped to.
     middle : ndarray of shape (d,)
-        The one center; released. Moved into the ball: noise may have taken it anywhere, and from
-        far away distances are not exact.
+        The one center; released. Noise may have taken it anywhere.
     caps : ndarray of shape (k,)
         Released distance to each center that longer ones count as, in steps.
     most : float
@@ -92,7 +92,10 @@ def measure_quality(
     """
     rows, rho = context.rows, context.left(_QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
-    steps, scale = _capped_sums(rows, context.units, centers, middle, np.square(caps), largest)
+    # Moved into the ball: from far away distances are not exact.
+    middle = rows.inside(middle[None])
+    (steps,) = rows.sums(_capped_sums, centers, middle, np.square(caps), largest)
+    scale = ERROR_STEPS
     # A unit adds between 0 and `scale` steps to each of the two sums, so the pair moves by a
     # vector of length at most sqrt(2) scale.
     claim = round_up(math.sqrt(2) * scale)
@@ -109,21 +112,15 @@ def measure_quality(
 
 
 def _capped_sums(
-    rows: Rows,
-    units: Units,
-    centers: np.ndarray,
-    middle: np.ndarray,
-    caps: np.ndarray,
-    largest: np.ndarray,
-) -> tuple[np.ndarray, float]:
-    """Exact sums of capped squares to the nearest center and to the middle; what a unit adds.
+    part: Part, centers: np.ndarray, middle: np.ndarray, caps: np.ndarray, largest: np.ndarray
+) -> tuple[Part, tuple]:
+    """Exact sums of capped squares to the nearest center and to the middle.
 
     Parameters
     ----------
-    rows : Rows
-    units : Units
+    part : Part
     centers : ndarray of shape (k, d), integer-valued
-    middle : ndarray of shape (d,)
+    middle : ndarray of shape (1, d), integer-valued
     caps : ndarray of shape (k,)
         Of the squares, by cluster.
     largest : ndarray of shape (2,)
@@ -131,13 +128,14 @@ def _capped_sums(
 
     Returns
     -------
-    sums : ndarray of int64 of shape (2,)
-    scale : float
-        Most steps that a unit adds to either.
+    part : Part
+    sums : tuple of one ndarray of integers of shape (2,)
+        In steps of which a unit adds `ERROR_STEPS` to either at the most.
     """
+    rows, units = part[ROWS], part.units
     labels, squared = nearest(rows, centers)
-    _, alone = nearest(rows, rows.inside(middle[None]))
+    _, alone = nearest(rows, middle)
     one = np.zeros(rows.n_rows, dtype=np.int32)
-    steps, scale = square_sums(one, np.minimum(squared, caps[labels]), largest[0], 1, units)
-    others, _ = square_sums(one, alone, largest[1], 1, units)
-    return np.concatenate([steps, others]), scale
+    steps = square_sums(one, np.minimum(squared, caps[labels]), largest[0], 1, units)
+    others = square_sums(one, alone, largest[1], 1, units)
+    return part, (np.concatenate([steps, others]),)

@@ -15,8 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._mechanisms import histogram, quantile_from_histogram
+from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram, weighted_bincount
 from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
+from ..shared.grid_table import ROWS
+from ..shared.table import Part
 from .context import Run
 from .tuning import Tuning
 
@@ -48,8 +50,8 @@ def mean_radius(
     n_bins = tuning.small_radius_bins if Size(count, mu).small else tuning.radius_bins
     edges = geometric_edges(rows.limit, n_bins, 2**0.25)
     sd = noise_sd(rho)
-    bins, name = bins_of(rows.squares, edges), context.name(entry)
-    counts = histogram(context.session, name, bins, n_bins, context.units, rho)
+    (exact,) = rows.sums(_length_counts, edges)
+    counts = noisy_counts(context.session, context.name(entry), exact, context.units, rho)
     size = _pooled_size(count, count_variance, counts.sum(), n_bins * sd**2, mu)
     size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
     if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
@@ -59,6 +61,12 @@ def mean_radius(
     # are passed before the first one that holds data, and none of them is to stop the search.
     radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
     return radius or rows.ball / 2, size
+
+
+def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
+    """Unreleased: the weight in each bin of lengths; a row is in one of them."""
+    bins = bins_of(part[ROWS].squares, edges)
+    return part, (weighted_bincount(bins, part.units, len(edges) - 1),)
 
 
 def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning) -> float:

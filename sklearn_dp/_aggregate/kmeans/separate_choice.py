@@ -9,14 +9,12 @@ afterwards has all of its own share, whatever the number is.
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from ..shared.rows import Rows
+from ..shared.grid_table import GridTable
+from ..shared.table import Table
 from .candidates import Candidates, Choice
 from .context import Run
 from .coreset import build_coreset
@@ -67,8 +65,7 @@ def separate_entries(
 
 def choose_separately(
     session: PrivacySession,
-    X: np.ndarray,
-    units: Units,
+    table: Table,
     domain: Domain,
     candidates: Candidates,
     *,
@@ -81,8 +78,7 @@ def choose_separately(
     ----------
     session : PrivacySession
         Its plan holds `separate_entries`.
-    X : ndarray of shape (n, d)
-    units : Units
+    table : Table
     domain : Domain
         Public, or released before.
     candidates : Candidates
@@ -94,12 +90,11 @@ def choose_separately(
     -------
     choice : Choice
     """
-    d = X.shape[1]
+    d = table.n_features
     tuning, rule = _tuning(candidates, d), candidates.rule(d)
     run = Run(
         session=session,
-        rows=Rows.quantise(X, domain),
-        units=units,
+        rows=GridTable.quantise(table, domain),
         n_clusters=candidates.reference,
         prefix=prefix,
         tuning=tuning,

@@ -18,11 +18,10 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
 from ..shared.axes import BASIS_BITS, Axes
 from ..shared.bounds import known_or_paid
-from ..shared.rows import Rows
-from ..shared.sparse_rows import Table
+from ..shared.grid_table import GridTable
+from ..shared.table import Table
 from .context import Context, Run
 from .coreset import Coreset, build_coreset
 from .engine import BOUND, CELLS, MEANS, axes_of, far_look_pays, first_entries, located
@@ -118,8 +117,7 @@ class Synopsis:
 
 def build_synopsis(
     session: PrivacySession,
-    X: Table,
-    units: Units,
+    table: Table,
     domain: Domain | None,
     n_clusters: int,
     callback: Callable[[str], object],
@@ -130,9 +128,8 @@ def build_synopsis(
     ----------
     session : PrivacySession
         Its plan holds `synopsis_entries`.
-    X : ndarray or SparseRows of shape (n, d)
-        Finite floats; n may be 0.
-    units : Units
+    table : Table
+        May have no rows.
     domain : Domain or None
         None: no public bound is known.
     n_clusters : int
@@ -144,13 +141,12 @@ def build_synopsis(
     -------
     synopsis : Synopsis
     """
-    domain, status = known_or_paid(session, BOUND, X, units, domain)
+    domain, status = known_or_paid(session, BOUND, table, domain)
     run = Run(
         session=session,
-        rows=Rows.quantise(X, domain),
-        units=units,
+        rows=GridTable.quantise(table, domain),
         n_clusters=n_clusters,
-        tuning=synopsis_tuning(X.shape[1]),
+        tuning=synopsis_tuning(table.n_features),
     )
     context = located(run, math.sqrt(2 * session.remaining()))
     axes = axes_of(context)
@@ -158,7 +154,7 @@ def build_synopsis(
     cells_rho, far_rho = _cell_shares(context, axes)
     coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
     callback("cells")
-    noise = math.sqrt(X.shape[1]) * n_clusters / context.size.signal
+    noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
     signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
     status = synopsis_in_words(signs, status, n_clusters, context.tuning, session.plan.epsilon)
     return _in_lengths(context, coreset, domain, status)

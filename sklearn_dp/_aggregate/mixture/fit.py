@@ -20,6 +20,7 @@ from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, Errors, component_weights
 from ..moments.rounds import refine
 from ..shared.location import locate
+from ..shared.table import Table
 from .k_tuples import enough_rows, tuple_parts
 from .partition import partition_parts
 from .parts import MixtureContext, Parts
@@ -90,7 +91,10 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
     -------
     result : MixtureResult
     """
-    place = locate(session, X, units, domain, fraction=_HELD, wider=_WIDER)
+    table = Table.in_memory(X, units)
+    place = locate(session, table, domain, fraction=_HELD, wider=_WIDER)
+    # From here on rows are needed together: halves and parts of them are cut out.
+    place = dataclasses.replace(place, rows=place.rows.in_memory)
     progress("location")
     if domain is not None:  # as `locate` does with the rows of its own
         X = domain.clip_points(X)

@@ -27,6 +27,7 @@ from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
 from ..shared.axes import plain_axes
 from ..shared.centering import Size
+from ..shared.grid_table import GridTable
 from ..shared.rows import Rows, nearest
 from ..shared.weighted_kmeans import weighted_kmeans
 from .parts import Parts, in_ball, representatives
@@ -138,8 +139,7 @@ def _coreset(session, points, units, place, k, prefix):
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
     context = Context(
         session=session,
-        rows=points,
-        units=units,
+        rows=GridTable.of(points, units),
         n_clusters=k,
         prefix=prefix,
         size=size,

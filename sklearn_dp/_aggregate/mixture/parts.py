@@ -18,6 +18,7 @@ from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..shared.location import Located
 from ..shared.rows import Rows, nearest
+from ..shared.table import Table
 
 __all__ = [
     "METHODS",
@@ -164,8 +165,7 @@ class MixtureContext:
         """Parts about the centers of the private k-means engine."""
         found = fit_engine(
             self.session,
-            self.X,
-            self.units,
+            Table.in_memory(self.X, self.units),
             self.place.domain,
             self.settings.n_components,
             prefix=self.prefix,

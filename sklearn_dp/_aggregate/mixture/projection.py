@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
+from ..shared.grid_table import GridTable
 from ..shared.rows import Rows
 
 __all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
@@ -62,9 +63,8 @@ def top_axes(session, entry, rows, chosen, radius, k, origin=None):
     moment = second_moment(
         session,
         entry,
-        Rows.of(points, ball),
+        GridTable.of(Rows.of(points, ball), Units(len(points))),
         radius,
-        Units(len(points)),
         session.remaining(entry),
     )
     # Largest signed eigenvalues: of a large negative one there is noise only.

@@ -32,6 +32,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
+from ..shared.grid_table import GridTable
 from .radius import exponential_epsilon
 
 __all__ = [
@@ -120,7 +121,8 @@ def _principal(session, entry, rows, chosen):
     """
     units = Units(rows.n_rows)
     units.weights = chosen.astype(np.int64)  # 0 for rows that do not count
-    moment = second_moment(session, entry, rows, rows.limit, units, session.remaining(entry))
+    table = GridTable.of(rows, units)
+    moment = second_moment(session, entry, table, rows.limit, session.remaining(entry))
     _, axes = np.linalg.eigh(moment)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
-from ..._privacy._mechanisms import gram
+from ..._privacy._mechanisms import exact_gram, gram
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from .rows import Rows
+from .grid_table import ROWS, GridTable
+from .table import Part
 
 __all__ = ["BASIS_BITS", "Axes", "plain_axes", "second_moment"]
 
@@ -87,7 +87,7 @@ def plain_axes(n_features: int, limit: float) -> Axes:
 
 
 def second_moment(
-    session: PrivacySession, entry: str, rows: Rows, limit: float, units: Units, rho: float
+    session: PrivacySession, entry: str, rows: GridTable, limit: float, rho: float
 ) -> np.ndarray:
     """Noisy sum of x x^T over rows clipped to a norm; see `gram` for the sensitivity.
 
@@ -95,18 +95,25 @@ def second_moment(
     ----------
     session : PrivacySession
     entry : str
-    rows : Rows
+    rows : GridTable
     limit : float
         Public or released, in steps.
-    units : Units
     rho : float
 
     Returns
     -------
     moment : ndarray of shape (d, d), symmetric, in squared steps
     """
-    parts = ((part, x, rows.squares[part]) for part, x in rows.chunks())
+
+    def exact(coarse):
+        return rows.sums(_gram, limit, coarse)[0]
+
     return (
-        gram(session, entry, parts, rows.n_features, limit, units, unit=rows.unit, rho=rho)
-        / rows.unit**2
+        gram(session, entry, exact, rows.n_features, limit, unit=rows.unit, rho=rho) / rows.unit**2
     )
+
+
+def _gram(part: Part, limit: float, coarse: float) -> tuple[Part, tuple]:
+    rows = part[ROWS]
+    chunks = ((place, x, rows.squares[place]) for place, x in rows.chunks())
+    return part, (exact_gram(chunks, rows.n_features, limit, coarse, part.units),)

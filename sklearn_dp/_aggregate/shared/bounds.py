@@ -5,19 +5,20 @@ norms on a public grid of all scales gives the radius that nearly all rows are w
 beyond it are clipped. It is never read off the rows for free.
 """
 
-from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import private_radius
-from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from .sparse_rows import Table
+from typing import Any
 
-__all__ = ["NO_BOUND", "ball_of", "known_or_paid"]
+from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import norm_counts, private_radius
+from ..._privacy._session import PrivacySession
+from .table import Part, Table
+
+__all__ = ["NO_BOUND", "ball_of", "known_or_paid", "radius_about"]
 
 NO_BOUND = "no bound found: the unit ball is used"
 
 
 def known_or_paid(
-    session: PrivacySession, entry: str, X: Table, units: Units, domain: Domain | None
+    session: PrivacySession, entry: str, table: Table, domain: Domain | None
 ) -> tuple[Domain, str]:
     """The public domain, or a ball whose radius is released.
 
@@ -26,8 +27,7 @@ def known_or_paid(
     session : PrivacySession
     entry : str
         Pays for the histogram of norms, where there is no domain.
-    X : ndarray or SparseRows of shape (n, d), finite
-    units : Units
+    table : Table
     domain : Domain or None
 
     Returns
@@ -37,7 +37,41 @@ def known_or_paid(
     """
     if domain is not None:
         return domain, "ok"
-    return ball_of(private_radius(session, entry, X, units), X.shape[1])
+    return ball_of(radius_about(session, entry, table), table.n_features)
+
+
+def radius_about(
+    session: PrivacySession,
+    entry: str,
+    table: Table,
+    center: Domain | None = None,
+    within: Domain | None = None,
+    **options: Any,
+) -> float | None:
+    """A released radius that most rows are within, or None; see `private_radius`.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    table : Table
+    center : Domain, optional
+        Public or released: the radius is about its center, after a cut to its box if it has one.
+    within : Domain, optional
+        Public bounds that the rows are moved into first.
+    **options
+        Of `private_radius`.
+    """
+    (counts,) = table.sums(_norm_counts, center, within)
+    return private_radius(session, entry, counts, table.units, **options)
+
+
+def _norm_counts(part: Part, center: Domain | None, within: Domain | None) -> tuple[Part, tuple]:
+    def prepared(rows):
+        rows = rows if within is None else within.move_rows(rows)
+        return rows if center is None else center.center_rows(rows)
+
+    return part, (norm_counts(part.source.read(), part.units, prepared),)
 
 
 def ball_of(radius: float | None, n_features: int) -> tuple[Domain, str]:

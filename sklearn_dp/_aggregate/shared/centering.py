@@ -17,10 +17,17 @@ import numpy as np
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import round_up
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
-from .rows import Rows
+from .grid_table import ROWS, GridTable
+from .table import Part
 
-__all__ = ["Size", "bins_of", "center_and_count", "geometric_edges", "noise_sd"]
+__all__ = [
+    "Size",
+    "bins_of",
+    "center_and_count",
+    "exact_totals",
+    "geometric_edges",
+    "noise_sd",
+]
 
 _JOINT = math.sqrt(1.25)
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
@@ -88,7 +95,7 @@ def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def center_and_count(
-    session: PrivacySession, entry: str, rows: Rows, units: Units, rho: float
+    session: PrivacySession, entry: str, rows: GridTable, rho: float
 ) -> tuple[np.ndarray, float, float]:
     """A released center, and the number of units.
 
@@ -96,8 +103,7 @@ def center_and_count(
     ----------
     session : PrivacySession
     entry : str
-    rows : Rows
-    units : Units
+    rows : GridTable
     rho : float
 
     Returns
@@ -110,8 +116,8 @@ def center_and_count(
     variance : float
         Of the noise of the count.
     """
-    radius, d = rows.limit, rows.n_features
-    total, weight = _exact_totals(rows, units)
+    radius, d, units = rows.limit, rows.n_features, rows.units
+    total, weight = rows.sums(exact_totals)
     # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
     # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 1 + 1/4. With each part divided by sqrt(5/4)
     # of its scale, as claimed here, the pair moves by a vector of length at most one.
@@ -131,16 +137,17 @@ def center_and_count(
     return origin, float(noisy[-1]), count_sd**2
 
 
-def _exact_totals(rows: Rows, units: Units) -> tuple[np.ndarray, int]:
+def exact_totals(part: Part) -> tuple[Part, tuple]:
     """Unreleased: the sum of the rows as integers of shape (d,), and the weight of all units."""
+    rows, units = part[ROWS], part.units
     total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
-    for part, x in rows.chunks():
+    for place, x in rows.chunks():
         if units.weights is not None:
-            x = np.trunc(x * (units.weights[part] * units.step)[:, None])  # never lengthens
+            x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
         # Integers of at most 2**25, at most 2**16 of them: exact sums.
         total += x.sum(axis=0).astype(np.int64)
     weight = units.n_rows if units.weights is None else int(units.weights.sum())
-    return total, weight
+    return part, (total, weight)
 
 
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:

@@ -23,13 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import private_radius, safe_norms
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
+from .bounds import radius_about
 from .centering import center_and_count, noise_sd
-from .rows import Rows
-from .sparse_rows import Table, each_row
+from .grid_table import GridTable
+from .table import Table
 
 __all__ = ["Located", "about_origin", "locate", "location_entries"]
 
@@ -51,7 +50,7 @@ class Located:
 
     Attributes
     ----------
-    rows : Rows
+    rows : GridTable
         About the released center, clipped to the domain, on its grid.
     domain : Domain
     radius : float
@@ -61,7 +60,7 @@ class Located:
     status : str
     """
 
-    rows: Rows
+    rows: GridTable
     domain: Domain
     radius: float
     size: float
@@ -105,8 +104,7 @@ def location_entries(
 
 def locate(
     session: PrivacySession,
-    X: Table,
-    units: Units,
+    table: Table,
     domain: Domain | None,
     *,
     fraction: float = 0.99,
@@ -132,8 +130,7 @@ def locate(
     ----------
     session : PrivacySession
         Its plan holds `location_entries`.
-    X : ndarray or SparseRows of shape (n, d), finite
-    units : Units
+    table : Table
     domain : Domain or None
         None: no public bound is known.
     fraction : float, default=0.99
@@ -154,21 +151,20 @@ def locate(
     noise of the first mean is large, so there are up to three rounds; as long as the ball shrinks
     much another one follows, which is decided by released radii.
     """
-    X, center, most = _known(X, domain)
-    about_center = each_row(X, lambda rows: rows - center)
-    radius = private_radius(session, prefix + _BOUND, about_center, units, fraction=0.999)
+    known, center, most = domain, *_known(table, domain)
+    ball = Domain(center, most)
+    radius = radius_about(session, prefix + _BOUND, table, ball, known, fraction=0.999)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
     # A third of an entry for each round, and less by more than rounding could add up to.
     rho = [session.plan[prefix + name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
-        rows = Rows.quantise(X, domain)
-        origin, count, variance = center_and_count(session, prefix + _CENTER, rows, units, rho[0])
+        rows = GridTable.quantise(table, domain, known)
+        origin, count, variance = center_and_count(session, prefix + _CENTER, rows, rho[0])
         before = domain.radius
         domain = _box(domain.center + origin * rows.unit, 2 * before)
-        about_mean = each_row(X, domain.center_rows)
-        radius = private_radius(
-            session, prefix + _REACH, about_mean, units, rho=rho[1], fraction=fraction
+        radius = radius_about(
+            session, prefix + _REACH, table, domain, known, rho=rho[1], fraction=fraction
         )
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
         # The noise of the mean was proportional to the ball before: one that has hardly shrunk
@@ -179,14 +175,13 @@ def locate(
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
     domain = _box(domain.center, wider * domain.radius)
-    rows = Rows.quantise(X, domain)
+    rows = GridTable.quantise(table, domain, known)
     return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), status)
 
 
 def about_origin(
     session: PrivacySession,
-    X: Table,
-    units: Units,
+    table: Table,
     domain: Domain | None,
     *,
     fraction: float = 0.99,
@@ -202,8 +197,7 @@ def about_origin(
     ----------
     session : PrivacySession
         Its plan holds ``location_entries(..., centered=True)``.
-    X : ndarray or SparseRows of shape (n, d), finite
-    units : Units
+    table : Table
     domain : Domain or None
     fraction : float, default=0.99
     wider : float, default=1.0
@@ -214,28 +208,27 @@ def about_origin(
     located : Located
         With an infinite size.
     """
-    X, center, most = _known(X, domain)
-    most, center = most + float(np.linalg.norm(center)), np.zeros(X.shape[1])
-    radius = private_radius(session, prefix + _REACH, X, units, fraction=fraction)
+    known, center, most = domain, *_known(table, domain)
+    most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
+    radius = radius_about(session, prefix + _REACH, table, None, known, fraction=fraction)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, wider * _least(radius, most))
-    rows = Rows.quantise(X, domain)
+    rows = GridTable.quantise(table, domain, known)
     return Located(rows, domain, rows.ball / wider, math.inf, status)
 
 
-def _known(X: Table, domain: Domain | None) -> tuple[Table, np.ndarray, float]:
-    """Rows moved into public bounds, and the center and radius of these, if there are any.
+def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:
+    """The center and radius of public bounds, if there are any.
 
     Returns
     -------
-    X : ndarray or SparseRows of shape (n, d)
     center : ndarray of shape (d,)
     radius : float
         Infinite without bounds.
     """
     if domain is None:
-        return X, np.zeros(X.shape[1]), math.inf
-    return each_row(X, lambda rows: _clipped(rows, domain)), domain.center, domain.radius
+        return np.zeros(table.n_features), math.inf
+    return domain.center, domain.radius
 
 
 def _least(radius: float | None, most: float) -> float:
@@ -248,20 +241,3 @@ def _least(radius: float | None, most: float) -> float:
 def _box(center: np.ndarray, radius: float) -> Domain:
     """Rows are cut to a box first, so that no difference overflows, and then to the ball in it."""
     return Domain(center, radius, center - radius, center + radius)
-
-
-def _clipped(X: np.ndarray, domain: Domain) -> np.ndarray:
-    """Rows moved into the domain, each on its own, elementwise in a fixed order.
-
-    Which rows are moved depends on each row alone. Rows inside keep all of their bits.
-    """
-    if domain.low is not None:
-        return np.clip(X, domain.low, domain.high)
-    far = np.flatnonzero(safe_norms(X) > domain.radius)
-    if far.size == 0:
-        return X
-    X = X.astype(np.float64)
-    # Scaled first, so that no norm overflows.
-    unit = X[far] / np.abs(X[far]).max(axis=1)[:, None]
-    X[far] = unit * (domain.radius / safe_norms(unit))[:, None]
-    return X

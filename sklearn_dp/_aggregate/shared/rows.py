@@ -20,7 +20,9 @@ to them.
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -28,19 +30,32 @@ from scipy.sparse import csc_array
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid, sum_type
 from ..._privacy._units import Units
-from .sparse_rows import SparseRows, Table
+from .frame import Frame
+from .sparse_rows import Table
+from .table import ArraySource, PartSource
 
-__all__ = ["Rows", "clipped_sums", "nearest", "row_slices", "square_sums", "to_centers"]
+__all__ = [
+    "ERROR_STEPS",
+    "Rows",
+    "clipped_sums",
+    "nearest",
+    "row_slices",
+    "square_sums",
+    "to_centers",
+]
 
 _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _MOST_ROWS = 2**16  # rows of a chunk: 2**16 terms of at most 2**37 sum exactly in float64
 _STORED_ENTRIES = 2**24  # beyond this size rows are made anew in each pass
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
 WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
-_ERROR_STEPS = 2.0**26
+ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
 
 
-class Rows:
+_Reader = Callable[[slice], np.ndarray]
+
+
+class Rows(Frame):
     """Integer rows about an origin, in memory or made anew in each pass.
 
     Large tables are not kept twice: beyond 2**24 entries, rows are quantised again whenever they
@@ -48,38 +63,27 @@ class Rows:
 
     Parameters
     ----------
-    read : callable
-        Maps a slice to a new array of integer-valued float64 rows.
+    begin : callable
+        Called at the beginning of a pass; gives a function from a slice to a new array of
+        integer-valued float64 rows.
     n_rows, n_features : int
     ball : float
-        Bound of the norms of what `read` gives, in steps.
+        Bound of the norms of what is read, in steps.
     unit : float, default=1.0
         Length of a step.
-
-    Attributes
-    ----------
-    origin : ndarray of shape (n_features,)
-        Integers; the rows served are those read minus the origin.
-    ball : float
-        Radius of the ball about the first origin that all the rows lie in, in steps.
-    limit : float
-        Bound of the norms about the present origin.
-    unit : float
-        Length of a step, a power of two: what is released is stated in lengths.
     """
 
     def __init__(
         self,
-        read: Callable[[slice], np.ndarray] | None,
+        begin: Callable[[], _Reader] | None,
         n_rows: int,
         n_features: int,
         ball: float,
         unit: float = 1.0,
     ) -> None:
+        super().__init__(n_features, ball, unit)
         self._stored: np.ndarray | None
-        self._read, self._stored, self.unit = read, None, unit
-        self.n_rows, self.n_features, self.ball, self.limit = n_rows, n_features, ball, ball
-        self.origin = np.zeros(n_features)
+        self._begin, self._stored, self.n_rows = begin, None, n_rows
 
     @classmethod
     def quantise(cls, X: Table, domain: Domain) -> "Rows":
@@ -88,13 +92,29 @@ class Rows:
         Toward zero, because a row must not become longer than the bound. Sparse rows are kept as
         they are, and made dense chunk by chunk in each pass.
         """
-        grid = Grid.for_radius(domain.radius)
+        return cls.of_source(ArraySource(X), domain, X.shape[0])
 
-        def read(part):
-            return grid.quantise(domain.center_rows(X[part]), domain.radius)
+    @classmethod
+    def of_source(
+        cls, source: PartSource, domain: Domain, n_rows: int, *, within=None, n_parts: int = 1
+    ) -> "Rows":
+        """The rows of a part of a table, as :meth:`quantise` makes them.
 
-        rows = cls(read, X.shape[0], X.shape[1], grid.steps(domain.radius), grid.unit)
-        if X.size <= (_STORED_SPARSE if isinstance(X, SparseRows) else _STORED_ENTRIES):
+        Parameters
+        ----------
+        source : PartSource
+        domain : Domain
+        n_rows : int
+        within : Domain, optional
+            Public bounds that the rows are moved into first.
+        n_parts : int
+            What is kept in memory is limited for all parts together.
+        """
+        grid, begin = Grid.for_radius(domain.radius), _Quantised(source, domain, within)
+        d = len(domain.center)
+        rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
+        most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
+        if n_rows * d * n_parts <= most:
             rows.store()
         return rows
 
@@ -106,30 +126,15 @@ class Rows:
         return rows
 
     def recenter(self, origin: np.ndarray) -> None:
-        """Serve the rows about a released integer origin from now on.
+        """Serve the rows about a released integer origin from now on."""
+        super().recenter(origin)
+        self.__dict__.pop("squares", None)
 
-        Their norms are then bounded by the ball and the length of the origin together.
-        """
-        self.origin = origin
-        self.limit = self.ball + float(np.linalg.norm(origin))
-        if self._stored is not None:
-            self._stored -= origin
-
-    def inside(self, points: np.ndarray) -> np.ndarray:
-        """Points as integers in the ball that the rows were clipped to: as `nearest` needs them.
-
-        Parameters
-        ----------
-        points : ndarray of shape (m, n_features)
-            Released, about the origin; noise may have taken them anywhere.
-
-        Returns
-        -------
-        points : ndarray of shape (m, n_features), integer-valued
-        """
-        absolute = points + self.origin
-        length = np.maximum(np.linalg.norm(absolute, axis=1, keepdims=True), 1e-300)
-        return np.rint(absolute * np.minimum(1.0, self.ball / length)) - self.origin
+    def about(self, origin: np.ndarray) -> "Rows":
+        """The same rows about another origin; what is in memory is shared."""
+        rows = copy(self)
+        rows.recenter(origin)
+        return rows
 
     def map(
         self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], n_features: int
@@ -143,23 +148,15 @@ class Rows:
         n_features : int
             Of the result.
         """
-
-        def read(part):
-            # A part of rows with few entries may be many rows of these.
-            places = row_slices(part.stop, self.n_features, part.start)
-            return np.concatenate(
-                [function(self._rows(place), self.squares[place]) for place in places]
-            )
-
-        mapped = Rows(read, self.n_rows, n_features, self.limit, self.unit)
+        mapped = Rows(_Mapped(self, function), self.n_rows, n_features, self.limit, self.unit)
         # A few coordinates of many rows are less than the rows, and are read many times.
         if self._stored is not None or self.n_rows * n_features <= _STORED_SPARSE:
             mapped.store()
         return mapped
 
     def store(self) -> None:
-        """Keep the rows in memory."""
-        stored = np.empty((self.n_rows, self.n_features))
+        """Keep the rows in memory: their entries are integers of at most 2**25, about."""
+        stored = np.empty((self.n_rows, self.n_features), dtype=np.int32)
         for part, rows in self.chunks():
             stored[part] = rows
         self._stored = stored
@@ -170,15 +167,20 @@ class Rows:
 
     def chunks(self, width: int = 1) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield (slice, rows): callers must not write into the rows."""
+        read = self.begin()
         for part in self.parts(width):
-            yield part, self._rows(part)
+            yield part, read(part)
 
-    def _rows(self, part: slice) -> np.ndarray:
-        if self._stored is not None:
-            return self._stored[part]
-        assert self._read is not None
-        rows = self._read(part)
-        return rows - self.origin if self.origin.any() else rows
+    def begin(self) -> _Reader:
+        """Begin a pass: a function from slices to rows about the origin."""
+        if self._stored is None:
+            assert self._begin is not None
+            read, moved = self._begin(), self.origin.any()
+            return (lambda part: read(part) - self.origin) if moved else read
+        stored = self._stored
+        if self.origin.any():
+            return lambda part: stored[part] - self.origin  # the origin is of floats
+        return lambda part: stored[part].astype(np.float64, copy=False)
 
     @cached_property
     def squares(self) -> np.ndarray:
@@ -187,6 +189,41 @@ class Rows:
         for part, rows in self.chunks():
             np.einsum("ij,ij->i", rows, rows, out=squares[part])
         return squares
+
+
+class _Quantised:
+    """Begins a pass over the rows of a source, on a grid."""
+
+    def __init__(self, source: PartSource, domain: Domain, within: Domain | None) -> None:
+        self.source, self.domain, self.within = source, domain, within
+
+    def __call__(self) -> _Reader:
+        X, domain, within = self.source.read(), self.domain, self.within
+        grid = Grid.for_radius(domain.radius)
+
+        def read(part):
+            rows = X[part] if within is None else within.move_rows(X[part])
+            return grid.quantise(domain.center_rows(rows), domain.radius)
+
+        return read
+
+
+class _Mapped:
+    """Begins a pass over functions of rows."""
+
+    def __init__(self, rows: Rows, function: Callable[[np.ndarray, np.ndarray], Any]) -> None:
+        self.rows, self.function = rows, function
+
+    def __call__(self) -> _Reader:
+        rows, function = self.rows, self.function
+        read = rows.begin()
+
+        def mapped(part):
+            # A part of rows with few entries may be many rows of these.
+            places = row_slices(part.stop, rows.n_features, part.start)
+            return np.concatenate([function(read(place), rows.squares[place]) for place in places])
+
+        return mapped
 
 
 def row_slices(n_rows: int, width: int, first: int = 0) -> list[slice]:
@@ -306,7 +343,7 @@ def square_sums(
     cap: float | np.ndarray,
     n_labels: int,
     units: Units,
-) -> tuple[np.ndarray, float]:
+) -> np.ndarray:
     """Exact sums of min(squared, cap) / cap for each label.
 
     Parameters
@@ -320,13 +357,13 @@ def square_sums(
 
     Returns
     -------
-    sums : ndarray of int64 of shape (n_labels,), in steps of 2**-26
-    scale : float
-        Steps that a unit adds at the most: 2**26, all of them to one label if its rows have one.
-        Rows of a unit with several labels share them out, as their weights sum to one at most.
+    sums : ndarray of integers of shape (n_labels,)
+        In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its
+        rows have one. Rows of a unit with several labels share them out, as their weights sum to
+        one at most.
     """
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
-    scale = _ERROR_STEPS / cap * (1 - 2.0**-50)
+    scale = ERROR_STEPS / cap * (1 - 2.0**-50)
     sums = np.zeros(n_labels, dtype=sum_type(len(labels), 26))
     for start in range(0, len(labels), _MOST_ROWS):
         part = slice(start, start + _MOST_ROWS)
@@ -336,4 +373,4 @@ def square_sums(
             steps *= units.weights[part] * units.step
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
         sums += np.bincount(label, np.floor(steps), minlength=n_labels).astype(np.int64)
-    return sums, _ERROR_STEPS
+    return sums

@@ -31,13 +31,30 @@ from ...exceptions import PartError
 from .blocks import in_threads
 from .single_rows import row_guard
 
-__all__ = ["CellCounts", "Engine", "LocalEngine", "Part", "PartSource", "Table", "add_sums"]
+__all__ = [
+    "ArraySource",
+    "CellCounts",
+    "Engine",
+    "LocalEngine",
+    "Part",
+    "PartSource",
+    "Table",
+    "add_sums",
+]
 
 _WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 
 class PartSource:
-    """How the rows of a part are read, and what belongs to them. Engines derive from it."""
+    """How the rows of a part are read, and what belongs to them. Engines derive from it.
+
+    Attributes
+    ----------
+    sparse : bool
+        Whether `read` gives `SparseRows`.
+    """
+
+    sparse = False
 
     def read(self) -> Any:
         """The rows: a finite array of float32 or float64 of shape (rows, n_features).
@@ -64,7 +81,7 @@ class ArraySource(PartSource):
     """Rows in memory."""
 
     def __init__(self, X: Any) -> None:
-        self._X = X
+        self._X, self.sparse = X, not isinstance(X, np.ndarray)
 
     def read(self) -> Any:
         return self._X
@@ -199,8 +216,8 @@ class LocalEngine:
     """
 
     def __init__(self, sources: Any, n_jobs: int | None = None, *, guarded: bool = True) -> None:
-        self._states = list(sources)
-        self.n_parts, self.n_jobs, self.guarded = len(self._states), n_jobs, guarded
+        self.states = list(sources)
+        self.n_parts, self.n_jobs, self.guarded = len(self.states), n_jobs, guarded
         if not self.n_parts:
             raise ValueError("a table must have at least one part.")
 
@@ -217,11 +234,11 @@ class LocalEngine:
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
-        found = self._each(lambda number: function(self._states[number], *broadcast))
+        found = self._each(lambda number: function(self.states[number], *broadcast))
         return np.concatenate(found)
 
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
-        self._states[number], sums = function(self._states[number], *broadcast)
+        self.states[number], sums = function(self.states[number], *broadcast)
         return sums
 
     def _each(self, function: Callable[[int], Any]) -> list:
@@ -295,10 +312,20 @@ class Table:
 
     def rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
         """Unreleased: a value for each row, where the rows are; see :class:`Engine`."""
+        self._finish()
+        return self.engine.collect_rows(function, *broadcast)
+
+    def local_parts(self) -> list:
+        """Unreleased: the parts of a table in memory, for algorithms that need rows together."""
+        if not isinstance(self.engine, LocalEngine):
+            raise TypeError("this algorithm needs rows in memory.")
+        self._finish()
+        return list(self.engine.states)
+
+    def _finish(self) -> None:
         if self._waiting:
             steps, self._waiting = tuple(self._waiting), []
             self.engine.update(chained, steps)
-        return self.engine.collect_rows(function, *broadcast)
 
 
 @row_guard

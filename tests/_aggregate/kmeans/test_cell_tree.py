@@ -11,6 +11,8 @@ from sklearn_dp._aggregate.kmeans.cell_tree import Tree, depths_of_levels, grow
 from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -31,10 +33,19 @@ def session(rho, means=1.0):
         return PrivacySession(plan, random_state=0)
 
 
-def context_of(money, size, n_rows=0):
+def context_of(money, size, codes=NO_CODES):
     """What the cell tree knows: it never asks for the rows, but for their codes."""
-    units = Units(n_rows)
-    return Context(session=money, rows=None, units=units, n_clusters=3, size=size, radius=LIMIT)
+    rows = GridTable.of(Rows.of(np.zeros((len(codes), 2)), LIMIT), Units(len(codes)))
+    rows.update(with_codes, codes)
+    return Context(session=money, rows=rows, n_clusters=3, size=size, radius=LIMIT)
+
+
+def with_codes(part, codes):
+    return part.having(codes=codes), ()
+
+
+def leaf(part):
+    return part["leaf"]
 
 
 @pytest.fixture
@@ -52,8 +63,10 @@ def test_leaves_hold_the_rows_that_they_count(clusters):
     size = Size(6000.0, 1.0)
     grid = CellGrid(np.full(2, LIMIT), 12)
     codes = grid.codes(rows)
-    leaves = grow(context_of(session(1e9), size, 6000), "cells", grid, [4, 8, 12], codes, 1e8)
-    members = np.bincount(leaves.of_row[leaves.of_row >= 0], minlength=len(leaves.counts))
+    context = context_of(session(1e9), size, codes)
+    leaves = grow(context, "cells", grid, [4, 8, 12], 1e8)
+    of_row = context.rows.table.rows(leaf)
+    members = np.bincount(of_row[of_row >= 0], minlength=len(leaves.counts))
     assert np.array_equal(members, leaves.counts)
     assert members.sum() == 6000
 
@@ -64,13 +77,13 @@ def test_noise_alone_rarely_makes_a_leaf():
     found = []
     for i in range(5):
         context = context_of(session(0.01 + i), Size(10.0, 0.2))
-        found.append(len(grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.003).counts))
+        found.append(len(grow(context, "cells", grid, [8, 12, 16], 0.003).counts))
     assert max(found) <= 8
 
 
 def test_a_leaf_is_measured_again_and_averaged():
     """By hand: one measurement of 30 and one of 20 make 25; the limit is 2.5 sd / sqrt 2."""
-    tree = Tree(np.zeros(0, dtype=bool), TUNING.kept)
+    tree = Tree(TUNING.kept)
     nodes = tree.grow(
         np.zeros(1, np.int64), 4, np.array([3, 7, 9]), np.array([30.0, 30.0, 90.0]), 40.0
     )
@@ -83,7 +96,7 @@ def test_a_leaf_is_measured_again_and_averaged():
 
 
 def test_what_was_believed_too_soon_needs_a_second_measurement():
-    tree = Tree(np.zeros(0, dtype=bool), TUNING.kept)
+    tree = Tree(TUNING.kept)
     nodes = tree.grow(np.zeros(1, np.int64), 4, np.array([3, 7]), np.array([30.0, 30.0]), 40.0)
     tree.measure_again(nodes[:1], np.array([30.0]), 10.0)
     tree.prune_unconfirmed()
@@ -112,8 +125,8 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 
     def counts(codes):
         seen.append([])
-        context = context_of(session(1.0), size, len(codes))
-        grow(context, "cells", grid, [7, 9, 11, 13], codes, 0.003)
+        context = context_of(session(1.0), size, codes)
+        grow(context, "cells", grid, [7, 9, 11, 13], 0.003)
         return seen[-1]
 
     whole = counts(codes)
@@ -128,7 +141,7 @@ def test_a_row_is_counted_in_one_cell_of_a_level(clusters, monkeypatch):
 def test_unreached_levels_cost_nothing():
     money = session(0.03)
     context, grid = context_of(money, Size(10.0, 0.001)), CellGrid(np.full(2, LIMIT), 16)
-    grow(context, "cells", grid, [8, 12, 16], NO_CODES, 0.01)
+    grow(context, "cells", grid, [8, 12, 16], 0.01)
     assert money.spent <= 0.021
 
 
@@ -144,14 +157,14 @@ def test_leaves_that_are_measured_again_leave_no_room_for_more(monkeypatch):
     """8 new cells, one of them to be split, and 4 parents with a rest: 11 leaves where 8 fit."""
     asked = []
 
-    def count_cells(context, entry, of_rows, n_new, n_again, threshold, rho):
+    def release_cells(context, entry, exact, n_new, n_again, threshold, rho):
         asked.append(n_new + n_again)
         cells, values = np.arange(n_new + n_again), np.full(n_new + n_again, 1.5 * threshold)
         values[: 1 if len(asked) > 1 else n_new] = 100 * threshold
         return cells, values
 
     monkeypatch.setattr(_cell_tree, "MOST_BITS_A_LEVEL", 3)
-    monkeypatch.setattr(_cell_tree, "count_cells", count_cells)
+    monkeypatch.setattr(_cell_tree, "release_cells", release_cells)
     context, grid = context_of(session(1.0), Size(1e6, 1.0)), CellGrid(np.full(2, LIMIT), 12)
-    grow(context, "cells", grid, [2, 6, 9, 12], NO_CODES, 0.1)
+    grow(context, "cells", grid, [2, 6, 9, 12], 0.1)
     assert asked == [4, 8]

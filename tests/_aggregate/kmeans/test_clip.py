@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from kernel_tools import open_session
 
-from sklearn_dp._aggregate.kmeans.clip import clip_radius
+from sklearn_dp._aggregate.kmeans.clip import clip_radius, distance_edges
 from sklearn_dp._aggregate.kmeans.lloyd_context import LloydContext
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.centering import Size, bins_of
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -21,16 +22,18 @@ def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2):
     session = open_session(PlanEntry("distances", "gaussian", rho), rho=2 * rho)
     context = LloydContext(
         session=session,
-        rows=Rows.of(np.zeros((len(distances), d)), RADIUS),
-        units=Units(len(distances)),
+        rows=GridTable.of(Rows.of(np.zeros((len(distances), d)), RADIUS), Units(len(distances))),
         n_clusters=2,
         size=Size(float(len(distances)) if n is None else n, 100.0),
         radius=RADIUS,
         budget=1.0,
         inside=0.9,
     )
-    labels = np.asarray(labels, dtype=np.int64)
-    return clip_radius(context, "distances", labels, distances**2, np.array(scales), rho)
+    scales = np.array(scales)
+    relative = np.square(distances / scales[np.asarray(labels, dtype=np.int64)])
+    edges = distance_edges(context)
+    exact = np.bincount(bins_of(relative, edges), minlength=len(edges) - 1)
+    return clip_radius(context, "distances", exact, scales, rho)
 
 
 def test_most_rows_are_within_and_the_far_ones_are_reached():

@@ -9,6 +9,7 @@ from kernel_tools import open_session
 from sklearn_dp._aggregate.kmeans.context import Context, Run
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -18,10 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 def run_of(prefix):
     entries = [PlanEntry(name, "gaussian", rho) for name, rho in (("sum", 0.5), ("a sum", 0.25))]
-    rows = Rows.of(np.zeros((0, 2)), 8.0)
-    return Run(
-        session=open_session(*entries), rows=rows, units=Units(0), n_clusters=3, prefix=prefix
-    )
+    rows = GridTable.of(Rows.of(np.zeros((0, 2)), 8.0), Units(0))
+    return Run(session=open_session(*entries), rows=rows, n_clusters=3, prefix=prefix)
 
 
 @pytest.mark.parametrize(("prefix", "name", "rho"), [("", "sum", 0.5), ("a ", "a sum", 0.25)])

@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -35,8 +36,7 @@ def coreset_of(rows, size, rho):
         money = PrivacySession(plan, random_state=0)
     context = Context(
         session=money,
-        rows=Rows.of(rows, LIMIT),
-        units=Units(len(rows)),
+        rows=GridTable.of(Rows.of(rows, LIMIT), Units(len(rows))),
         n_clusters=3,
         size=size,
         radius=LIMIT,

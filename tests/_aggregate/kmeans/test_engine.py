@@ -12,9 +12,12 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import coreset as _coreset
 from sklearn_dp._aggregate.kmeans import engine as _engine
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.kmeans import passes as _passes
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.rows import ERROR_STEPS
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -78,8 +81,7 @@ class Case:
         session = self.session() if session is None else session
         return fit_engine(
             session,
-            self.X,
-            Units(len(self.X), self.groups),
+            Table.in_memory(self.X, Units(len(self.X), self.groups)),
             Domain.from_bounds(self.bounds, self.X.shape[1]),
             self.k,
             quality=True,
@@ -223,7 +225,9 @@ def _raw_depth(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(context, *rest):
-        monkeypatch.setattr(_coreset, "depths_of_levels", lambda *_: [1 + context.units.n_rows % 2])
+        monkeypatch.setattr(
+            _coreset, "depths_of_levels", lambda *_: [1 + context.rows.in_memory.n_rows % 2]
+        )
         return build(context, *rest)
 
     monkeypatch.setattr(_engine, "build_coreset", mutant)
@@ -235,35 +239,36 @@ def _raw_size(monkeypatch):
 
     def mutant(context, entry, count, variance, mu):
         found, _ = radius(context, entry, count, variance, mu)
-        return found, Size(context.units.n_rows + 1.0, mu)
+        return found, Size(context.rows.in_memory.n_rows + 1.0, mu)
 
     monkeypatch.setattr(_engine, "mean_radius", mutant)
 
 
 def _raw_origin(monkeypatch):
     """The rows are centered at their true mean."""
-    totals, true = _centering._exact_totals, []
+    totals, true = _centering.exact_totals, []
 
-    def spy(rows, units):
-        total, weight = totals(rows, units)
+    def spy(part):
+        part, (total, weight) = totals(part)
         true.append(np.trunc(total / max(weight, 1)))
-        return total, weight
+        return part, (total, weight)
 
-    monkeypatch.setattr(_centering, "_exact_totals", spy)
+    monkeypatch.setattr(_centering, "exact_totals", spy)
     monkeypatch.setattr(_centering, "_shrunk", lambda mean, noise, radius: true.pop())
 
 
-def _no_clip(module):
-    def plant(monkeypatch):
-        """Residuals are summed as they are."""
-        sums = module.clipped_sums
+def _no_clip_in_cells(monkeypatch):
+    """Residuals of the leaves are summed as they are."""
+    sums = _coreset.leaf_sums
+    monkeypatch.setattr(_coreset, "leaf_sums", lambda part, c, reach: sums(part, c, reach * 1e6))
 
-        def mutant(rows, centers, labels, squared, limits, *rest, **more):
-            return sums(rows, centers, labels, squared, limits * 1e6, *rest, **more)
 
-        monkeypatch.setattr(module, "clipped_sums", mutant)
-
-    return plant
+def _no_clip_in_step(monkeypatch):
+    """Residuals of an iteration are summed as they are."""
+    sums = _lloyd.cluster_sums
+    monkeypatch.setattr(
+        _lloyd, "cluster_sums", lambda part, c, radius, cap: sums(part, c, radius * 1e6, cap)
+    )
 
 
 def _no_moment_clip(monkeypatch):
@@ -273,14 +278,12 @@ def _no_moment_clip(monkeypatch):
 
 def _uncapped_errors(monkeypatch):
     """Squared distances are not capped."""
-    errors = _lloyd.square_sums
 
     def mutant(labels, squared, cap, n_labels, units):
-        _, scale = errors(labels, squared, cap, n_labels, units)
-        steps = np.bincount(labels, np.floor(squared / cap[labels] * scale), minlength=n_labels)
-        return steps.astype(np.int64), scale
+        steps = np.floor(squared / cap[labels] * ERROR_STEPS)
+        return np.bincount(labels, steps, minlength=n_labels).astype(np.int64)
 
-    monkeypatch.setattr(_lloyd, "square_sums", mutant)
+    monkeypatch.setattr(_passes, "square_sums", mutant)
 
 
 def _early_stop(monkeypatch):
@@ -289,7 +292,7 @@ def _early_stop(monkeypatch):
 
     def mutant(context, estimate, number, last):
         iterate(context, estimate, number, last)
-        return context.rows.n_rows % 2 == 0
+        return context.rows.in_memory.n_rows % 2 == 0
 
     monkeypatch.setattr(_lloyd, "_iterate", mutant)
 
@@ -300,7 +303,7 @@ def _raw_radius(monkeypatch):
 
     def mutant(context, *rest):
         clip = radius(context, *rest)
-        return replace(clip, radius=clip.radius * (1 + 1e-9 * context.rows.n_rows))
+        return replace(clip, radius=clip.radius * (1 + 1e-9 * context.rows.in_memory.n_rows))
 
     monkeypatch.setattr(_lloyd, "clip_radius", mutant)
 
@@ -351,8 +354,8 @@ MUTANTS = {
     "depth from true n": _raw_depth,
     "size from true n": _raw_size,
     "true mean": _raw_origin,
-    "no clip in the cells": _no_clip(_coreset),
-    "no clip in a step": _no_clip(_lloyd),
+    "no clip in the cells": _no_clip_in_cells,
+    "no clip in a step": _no_clip_in_step,
     "no clip in the moment": _no_moment_clip,
     "errors not capped": _uncapped_errors,
     "early stop": _early_stop,
@@ -456,7 +459,8 @@ def test_later_entries_of_a_plan_keep_their_shares():
         plan = PrivacyPlan(PrivacyBudget(rho=0.1, delta=1e-6), (first, *entries, other, later))
         with pytest.warns(SeededNoiseWarning):
             session = PrivacySession(plan, random_state=0)
-        fit_engine(session, X, Units(3000), Domain.from_bounds(1.0, 5), 3, prefix="core ")
+        table = Table.in_memory(X, Units(3000))
+        fit_engine(session, table, Domain.from_bounds(1.0, 5), 3, prefix="core ")
         assert session.remaining("later") >= 0.05 and session.remaining() < 0.0601
         session.gaussian("later", 7, sensitivity=1.0, rho=0.05)
 

@@ -10,7 +10,8 @@ from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.lloyd import lloyd, lloyd_budget, lloyd_entries
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -31,12 +32,11 @@ def session(early=(), later=(), *, rho=RHO, cap=RHO):
 
 
 def run(money, start, callback=None):
-    rows = Rows.quantise(X, Domain.from_bounds(1.0, 2))
+    rows = GridTable.quantise(Table.in_memory(X, Units(len(X))), Domain.from_bounds(1.0, 2))
     size = Size(float(len(X)), math.sqrt(2 * RHO))
     context = Context(
         session=money,
         rows=rows,
-        units=Units(len(X)),
         n_clusters=len(start),
         size=size,
         radius=rows.limit,

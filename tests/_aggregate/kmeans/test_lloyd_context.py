@@ -14,7 +14,6 @@ def context(signal=1e5, n_clusters=3):
     return LloydContext(
         session=nothing,
         rows=nothing,
-        units=nothing,
         n_clusters=n_clusters,
         size=Size(signal, 1.0),
         radius=1.0,

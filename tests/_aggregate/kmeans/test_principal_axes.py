@@ -8,6 +8,7 @@ from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.principal_axes import _n_axes, principal_axes
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -21,8 +22,7 @@ def axes_of(points, k=3, rho=1e8):
     session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
     context = Context(
         session=session,
-        rows=Rows.of(points, LIMIT),
-        units=Units(len(points)),
+        rows=GridTable.of(Rows.of(points, LIMIT), Units(len(points))),
         n_clusters=k,
         size=Size(float(max(len(points), 1)), 1.0),
         radius=LIMIT,

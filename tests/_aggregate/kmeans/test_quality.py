@@ -6,7 +6,8 @@ import pytest
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans.context import Run
 from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
-from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -29,10 +30,11 @@ def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, midd
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
     session = PrivacySession(plan, random_state=seed)
-    rows = Rows.quantise(X, Domain.from_bounds(10.0, 2))
+    table = Table.in_memory(X, Units(len(X), groups))
+    rows = GridTable.quantise(table, Domain.from_bounds(10.0, 2))
     steps = 1 / rows.unit
     return measure_quality(
-        Run(session=session, rows=rows, units=Units(len(X), groups), n_clusters=2),
+        Run(session=session, rows=rows, n_clusters=2),
         np.rint(CENTERS * steps),
         np.array(middle) * steps,
         np.array(caps) * steps,

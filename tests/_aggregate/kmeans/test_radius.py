@@ -6,6 +6,7 @@ from kernel_tools import open_session
 
 from sklearn_dp._aggregate.kmeans.context import Run
 from sklearn_dp._aggregate.kmeans.radius import mean_radius
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -19,7 +20,8 @@ def measured(lengths, d, *, rho=1e6, count=1e4, variance=1e12):
     points = np.zeros((len(lengths), d))
     points[:, 0] = lengths
     session = open_session(PlanEntry("radius", "gaussian", rho), rho=2 * rho)
-    run = Run(session=session, rows=Rows.of(points, BALL), units=Units(len(points)), n_clusters=2)
+    rows = GridTable.of(Rows.of(points, BALL), Units(len(points)))
+    run = Run(session=session, rows=rows, n_clusters=2)
     found = mean_radius(run, "radius", count, variance, 1.0)
     assert session.remaining("radius") == 0
     return found

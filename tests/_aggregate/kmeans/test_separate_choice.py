@@ -7,6 +7,7 @@ import pytest
 
 from sklearn_dp._aggregate.kmeans.candidates import Candidates
 from sklearn_dp._aggregate.kmeans.separate_choice import choose_separately, separate_entries
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
@@ -29,9 +30,8 @@ def test_what_comes_later_keeps_its_share(d, n, criterion):
     plan = PrivacyPlan(PrivacyBudget(rho=2 * RHO, delta=1e-6), (*entries, later))
     session = PrivacySession(plan, random_state=0)
     X = 12 * np.eye(3, d)[np.arange(n) % 3] + np.random.default_rng(0).normal(size=(n, d))
-    choice = choose_separately(
-        session, X, Units(n), Domain.from_bounds(20.0, d), candidates, prefix="choice/", rho=RHO
-    )
+    table, domain = Table.in_memory(X, Units(n)), Domain.from_bounds(20.0, d)
+    choice = choose_separately(session, table, domain, candidates, prefix="choice/", rho=RHO)
     assert session.remaining("later") >= RHO
     assert 1 <= choice.n_clusters <= 12
     if n == 3000 and d > 3:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.axes import second_moment
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -36,7 +37,9 @@ def test_subspaces_are_as_good_as_lemma_3_1_says():
             random_state=seed,
         )
         rho = 10.0 ** rng.uniform(-3, 2)
-        moment = second_moment(session, "axes", Rows.of(X, limit), limit, Units(n), rho)
+        moment = second_moment(
+            session, "axes", GridTable.of(Rows.of(X, limit), Units(n)), limit, rho
+        )
         vectors = np.linalg.eigh(moment)[1][:, -k:]
         E = np.linalg.norm(moment - X.T @ X, 2)
         A = centers[labels]
@@ -52,16 +55,14 @@ def test_symmetric_noise_has_the_norm_of_its_law():
     """separated_gaussians:A3: d = 20, mean spectral norm 6.05; the diagonal has twice the variance
     of the rest.
     """
-    rows = Rows.of(np.zeros((1, 20)), 1000.0)
+    rows = GridTable.of(Rows.of(np.zeros((1, 20)), 1000.0), Units(1))
     session = PrivacySession(
         PrivacyPlan(
             PrivacyBudget(rho=1e6, delta=0.1), (PlanEntry("axes", "gaussian", 1e6, uses=None),)
         ),
         random_state=0,
     )
-    noise = np.array(
-        [second_moment(session, "axes", rows, 1000.0, Units(1), 0.5) / 1e6 for _ in range(300)]
-    )
+    noise = np.array([second_moment(session, "axes", rows, 1000.0, 0.5) / 1e6 for _ in range(300)])
     assert np.array_equal(noise, noise.transpose(0, 2, 1))
     assert np.linalg.norm(noise, 2, axis=(1, 2)).mean() == pytest.approx(6.05, abs=0.2)
     diagonal = np.einsum("nii->ni", noise).var()

@@ -5,6 +5,7 @@ import pytest
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._aggregate.shared.bounds import NO_BOUND, ball_of, known_or_paid
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
@@ -28,14 +29,15 @@ def open_session(rho=1.0):
 
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
     session, domain = open_session(), Domain.from_bounds(3.0, 2)
-    assert known_or_paid(session, "bound", np.ones((9, 2)), Units(9), domain) == (domain, "ok")
+    table = Table.in_memory(np.ones((9, 2)), Units(9))
+    assert known_or_paid(session, "bound", table, domain) == (domain, "ok")
     assert session.spent == 0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
     X, session = scale * RNG.normal(size=(5000, 3)), open_session()
-    domain, status = known_or_paid(session, "bound", X, Units(5000), None)
+    domain, status = known_or_paid(session, "bound", Table.in_memory(X, Units(5000)), None)
     norms = np.linalg.norm(X, axis=1)
     assert status == "ok"
     assert np.mean(norms <= domain.radius) > 0.97
@@ -44,7 +46,8 @@ def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
 
 
 def test_where_nothing_is_seen_it_is_the_unit_ball_and_the_status_says_so():
-    domain, status = known_or_paid(open_session(1e-4), "bound", np.ones((3, 2)), Units(3), None)
+    table = Table.in_memory(np.ones((3, 2)), Units(3))
+    domain, status = known_or_paid(open_session(1e-4), "bound", table, None)
     assert (domain.radius, status) == (1.0, NO_BOUND)
     assert ball_of(None, 4)[1] == NO_BOUND
     assert ball_of(7.0, 4)[0].radius == 7.0

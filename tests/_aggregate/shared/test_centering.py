@@ -6,13 +6,14 @@ from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared.centering import (
     Size,
-    _exact_totals,
     _shrunk,
     bins_of,
     center_and_count,
+    exact_totals,
     geometric_edges,
     noise_sd,
 )
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._units import Units
@@ -23,18 +24,22 @@ POINTS = np.array([[300.0, -400.0], [100.0, 0.0], [200.0, 100.0], [-7.0, 3.0]])
 
 def released(points, rho=1e12, groups=None):
     session = open_session(PlanEntry("sum", "gaussian", rho), rho=2 * rho)
-    rows, units = Rows.of(points, 1000.0), Units(len(points), groups)
-    return center_and_count(session, "sum", rows, units, rho)
+    rows = GridTable.of(Rows.of(points, 1000.0), Units(len(points), groups))
+    return center_and_count(session, "sum", rows, rho)
+
+
+def totals(points, units):
+    return GridTable.of(Rows.of(points, 1000.0), units).sums(exact_totals)
 
 
 def test_sums_are_exact():
-    total, weight = _exact_totals(Rows.of(POINTS, 1000.0), Units(4))
+    total, weight = totals(POINTS, Units(4))
     assert total.tolist() == [593, -297] and weight == 4
 
 
 def test_rows_of_a_group_share_one_weight():
     units = Units(4, ["a", "a", "a", "b"])
-    total, weight = _exact_totals(Rows.of(POINTS, 1000.0), units)
+    total, weight = totals(POINTS, units)
     # A third of each of three rows, cut off towards zero, and the whole of the last.
     assert total.tolist() == [99 + 33 + 66 - 7, -133 + 0 + 33 + 3]
     assert weight * units.step == pytest.approx(2, abs=1e-5)
@@ -49,9 +54,9 @@ def test_a_huge_budget_releases_the_mean_and_the_number():
 def test_the_variance_is_that_of_the_count():
     """Sensitivity 2 sqrt(5)/2 for a count of sensitivity one; false alarm below 1e-6."""
     session = open_session(PlanEntry("sum", "gaussian", 200.0, uses=None), rho=201)
-    rows, units, found = Rows.of(POINTS, 1000.0), Units(4), []
+    rows, found = GridTable.of(Rows.of(POINTS, 1000.0), Units(4)), []
     for _ in range(400):
-        _, count, variance = center_and_count(session, "sum", rows, units, 0.5)
+        _, count, variance = center_and_count(session, "sum", rows, 0.5)
         found.append(count - 4)
     assert variance == pytest.approx(5)
     assert np.mean(np.square(found)) == pytest.approx(variance, rel=0.36)
@@ -92,5 +97,5 @@ def test_bins_hold_their_lower_edge_and_the_last_all_beyond():
 def test_weighted_totals_by_hand():
     """(8, 4) of weight 1/4 and (1, 3) of weight 1."""
     units, _ = Units.weighted(np.array([0.5, 2.0]), 2.0)
-    total, weight = _exact_totals(Rows.of(np.array([[8.0, 4.0], [1.0, 3.0]]), 100.0), units)
+    total, weight = totals(np.array([[8.0, 4.0], [1.0, 3.0]]), units)
     assert total.tolist() == [3, 4] and weight == 1.25 * 2**20

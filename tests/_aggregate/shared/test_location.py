@@ -7,12 +7,12 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared.location import (
-    _clipped,
     _least,
     about_origin,
     locate,
     location_entries,
 )
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 def located(X, domain=None, *, rho=100.0, **options):
     session = open_session(*location_entries(rho, 0.5), rho=rho)
-    return locate(session, X, Units(len(X)), domain, **options)
+    return locate(session, Table.in_memory(X, Units(len(X))), domain, **options)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
@@ -53,7 +53,7 @@ def test_too_few_rows_have_an_answer_and_a_status(n):
 def test_about_the_origin_only_the_reach_is_released():
     X = np.random.default_rng(0).normal(size=(4000, 2))
     session = open_session(*location_entries(10.0, 0.5, centered=True), rho=10.0)
-    found = about_origin(session, X, Units(4000), None, wider=2.0)
+    found = about_origin(session, Table.in_memory(X, Units(4000)), None, wider=2.0)
     radius = found.radius * found.rows.unit
     assert not found.domain.center.any() and found.size == math.inf
     assert np.mean(np.linalg.norm(X, axis=1) <= radius) > 0.97 and radius < 10
@@ -74,11 +74,11 @@ def test_entries_keep_to_their_share(rho, centered):
 def test_far_rows_go_to_the_border_and_near_ones_stay():
     X = np.array([[3.0, 4.0], [30.0, 40.0], [3e300, 4e300], [0.0, 0.0]])
     ball = Domain(np.zeros(2), 10.0)
-    assert np.allclose(_clipped(X, ball), [[3, 4], [6, 8], [6, 8], [0, 0]])
+    assert np.allclose(ball.move_rows(X), [[3, 4], [6, 8], [6, 8], [0, 0]])
     assert np.array_equal(X[1], [30, 40])  # the user's own rows are not changed
-    assert _clipped(X[:1], ball) is not None and np.array_equal(_clipped(X[:1], ball), X[:1])
+    assert ball.move_rows(X[:1]) is not None and np.array_equal(ball.move_rows(X[:1]), X[:1])
     box = Domain.from_bounds((0.0, 5.0), 2)
-    assert _clipped(X, box).tolist() == [[3, 4], [5, 5], [5, 5], [0, 0]]
+    assert box.move_rows(X).tolist() == [[3, 4], [5, 5], [5, 5], [0, 0]]
 
 
 def test_the_smaller_radius_counts():

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.shared.centering import bins_of, geometric_edges
-from sklearn_dp._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, square_sums
+from sklearn_dp._aggregate.shared.rows import (
+    ERROR_STEPS,
+    WEIGHT_BITS,
+    Rows,
+    clipped_sums,
+    nearest,
+    square_sums,
+)
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._grid import sum_type
 from sklearn_dp._privacy._units import Units
@@ -68,7 +75,10 @@ def test_rows_made_on_the_fly_are_the_stored_ones(monkeypatch):
         rows.recenter(np.full(5, 12345.0))
     assert lazy._stored is None and stored._stored is not None
     assert len(lazy.parts()) > 1
-    assert np.array_equal(np.concatenate([x for _, x in lazy.chunks()]), stored._stored)
+    both = [np.concatenate([x for _, x in rows.chunks()]) for rows in (stored, lazy)]
+    assert np.array_equal(*both) and both[0].dtype == np.float64
+    moved = stored.about(np.full(5, 1.0))
+    assert np.array_equal(next(moved.chunks())[1], next(stored.chunks())[1] + 12344)
     assert np.array_equal(lazy.squares, stored.squares)
     assert (np.sqrt(stored.squares) <= stored.limit).all()
     halves = [rows.map(lambda x, squares: np.floor(x[:, :2] / 2), 2) for rows in (stored, lazy)]
@@ -146,15 +156,15 @@ def test_a_group_adds_no_more_than_a_row():
             limits = np.full(len(centers), limit)
             sums = clipped_sums(part, centers, labels, squared, limits, units.take(mine))
             assert sum(int(v) ** 2 for v in sums.ravel()) <= (limit * 2**WEIGHT_BITS) ** 2
-            errors, scale = square_sums(labels, squared, limit**2, len(centers), units.take(mine))
-            assert 0 <= errors.sum() <= scale
+            errors = square_sums(labels, squared, limit**2, len(centers), units.take(mine))
+            assert 0 <= errors.sum() <= ERROR_STEPS
 
 
 def test_errors_are_capped_and_never_rounded_up():
     cap = 12345.678
     for squared in (0.0, 1.0, 12345.0, 12346.0, 1e15):
-        steps, scale = square_sums(np.zeros(1, int), np.array([squared]), cap, 1, Units(1))
-        assert steps[0] <= scale * min(squared, cap) / cap < steps[0] + 1 + 1e-6
+        steps = square_sums(np.zeros(1, int), np.array([squared]), cap, 1, Units(1))
+        assert steps[0] <= ERROR_STEPS * min(squared, cap) / cap < steps[0] + 1 + 1e-6
 
 
 @pytest.mark.parametrize("bits", [24, 36])

@@ -1,0 +1,181 @@
+"""What a part of the table does in each pass of the k-means engine.
+
+Each function is one of `sklearn_dp._aggregate.shared.table`: from a part and released values to the
+part with new values of its rows, and to exact sums, which are unreleased. Who calls releases them,
+and proves there what a unit adds. In the order of a fit:
+
+* the coreset: :func:`coded`, :func:`rooted`; for each level of the tree :func:`level` and
+  :func:`moved`; :func:`settled`; :func:`far_counts` and :func:`far_leaves` where rows far out are
+  looked at once more; :func:`leaf_sums`, :func:`forgotten`;
+* each Lloyd iteration: :func:`assigned`, :func:`cluster_sums`.
+
+Functions without sums wait for the next pass: a level of the tree is one pass, a Lloyd iteration
+two.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..._privacy._mechanisms import weighted_bincount
+from ..shared.axes import Axes
+from ..shared.centering import bins_of
+from ..shared.grid_table import ROWS
+from ..shared.rows import clipped_sums, nearest, square_sums, to_centers
+from ..shared.table import CellCounts, Part
+from .cell_grid import CellGrid, codes_of
+from .far_cells import FarCells
+
+__all__ = [
+    "assigned",
+    "cluster_sums",
+    "coded",
+    "far_counts",
+    "far_leaves",
+    "forgotten",
+    "leaf_sums",
+    "level",
+    "moved",
+    "rooted",
+    "settled",
+]
+
+# Names in the state of a part: projected rows, their codes in the grid of the tree, their far
+# cells, nodes and leaves (or -1).
+_POINTS, _CODES, _FAR, _NODE, _LEAF = "points", "codes", "far", "node", "leaf"
+
+
+def coded(part: Part, axes: Axes, grid: CellGrid, shells: FarCells | None) -> tuple[Part, tuple]:
+    """Project the rows, and find their cells in the grid and far from it."""
+    points = part[ROWS].map(axes.project, len(axes.spread))
+    found = {_POINTS: points, _CODES: codes_of(points, grid)}
+    if shells is not None:
+        found[_FAR] = codes_of(points, shells).astype(np.int32)
+        found[_CODES][shells.beyond(found[_FAR])] = -1  # far from the box: for the shells alone
+    return part.having(**found), ()
+
+
+def rooted(part: Part) -> tuple[Part, tuple]:
+    """Put the rows at the root; those that are not to be counted, at node 1."""
+    return part.having(**{_NODE: (part[_CODES] < 0).astype(np.int32)}), ()
+
+
+def level(
+    part: Part, slots: np.ndarray, n_parents: int, n_again: int, shift: int, bits: int
+) -> tuple[Part, tuple]:
+    """Find the cell of each row in the next level, and count what is in the cells.
+
+    Parameters
+    ----------
+    part : Part
+    slots : ndarray of int of shape (n_nodes,)
+        Of :meth:`Tree.slots`.
+    n_parents, n_again : int
+    shift : int
+        Bits of a code that are deeper than the level.
+    bits : int
+
+    Returns
+    -------
+    part : Part
+        With the cell of each row in the level: where it goes is not known yet.
+    sums : tuple of CellCounts
+    """
+    slot = slots[part[_NODE]]
+    low = (part[_CODES] >> shift) & ((1 << bits) - 1)
+    # Slots below the number of parents are theirs: those of `again` begin beyond it.
+    cells = np.where((slot >= 0) & (slot < n_parents), (slot << bits) | low, slot)
+    counts = weighted_bincount(cells, part.units, (n_parents << bits) + n_again)
+    return part.having(cell=cells.astype(np.int32)), (CellCounts.of(counts),)
+
+
+def moved(part: Part, n_cells: int, cells: np.ndarray, nodes: np.ndarray) -> tuple[Part, tuple]:
+    """Send rows to the new nodes; those whose cell was not released stay where they are."""
+    node_of_cell = np.full(n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
+    node_of_cell[cells] = nodes
+    new = node_of_cell[part["cell"]]
+    return part.without("cell").having(**{_NODE: np.where(new >= 0, new, part[_NODE])}), ()
+
+
+def settled(part: Part, leaf_of_node: np.ndarray) -> tuple[Part, tuple]:
+    """Tell each row its leaf, which is all that is asked for from here on."""
+    return part.without(_CODES, _NODE).having(**{_LEAF: leaf_of_node[part[_NODE]]}), ()
+
+
+def far_counts(part: Part, n_cells: int) -> tuple[Part, tuple]:
+    """Count the rows that are in no leaf by their far cells."""
+    cells = np.where(part[_LEAF] >= 0, -1, part[_FAR])
+    return part, (CellCounts.of(weighted_bincount(cells, part.units, n_cells)),)
+
+
+def far_leaves(part: Part, index: np.ndarray) -> tuple[Part, tuple]:
+    """Rows that are in no leaf go to those of their far cells, which `index` tells."""
+    leaf = np.where(part[_LEAF] >= 0, part[_LEAF], index[part[_FAR]])
+    return part.having(**{_LEAF: leaf}), ()
+
+
+def leaf_sums(part: Part, centers: np.ndarray, reach: np.ndarray) -> tuple[Part, tuple]:
+    """Sums of the residuals of each leaf, clipped to its reach."""
+    points, leaf = part[_POINTS], part[_LEAF]
+    squared = to_centers(points, centers, leaf)
+    return part, (clipped_sums(points, centers, leaf, squared, reach, part.units),)
+
+
+def forgotten(part: Part) -> tuple[Part, tuple]:
+    """What only the coreset needs goes."""
+    return part.without(_POINTS, _LEAF, _FAR), ()
+
+
+def assigned(
+    part: Part, centers: np.ndarray, scales: np.ndarray, edges: np.ndarray
+) -> tuple[Part, tuple]:
+    """Send rows to the nearest of some centers; the weights in bins of distances and in clusters.
+
+    Parameters
+    ----------
+    part : Part
+    centers : ndarray of shape (k, d), integer-valued
+    scales : ndarray of shape (k,)
+    edges : ndarray of shape (n_bins + 1,)
+
+    Returns
+    -------
+    part : Part
+        With the label of each row, and its squared distance to that center.
+    sums : tuple of ndarrays of int of shape (n_bins,) and (k,)
+    """
+    labels, squared = nearest(part[ROWS], centers)
+    # Elementwise: the bin of a row is a function of the row and of released values alone.
+    bins = bins_of(squared * (1 / np.square(scales))[labels], edges)
+    return part.having(labels=labels, squared=squared), (
+        weighted_bincount(bins, part.units, len(edges) - 1),
+        weighted_bincount(labels, part.units, len(centers)),
+    )
+
+
+def cluster_sums(
+    part: Part, centers: np.ndarray, radius: np.ndarray, cap: np.ndarray | None
+) -> tuple[Part, tuple]:
+    """Sums of capped squares, where there is a cap (0 otherwise), and of clipped residuals.
+
+    Parameters
+    ----------
+    part : Part
+        After `assigned`.
+    centers : ndarray of shape (k, d), integer-valued
+    radius : ndarray of shape (k,)
+    cap : ndarray of shape (k,) or None
+        Of the squares.
+
+    Returns
+    -------
+    part : Part
+        Without labels and distances: no later pass asks for them.
+    sums : tuple of ndarrays of int of shape (k,) and (k, d)
+    """
+    rows, units, labels, squared = part[ROWS], part.units, part["labels"], part["squared"]
+    squares: Any = 0
+    if cap is not None:
+        squares = square_sums(labels, squared, cap, len(centers), units)
+    residuals = clipped_sums(rows, centers, labels, squared, radius, units)
+    return part.without("labels", "squared"), (squares, residuals)
