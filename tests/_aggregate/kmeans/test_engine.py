@@ -213,7 +213,7 @@ def _raw_threshold(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(context, *rest):
-        n_rows = 1.0 * context.units.n_rows
+        n_rows = 1.0 * context.rows.in_memory.n_rows
         monkeypatch.setattr(_cell_tree, "detection_threshold", lambda *_: n_rows)
         return build(context, *rest)
 

@@ -69,7 +69,7 @@ def test_the_choice_is_made_and_the_audit_sees_it():
 def spoilt(choose):
     def choice(context, coreset, n_clusters):
         found = choose(context, coreset, n_clusters)
-        k = 1 + context.rows.n_rows % 2  # whatever the rule: one that neighbours tell apart
+        k = 1 + context.rows.in_memory.n_rows % 2  # whatever the rule: one that neighbours tell apart
         return type(found)(k, found.criterion, found.status)
 
     return choice
@@ -78,7 +78,7 @@ def spoilt(choose):
 def nearly_exact(sketched):
     def made(*others):
         found = sketched(*others)
-        there = others[0].rows.n_rows / max(found.counts.sum(), 1e-300)
+        there = others[0].rows.in_memory.n_rows / max(found.counts.sum(), 1e-300)
         return type(found)(found.centers, found.variance, found.counts * there, found.within)
 
     return made
