@@ -69,7 +69,9 @@ def test_the_choice_is_made_and_the_audit_sees_it():
 def spoilt(choose):
     def choice(context, coreset, n_clusters):
         found = choose(context, coreset, n_clusters)
-        k = 1 + context.rows.in_memory.n_rows % 2  # whatever the rule: one that neighbours tell apart
+        k = (
+            1 + context.rows.in_memory.n_rows % 2
+        )  # whatever the rule: one that neighbours tell apart
         return type(found)(k, found.criterion, found.status)
 
     return choice
