@@ -505,7 +505,7 @@ the scores, which have no noise. `DPGridSearch(epsilon=1)` is charged 1, scores 
 """),
     "auto": (lambda options: auto(options.seeds, options.sizes), "The number of clusters", """
 `DPKMeans("auto")` at epsilon = 1, without public bounds, among 1 to 30 clusters. Up
-to 5 features the gap statistic of the coreset chooses, above a criterion on one noisy iteration.
+to 5 features the gap statistic of the coreset chooses, above a criterion on noisy iterations.
 Round clusters at least 6 standard deviations apart, {seeds} mixtures for each line, each with
 noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, over that of
 `DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and

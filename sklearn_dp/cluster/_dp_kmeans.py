@@ -28,9 +28,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         nothing up to 5 features, and some of the budget of Lloyd's iterations above.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         What the number is chosen by. "gap": the gap statistic of the released coreset. "bic": a
-        criterion for round clusters, on one noisy Lloyd iteration in the whole space; the
+        criterion for round clusters, on noisy Lloyd iterations with surplus centers; the
         likeliest number is more than the range allows if clusters are not round. "silhouette":
-        how much nearer rows are to their center than to another, on the same iteration. "auto":
+        how much nearer rows are to their center than to another, on the same ones. "auto":
         "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more clusters
         than the range has. With an integer `n_clusters` it has no effect.
     epsilon : float, optional

@@ -37,7 +37,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     ----------
     n_components : int, "auto" or pair (low, high), default=1
         Number of components, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
-        that range, by the coreset of the partition or, above 5 features, by one noisy iteration
+        that range, by the coreset of the partition or, above 5 features, by noisy iterations
         of its k-means (``method="coreset"`` only).
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         What the number is chosen by; see :class:`~sklearn_dp.DPKMeans`. It has no effect on a

@@ -6,15 +6,15 @@ released: the number, the criterion of each candidate, and whether the choice is
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from .tuning import TUNING
+
 __all__ = ["CRITERIA", "MOST_CHOICES", "Candidates", "Choice", "nothing_seen", "with_status"]
 
 CRITERIA = ("auto", "gap", "bic", "silhouette")
 MOST_CHOICES = 200
 """The largest number of clusters that may be chosen: the criterion is computed for all below."""
-
-_MOST_FLAT = 5  # features up to which the leaves of the coreset tell clusters apart
-_REFERENCE = 20  # clusters that the releases before the choice are made for, at most
-_FAR = 0.25  # part by which another number has to differ to be another answer
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Candidates:
     @property
     def reference(self) -> int:
         """The number of clusters that everything released before the choice is made for."""
-        return min(self.high, _REFERENCE)
+        return min(self.high, TUNING.choice_reference)
 
     def rule(self, n_features: int) -> str:
         """What "auto" stands for."""
         if self.criterion != "auto":
             return self.criterion
-        return "gap" if n_features <= _MOST_FLAT else "bic"
+        return "gap" if n_features <= TUNING.choice_features else "bic"
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,14 @@ class Choice:
         Of the candidates; the larger the better.
     status : str
         "ok", or that other numbers would do as well.
+    start : pair of ndarrays of shapes (n_clusters, d) and (n_clusters,) or None
+        Centers that the choice has found, and the variance of the noise in their coordinates.
     """
 
     n_clusters: int
     criterion: dict[int, float] = field(default_factory=dict)
     status: str = "ok"
+    start: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
 
 def nothing_seen(candidates: Candidates) -> Choice:
@@ -103,7 +106,7 @@ def with_status(
     rivals = [
         k
         for k, value in values.items()
-        if value > values[best] - margin and abs(k - best) > _FAR * best
+        if value > values[best] - margin and abs(k - best) > TUNING.choice_far * best
     ]
     status = "ok"
     if rivals:

@@ -11,7 +11,8 @@ what has been released):
 5. from 4 features on, the second moment: the axes along which cells are cut
    (:mod:`.principal_axes`);
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
-   where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`);
+   where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
+   above 5 features the centers of step 7 are found with it;
 7. weighted k-means of the coreset, with more centers than asked for: free;
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
@@ -143,7 +144,7 @@ def engine_entries(
         rho, n_features, bounds_known=bounds_known, prefix=prefix, tuning=tuning
     )
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
-    choice = choice_entries(n_clusters, n_features, rest, rho, prefix)
+    choice = choice_entries(n_clusters, n_features, rest, rho, prefix, tuning)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
     return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
 
@@ -278,8 +279,9 @@ def fit_engine(
         start, alone = np.zeros((1, table.n_features)), replace(context, n_clusters=1)
         final = lloyd(alone, start, coreset=coreset, callback=callback)
     else:
-        start = _start(context, coreset)
-        final = lloyd(context, start, coreset=coreset, callback=callback)
+        found = None if choice is None else choice.start
+        start, variance = (_start(context, coreset), None) if found is None else found
+        final = lloyd(context, start, variance, coreset=coreset, callback=callback)
     result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
     return result.chosen(choice)
 

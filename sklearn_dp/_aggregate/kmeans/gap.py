@@ -19,27 +19,25 @@ import numpy as np
 from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
 from .coreset import Coreset
+from .tuning import TUNING, Tuning
 
 __all__ = ["best_gap", "gap_choice", "gap_of_points", "gaps", "ward_labels"]
 
-_POINTS = 256  # that the leaves are brought down to
 _LEAST_POINTS = 3
-_REFERENCES = 3  # uniform data sets
-_ITERATIONS = 4  # of Lloyd, from the clusters of the tree
 _MOST_ENTRIES = 2**22  # distances in memory at a time
-_POINTS_EACH = 2  # that a cluster has at least
-_BAR = 0.5  # times 2 / (q k): what the gap of k clusters in q dimensions has to rise by ...
-_LATER_BAR = 1.5  # ... and that of a peak after a higher one
-_RISEN = 0.2  # part of what was lost since the highest peak that a later one has to rise by
-_MARGIN = 0.02  # by which a gap has to be larger to make a difference
 
 
-def gap_choice(coreset: Coreset, candidates: Candidates, rng: np.random.Generator) -> Choice:
+def gap_choice(
+    coreset: Coreset,
+    candidates: Candidates,
+    rng: np.random.Generator,
+    tuning: Tuning = TUNING,
+) -> Choice:
     """The number of clusters by the gap statistic of the leaves."""
     points, weights = coreset.leaves
     # A row that is anywhere in a box of width w has the variance w^2 / 12 along each side.
     inner = float(weights @ np.square(coreset.widths).sum(axis=1)) / 12
-    return gap_of_points(points, weights, inner, candidates, rng)
+    return gap_of_points(points, weights, inner, candidates, rng, tuning)
 
 
 def gap_of_points(
@@ -48,6 +46,7 @@ def gap_of_points(
     inner: float,
     candidates: Candidates,
     rng: np.random.Generator,
+    tuning: Tuning = TUNING,
 ) -> Choice:
     """The number of clusters by the gap statistic of released points.
 
@@ -60,6 +59,7 @@ def gap_of_points(
     candidates : Candidates
     rng : numpy Generator
         Of the references, which are public, and of restarts.
+    tuning : Tuning
 
     Returns
     -------
@@ -67,20 +67,21 @@ def gap_of_points(
     """
     if len(points) < max(_LEAST_POINTS, candidates.low):
         return nothing_seen(candidates)
-    points, weights, lost = _fewer(points, weights, rng)
-    values = gaps(points, weights, inner + lost, candidates, rng)
-    return with_status(candidates, best_gap(values, points.shape[1]), values, _MARGIN)
+    points, weights, lost = _fewer(points, weights, rng, tuning.gap_points)
+    values = gaps(points, weights, inner + lost, candidates, rng, tuning)
+    best = best_gap(values, points.shape[1], tuning)
+    return with_status(candidates, best, values, tuning.choice_margin)
 
 
-def _fewer(points, weights, rng):
-    """At most `_POINTS` of the points, and the sum of squares that this leaves out."""
-    if len(points) <= _POINTS:
+def _fewer(points, weights, rng, most):
+    """At most so many of the points, and the sum of squares that this leaves out."""
+    if len(points) <= most:
         return points, weights, 0.0
-    centers = weighted_kmeans(points, weights, _POINTS, rng, n_starts=1)
+    centers = weighted_kmeans(points, weights, most, rng, n_starts=1)
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
     label = square.argmin(axis=1)
-    mass = np.bincount(label, weights, minlength=_POINTS)
-    sums = [np.bincount(label, weights * x, minlength=_POINTS) for x in points.T]
+    mass = np.bincount(label, weights, minlength=most)
+    sums = [np.bincount(label, weights * x, minlength=most) for x in points.T]
     mean = np.stack(sums, axis=1) / np.maximum(mass, 1e-300)[:, None]
     lost = float(weights @ np.square(points - mean[label]).sum(axis=1))
     full = mass > 0
@@ -93,6 +94,7 @@ def gaps(
     inner: float,
     candidates: Candidates,
     rng: np.random.Generator,
+    tuning: Tuning = TUNING,
 ) -> dict[int, float]:
     """The gap of each candidate with two points for each cluster; of the least in any case.
 
@@ -104,23 +106,24 @@ def gaps(
         Sum of squares that no clustering of the points removes.
     candidates : Candidates
     rng : numpy Generator
+    tuning : Tuning
 
     Returns
     -------
     gaps : dict of int to float
     """
     low = min(candidates.low, len(points))
-    high = max(low, min(candidates.high, len(points) // _POINTS_EACH))
-    uniform, mixed = _references(points, weights, rng)
+    high = max(low, min(candidates.high, len(points) // tuning.gap_points_each))
+    uniform, mixed = _references(points, weights, rng, tuning.gap_references)
     sets = np.concatenate([points[None], uniform]), np.concatenate([weights[None], mixed])
-    costs = _costs(*sets, ward_labels(*sets, low, high))
+    costs = _costs(*sets, ward_labels(*sets, low, high), tuning.gap_iterations)
     # No clustering is worse than one with a cluster less.
     logs = np.log(inner + np.minimum.accumulate(costs, axis=1) + 1e-300)
     values = logs[1:].mean(axis=0) - logs[0]
     return dict(zip(range(low, high + 1), values.tolist(), strict=True))
 
 
-def best_gap(values: dict[int, float], n_axes: int) -> int:
+def best_gap(values: dict[int, float], n_axes: int, tuning: Tuning = TUNING) -> int:
     """The number of clusters that the gaps show: a peak that stands out of their noise.
 
     The largest gap alone will not do. Where clusters overlap, or form groups of clusters, the
@@ -139,6 +142,7 @@ def best_gap(values: dict[int, float], n_axes: int) -> int:
     n_axes : int
         The cost of k clusters in a uniform cloud falls like k^(-2 / q) in q dimensions; noise of
         its logarithm is about proportional to 2 / q, and falls with k.
+    tuning : Tuning
 
     Returns
     -------
@@ -158,17 +162,18 @@ def best_gap(values: dict[int, float], n_axes: int) -> int:
     for k in range(1, len(gap)):
         higher = np.flatnonzero(gap[:k] >= gap[k])
         rise = gap[k] - gap[higher[-1] if len(higher) else 0 : k].min()
-        if rise >= _BAR * noise[k] and gap[k] > gap[best]:
+        if rise >= tuning.gap_bar * noise[k] and gap[k] > gap[best]:
             best = k
     chosen, most = best, 0.0
     for k in range(best + 1, len(gap)):
         rise = gap[k] - gap[best : k + 1].min()
-        if rise >= max(_LATER_BAR * noise[k], _RISEN * (gap[best] - gap[k])) and rise > most:
+        anew = max(tuning.gap_later_bar * noise[k], tuning.gap_risen * (gap[best] - gap[k]))
+        if rise >= anew and rise > most:
             chosen, most = k, rise
     return numbers[chosen]
 
 
-def _references(points, weights, rng):
+def _references(points, weights, rng, n):
     """Points that are uniform in the box of the points along their axes, with their weights mixed.
 
     Returns
@@ -180,8 +185,8 @@ def _references(points, weights, rng):
     _, axes = np.linalg.eigh((centered * weights[:, None]).T @ centered)
     along = centered @ axes
     low, high = along.min(axis=0), along.max(axis=0)
-    uniform = low + rng.random((_REFERENCES, *points.shape)) * (high - low)
-    return uniform, np.stack([rng.permutation(weights) for _ in range(_REFERENCES)])
+    uniform = low + rng.random((n, *points.shape)) * (high - low)
+    return uniform, np.stack([rng.permutation(weights) for _ in range(n)])
 
 
 def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) -> np.ndarray:
@@ -237,7 +242,7 @@ def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) ->
     return labels
 
 
-def _costs(points, weights, labels):
+def _costs(points, weights, labels, n_iterations):
     """Sums of squares of each clustering, after a few of Lloyd's iterations.
 
     Parameters
@@ -245,6 +250,7 @@ def _costs(points, weights, labels):
     points : ndarray of shape (b, m, q)
     weights : ndarray of shape (b, m)
     labels : ndarray of int of shape (b, c, m)
+    n_iterations : int
 
     Returns
     -------
@@ -254,13 +260,13 @@ def _costs(points, weights, labels):
     most = int(labels.max()) + 1
     step = max(1, _MOST_ENTRIES // (n_sets * most * m))
     parts = [
-        _costs_at_once(points, weights, labels[:, first : first + step], most)
+        _costs_at_once(points, weights, labels[:, first : first + step], most, n_iterations)
         for first in range(0, n_clusterings, step)
     ]
     return np.concatenate(parts, axis=1)
 
 
-def _costs_at_once(points, weights, labels, k):
+def _costs_at_once(points, weights, labels, k, n_iterations):
     """The same for a few clusterings, of at most k clusters each."""
     shape, cells = labels.shape[:2], labels.shape[0] * labels.shape[1] * k
     offset = np.arange(cells // k).reshape(*shape, 1) * k
@@ -270,12 +276,12 @@ def _costs_at_once(points, weights, labels, k):
         spread = np.broadcast_to(values[:, None], labels.shape)
         return np.bincount((labels + offset).ravel(), spread.ravel(), minlength=cells)
 
-    for iteration in range(_ITERATIONS + 1):
+    for iteration in range(n_iterations + 1):
         mass = sums(weights)
         total = np.stack([sums(weights * x) for x in points.transpose(2, 0, 1)], axis=1)
         centers = total / np.maximum(mass, 1e-300)[:, None]
         square = np.square(centers).sum(axis=1)
-        if iteration == _ITERATIONS:
+        if iteration == n_iterations:
             break
         # |c|^2 - 2 x.c, which is least for the nearest; a cluster without points takes none.
         away = -2 * centers.reshape(len(points), -1, points.shape[2]) @ points.transpose(0, 2, 1)

@@ -147,6 +147,7 @@ class LloydResult:
 def lloyd(
     context: Context,
     centers: np.ndarray,
+    variance: np.ndarray | None = None,
     *,
     coreset: Coreset | None = None,
     callback: Callable[[str], object] | None = None,
@@ -159,6 +160,8 @@ def lloyd(
         Its size and radius are known; its session's plan holds `lloyd_entries`.
     centers : ndarray of shape (k0, d), in steps about the origin of the rows
         Released; k0 >= n_clusters, reduced to n_clusters after the first iteration.
+    variance : ndarray of shape (k0,), optional
+        Of the noise in each coordinate of a center; by default the centers are taken as they are.
     coreset : Coreset, optional
         What the start was solved on; needed where there are more centers than clusters.
     callback : callable, optional
@@ -170,6 +173,8 @@ def lloyd(
     """
     context = lloyd_context(context, coreset)
     estimate, last, converged = Estimate(centers), False, 0
+    if variance is not None:
+        estimate.variance = variance.copy()
     for iteration in range(1, context.most_iterations + 1):
         last = last or iteration == context.most_iterations
         converged = converged + 1 if _iterate(context, estimate, iteration, last) else 0

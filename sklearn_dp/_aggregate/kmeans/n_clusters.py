@@ -4,8 +4,8 @@ A private fit that tried each number of clusters on the rows would have to pay f
 try any of them on the rows: the coreset is released, and what it says is post-processing.
 
 1. Up to 5 features the leaves of the coreset show the clusters (:mod:`.gap`). This is free.
-2. Above, the coreset lives in few axes and cannot tell many clusters apart. One noisy Lloyd
-   iteration in the whole space can (:mod:`.sketch`); it has its own entries in the plan.
+2. Above, the coreset lives in few axes and cannot tell many clusters apart. Noisy Lloyd
+   iterations in the whole space can (:mod:`.sketch`); they have their own entries in the plan.
 
 Which of them it is, what comes before the choice, and what all of it may spend follow from public
 numbers: the features, the candidates, the criterion. What comes after it is made for the chosen
@@ -18,6 +18,7 @@ from .context import Context
 from .coreset import Coreset
 from .gap import gap_choice
 from .sketch import sketch_choice, sketch_entries, sketched
+from .tuning import TUNING, Tuning
 
 __all__ = ["choice_entries", "choose", "reference_number"]
 
@@ -28,7 +29,12 @@ def reference_number(n_clusters: int | Candidates) -> int:
 
 
 def choice_entries(
-    n_clusters: int | Candidates, n_features: int, rho: float, cap: float, prefix: str = ""
+    n_clusters: int | Candidates,
+    n_features: int,
+    rho: float,
+    cap: float,
+    prefix: str = "",
+    tuning: Tuning = TUNING,
 ) -> tuple[PlanEntry, ...]:
     """Plan entries of the choice, which come before those of Lloyd's iterations.
 
@@ -42,6 +48,7 @@ def choice_entries(
     cap : float
         The most that they may come to.
     prefix : str
+    tuning : Tuning
 
     Returns
     -------
@@ -49,7 +56,7 @@ def choice_entries(
     """
     if not isinstance(n_clusters, Candidates) or n_clusters.rule(n_features) == "gap":
         return ()
-    return sketch_entries(rho, cap, prefix)
+    return sketch_entries(rho, cap, prefix, tuning)
 
 
 def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> Choice | None:
@@ -71,5 +78,5 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
         return None
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
-        return gap_choice(coreset, n_clusters, context.session.rng("references"))
-    return sketch_choice(sketched(context, coreset, n_clusters), n_clusters, rule)
+        return gap_choice(coreset, n_clusters, context.session.rng("references"), context.tuning)
+    return sketch_choice(sketched(context, coreset, n_clusters), n_clusters, rule, context.tuning)

@@ -1,18 +1,21 @@
 """A sketch of the clusters in the whole space, from which their number is chosen.
 
-Above 5 features the coreset lives in few axes and cannot tell many clusters apart. One noisy Lloyd
-iteration about more centers than there can be clusters shows them where the rows are:
+Above 5 features the coreset lives in few axes and cannot tell many clusters apart. Noisy Lloyd
+iterations about more centers than there can be clusters show them where the rows are:
 
-1. The start has 1.5 times as many centers as the largest candidate (:func:`sketched`). Counts, sums
-   of residuals and sums of squares about them are released, as in any iteration, with a share of
-   the budget of Lloyd's iterations and entries of their own in the plan.
+1. The start has more centers than the largest candidate (:func:`sketched`). Counts, sums of
+   residuals and sums of squares about them are released, as in any iteration, with entries of their
+   own in the plan: until the centers stand still, four times at the most, and once in small data.
+   No center is merged or split: with so many, these moves follow the noise.
 2. Centers that hold no more rows than noise are dropped, and the others are merged, pair by pair,
    by Ward's rule, less what the noise adds to a distance (:class:`Tree`).
 3. :func:`bic_choice` compares the levels of the tree by the criterion of round clusters, with a
-   penalty four times the usual one, for the counts are noisy. Where it asks for more clusters than
+   penalty three times the usual one, for the counts are noisy. Where it asks for more clusters than
    it may have the clusters are not round: then :func:`silhouette_choice`.
+4. The chosen level of the tree is where Lloyd's iterations go on: they need not find anew what the
+   sketch has paid for.
 
-Steps 2 and 3 are post-processing. The figures are in `doc/benchmarks/selection.md`.
+Steps 2 to 4 are post-processing. The figures are in `doc/benchmarks/selection.md`.
 """
 
 import math
@@ -25,9 +28,11 @@ from ..shared.weighted_kmeans import weighted_kmeans
 from .candidates import Candidates, Choice, nothing_seen, with_status
 from .context import Context
 from .coreset import Coreset
-from .estimate import certain_counts
+from .estimate import Estimate
 from .evidence import cluster_scales
+from .kalman import update
 from .lloyd import lloyd_budget, lloyd_context, lloyd_entries, observe
+from .tuning import TUNING, Tuning
 
 __all__ = [
     "PREFIX",
@@ -41,17 +46,13 @@ __all__ = [
 ]
 
 PREFIX = "sketch/"
-_SHARE, _SMALL_SHARE = 0.15, 0.30  # of the budget of Lloyd's iterations; in small data
-_SURPLUS = 1.5  # centers for each of the largest number of clusters
-_COUNTS = 0.15  # of what distances and squares leave: more than in other iterations
-_KEPT = 2.5  # sd of a count that a center needs
-_PENALTY = 4.0  # times that of the usual criterion
-_MARGIN = 0.02  # that a silhouette has to be better by
 _LEAST = 1e-6  # of the sum of squares within: what noise leaves of it at least
 
 
-def sketch_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry, ...]:
-    """Plan entries of :func:`sketched`: those of one Lloyd iteration.
+def sketch_entries(
+    rho: float, cap: float, prefix: str = "", tuning: Tuning = TUNING
+) -> tuple[PlanEntry, ...]:
+    """Plan entries of :func:`sketched`: those of Lloyd's iterations.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ def sketch_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry,
     cap : float
         The most that they may come to.
     prefix : str
+    tuning : Tuning
 
     Returns
     -------
@@ -67,16 +69,17 @@ def sketch_entries(rho: float, cap: float, prefix: str = "") -> tuple[PlanEntry,
         Their shares and caps follow from public numbers alone, and not from the number of clusters
         that is chosen.
     """
+    most = max(tuning.sketch_share, tuning.small_sketch_share)
     return lloyd_entries(
-        math.nextafter(_SHARE * rho, 0.0),
-        math.nextafter(_SMALL_SHARE * cap, 0.0),
+        math.nextafter(tuning.sketch_share * rho, 0.0),
+        math.nextafter(most * cap, 0.0),
         prefix + PREFIX,
     )
 
 
 @dataclass(frozen=True)
 class Sketch:
-    """What one iteration has released, in grid steps about the origin of the rows.
+    """What the iterations have released, in grid steps about the origin of the rows.
 
     Attributes
     ----------
@@ -85,6 +88,8 @@ class Sketch:
     variance : ndarray of shape (m,)
         Of the noise in each coordinate of a center.
     counts : ndarray of shape (m,), positive
+    counts_sd : ndarray of shape (m,)
+        Of the noise in the counts.
     within : ndarray of shape (m,), not negative
         Sums of squared distances to the mean of the rows next to each center.
     """
@@ -92,6 +97,7 @@ class Sketch:
     centers: np.ndarray
     variance: np.ndarray
     counts: np.ndarray
+    counts_sd: np.ndarray
     within: np.ndarray
 
 
@@ -114,54 +120,78 @@ def sketched(
     -------
     sketch : Sketch
     """
-    k0 = max(1, min(round(_SURPLUS * candidates.high), coreset.n_leaves))
+    tuning, small = context.tuning, context.size.small
+    surplus = tuning.small_sketch_surplus if small else tuning.sketch_surplus
+    k0 = max(1, min(round(surplus * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
     start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
     if budget is None:
-        share = _SMALL_SHARE if context.size.small else _SHARE
+        share = tuning.small_sketch_share if small else tuning.sketch_share
         budget = share * lloyd_budget(context.session, context.prefix)
     context = replace(
         context,
         n_clusters=k0,
         prefix=context.prefix + PREFIX,
-        tuning=replace(context.tuning, count_share=_COUNTS),
+        tuning=replace(tuning, count_share=tuning.sketch_counts),
     )
-    run = lloyd_context(context, coreset, budget)
-    start = run.rows.inside(start)
-    # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
-    seen = observe(run, start, cluster_scales(run, start), budget, spread=True)
-    assert seen.errors is not None
-    return _summary(start, seen, context.rows.n_features)
-
-
-def _summary(start, seen, d):
-    """The centers that hold rows, moved by what is no noise (positive-part James-Stein)."""
-    counts = certain_counts(seen.counts, np.full(len(start), seen.counts_sd), 2.0)
-    mean = seen.sums / (seen.clip.gain * counts)[:, None]
-    noise = np.square(seen.sums_sd / (seen.clip.gain * counts))
-    length = np.einsum("ij,ij->i", mean, mean)
-    moved = np.maximum(length - d * noise, 0.0)  # squared way to the mean of the rows, about
-    weight = moved / np.maximum(length, 1e-300)
-    within = np.maximum(seen.errors[0] - counts * moved, 0.0)
-    kept = seen.counts > _KEPT * seen.counts_sd
+    run, estimate = lloyd_context(context, coreset, budget), Estimate(start)
+    most = tuning.small_sketch_iterations if small else tuning.sketch_iterations
+    for iteration in range(most):
+        if not _look(run, estimate, budget / most, relax=iteration > 0):
+            break
+    kept = estimate.count > tuning.sketch_kept * estimate.count_sd
+    within = estimate.count * estimate.spread
     return Sketch(
-        (start + weight[:, None] * mean)[kept],
-        (weight * noise)[kept],
-        seen.counts[kept],
-        within[kept],
+        *(
+            values[kept]
+            for values in (
+                estimate.centers,
+                estimate.variance,
+                estimate.count,
+                estimate.count_sd,
+                within,
+            )
+        )
     )
+
+
+def _look(run, estimate, budget, *, relax):
+    """One iteration without moves, which changes the estimate; whether the centers still drift."""
+    tuning = run.tuning
+    estimate.centers = run.rows.inside(estimate.centers)
+    # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
+    scales = estimate.reach * cluster_scales(run, estimate.centers)
+    seen = observe(run, estimate.centers, scales, budget, spread=True)
+    assert seen.errors is not None
+    estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
+    drifts, displacement = update(
+        estimate,
+        seen.sums,
+        seen.sums_sd,
+        seen.clip,
+        tuning,
+        relax=relax,
+        low_signal=run.size.small,
+    )
+    (errors, sd), (n, _) = seen.errors, estimate.certain_counts(tuning.sure)
+    spread = np.maximum(errors / n - displacement, 0.0)
+    estimate.update_spread(spread, sd / n, tuning.spread_memory)
+    return drifts
 
 
 class Tree:
     """Ward's tree of the centers of a sketch: the pair that costs least is merged first.
 
     A merger of a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2. Noise adds
-    d (var_a + var_b) to a squared distance, in expectation, which is taken off again.
+    d (var_a + var_b) to a squared distance, in expectation, which is taken off again, with a
+    standard deviation of it. Counts enter with a standard deviation less: a center of few rows is
+    as far away as its noise, and would seem to be a cluster.
 
     Parameters
     ----------
     sketch : Sketch
         Of m centers.
+    tuning : Tuning
 
     Attributes
     ----------
@@ -171,11 +201,13 @@ class Tree:
         The sum of squares with k clusters.
     """
 
-    def __init__(self, sketch: Sketch) -> None:
+    def __init__(self, sketch: Sketch, tuning: Tuning = TUNING) -> None:
         self.sketch = sketch
         m, d = sketch.centers.shape
-        centers, counts = sketch.centers.copy(), sketch.counts.copy()
-        noise = d * sketch.variance
+        centers = sketch.centers.copy()
+        counts = np.maximum(sketch.counts - tuning.sketch_count_sd * sketch.counts_sd, 1e-9)
+        # A sum of d squares of normal numbers has the standard deviation sqrt(2 d).
+        noise = (d + tuning.sketch_distance_sd * math.sqrt(2 * d)) * sketch.variance
         member, cost = np.arange(m), 0.0
         self.labels, self.within = np.empty((m, m), dtype=np.int64), np.empty(m)
         for k in range(m, 0, -1):
@@ -192,6 +224,15 @@ class Tree:
             centers, counts, noise = (np.delete(x, b, axis=0) for x in (centers, counts, noise))
             member = np.where(member == b, a, member) - (member > b)
 
+    def start(self, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """The centers of k clusters and the variance of their noise; None above m clusters."""
+        if not 1 <= k <= len(self.labels):
+            return None
+        share = np.zeros((k, len(self.labels)))
+        share[self.labels[k - 1], np.arange(len(self.labels))] = self.sketch.counts
+        share /= share.sum(axis=1, keepdims=True)
+        return share @ self.sketch.centers, np.square(share) @ self.sketch.variance
+
 
 def _mergers(centers, counts, noise):
     """What merging each pair costs, infinite on the diagonal."""
@@ -202,12 +243,16 @@ def _mergers(centers, counts, noise):
     return price
 
 
-def sketch_choice(sketch: Sketch, candidates: Candidates, rule: str) -> Choice:
-    """The number of clusters by the rule "bic" or "silhouette"."""
-    return (bic_choice if rule == "bic" else silhouette_choice)(Tree(sketch), candidates)
+def sketch_choice(
+    sketch: Sketch, candidates: Candidates, rule: str, tuning: Tuning = TUNING
+) -> Choice:
+    """The number of clusters by the rule "bic" or "silhouette", and where they are."""
+    tree = Tree(sketch, tuning)
+    choice = (bic_choice if rule == "bic" else silhouette_choice)(tree, candidates, tuning)
+    return replace(choice, start=tree.start(choice.n_clusters))
 
 
-def bic_choice(tree: Tree, candidates: Candidates) -> Choice:
+def bic_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the Bayesian information criterion of round clusters of one width.
 
     Parameters
@@ -216,6 +261,7 @@ def bic_choice(tree: Tree, candidates: Candidates) -> Choice:
     candidates : Candidates
         Where the best of all levels is above, and the criterion was not asked for by name, the
         clusters are not round: the silhouette chooses.
+    tuning : Tuning
 
     Returns
     -------
@@ -227,25 +273,26 @@ def bic_choice(tree: Tree, candidates: Candidates) -> Choice:
         return nothing_seen(candidates)
     n = sketch.counts.sum()
     least = _LEAST * max(sketch.within.sum(), 1e-300)
-    values, price = {}, _PENALTY * (d + 1) * math.log(max(n, 2.0))
+    values, price = {}, tuning.sketch_penalty * (d + 1) * math.log(max(n, 2.0))
     for k, (labels, within) in enumerate(zip(tree.labels, tree.within, strict=True), 1):
         part = np.bincount(labels, sketch.counts) / n
         fit = n * d * math.log(max(within, least) / (n * d)) - 2 * n * float(part @ np.log(part))
         values[k] = -(fit + k * price)
     best = max(values, key=lambda k: values[k])
     if best > candidates.high and candidates.criterion == "auto":
-        return silhouette_choice(tree, candidates)
+        return silhouette_choice(tree, candidates, tuning)
     asked = {k: values[k] for k in values if candidates.low <= k <= candidates.high}
     return with_status(candidates, max(asked, key=lambda k: asked[k]), asked, price)
 
 
-def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
+def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNING) -> Choice:
     """By the mean simplified silhouette: how much nearer rows are to their center than to another.
 
     Parameters
     ----------
     tree : Tree
     candidates : Candidates
+    tuning : Tuning
 
     Returns
     -------
@@ -257,7 +304,7 @@ def silhouette_choice(tree: Tree, candidates: Candidates) -> Choice:
         return nothing_seen(candidates)
     levels = range(candidates.low, high + 1)
     values = {k: _silhouette(tree.sketch, tree.labels[k - 1], k) for k in levels}
-    return with_status(candidates, max(values, key=lambda k: values[k]), values, _MARGIN)
+    return with_status(candidates, max(values, key=lambda k: values[k]), values, tuning.choice_margin)
 
 
 def _silhouette(sketch, labels, k):

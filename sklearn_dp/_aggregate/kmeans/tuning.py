@@ -149,6 +149,30 @@ class Tuning:
     moves: float = 0.25  # moves in one iteration, for each cluster
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
 
+    # -- choosing the number of clusters (`benchmarks/ablation.py --choice` varies these) --------
+    choice_features: int = 5  # features up to which the leaves of the coreset tell clusters apart
+    choice_reference: int = 20  # clusters that releases before the choice are made for, at most
+    choice_far: float = 0.25  # part by which another number differs to be another answer
+    choice_margin: float = 0.02  # by which a gap or a silhouette has to be better
+    gap_points: int = 256  # that the leaves are brought down to
+    gap_points_each: int = 2  # points that a cluster has at least
+    gap_references: int = 3  # uniform data sets
+    gap_iterations: int = 4  # of Lloyd, from the clusters of the tree
+    gap_bar: float = 0.5  # times 2 / (q k): what the gap of k clusters on q axes has to rise by ...
+    gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
+    gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
+    sketch_share: float = 0.6  # of the budget of Lloyd's iterations: the most that a sketch takes
+    small_sketch_share: float = 0.3  # the same in small data
+    sketch_iterations: int = 4  # the most; fewer where the centers stand still
+    small_sketch_iterations: int = 1  # in small data more of them follow the noise
+    sketch_surplus: float = 1.2  # centers for each of the largest number of clusters
+    small_sketch_surplus: float = 1.5
+    sketch_counts: float = 0.15  # of what is left of an iteration, for the counts
+    sketch_kept: float = 2.5  # sd of its count that a center needs
+    sketch_count_sd: float = 1.0  # sd that a count is lowered by in the cost of a merger
+    sketch_distance_sd: float = 1.0  # sd of its noise that a distance is lowered by, with its mean
+    sketch_penalty: float = 3.0  # of a cluster, times that of the usual criterion
+
 
 TUNING = Tuning()
 """The engine's defaults."""
