@@ -304,7 +304,9 @@ def silhouette_choice(tree: Tree, candidates: Candidates, tuning: Tuning = TUNIN
         return nothing_seen(candidates)
     levels = range(candidates.low, high + 1)
     values = {k: _silhouette(tree.sketch, tree.labels[k - 1], k) for k in levels}
-    return with_status(candidates, max(values, key=lambda k: values[k]), values, tuning.choice_margin)
+    return with_status(
+        candidates, max(values, key=lambda k: values[k]), values, tuning.choice_margin
+    )
 
 
 def _silhouette(sketch, labels, k):
