@@ -139,7 +139,13 @@ def test_bad_parameters(options, error, match):
 @pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
 def test_replay_audit(options, groups):
     X = normal(90, 3, 100.0, shift=1.0)[0]
-    result = replay_audit(FriendlyCovariance(epsilon=20.0, **options), X, groups=groups, repeats=2)
+    result = replay_audit(
+        FriendlyCovariance(epsilon=20.0, **options),
+        X,
+        groups=groups,
+        repeats=2,
+        strangers=groups is None,
+    )
     assert result.passed and result.n_pairs >= 24, result
     assert result.ratios["component moments"] > 0.9
 
@@ -152,7 +158,7 @@ CORE = {"method": "friendly_core", "n_blocks": 60, "epsilon": 300.0}
 def test_replay_audit_of_the_friendly_core(centered, groups):
     X = normal(1800, 2, 100.0, shift=0.0 if centered else 1.0)[0]
     estimator = FriendlyCovariance(assume_centered=centered, **CORE)
-    result = replay_audit(estimator, X, groups=groups)
+    result = replay_audit(estimator, X, groups=groups, strangers=groups is None)
     assert result.passed and result.n_pairs >= 12, result
     assert result.ratios["covariance core"] == 1.0
     assert 0 < result.ratios["core covariance"] <= 1.0

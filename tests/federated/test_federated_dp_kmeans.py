@@ -335,4 +335,4 @@ def test_neighbours_get_the_same_number(groups):
     X = mixture(n=90)[0] / 10
     names = {"groups": np.arange(90) // 3} if groups else {}
     estimator = FederatedDPKMeans((1, 6), epsilon=100.0, bounds=2.0)
-    assert replay_audit(estimator, X, **names).violations == []
+    assert replay_audit(estimator, X, strangers=not groups, **names).violations == []

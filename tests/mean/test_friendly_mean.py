@@ -122,7 +122,7 @@ def test_the_plan_says_what_is_spent(X):
 @pytest.mark.parametrize("groups", [None, np.arange(160) // 2])
 def test_replay_audit(options, groups):
     X = np.random.default_rng(0).normal(size=(160, 2)) + 1e3
-    result = replay_audit(FriendlyMean(**options), X, groups=groups)
+    result = replay_audit(FriendlyMean(**options), X, groups=groups, strangers=groups is None)
     assert result.passed, result
 
 

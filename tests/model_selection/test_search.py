@@ -63,7 +63,7 @@ def test_replay(selection, groups):
     X = corners(60)
     given = np.arange(60) // 3 if groups else None
     estimator = DPGridSearch(DPKMeans(bounds=2.0), SMALL, epsilon=20.0, selection=selection)
-    result = replay_audit(estimator, X, groups=given)
+    result = replay_audit(estimator, X, groups=given, strangers=not groups)
     assert result.violations == []
     assert result.n_pairs >= 10
 

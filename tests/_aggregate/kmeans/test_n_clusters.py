@@ -54,7 +54,7 @@ def test_neighbours_get_the_same_choice(d, criterion, groups):
     X = mixture(120, d) / 4
     estimator = DPKMeans((1, 6), criterion=criterion, epsilon=100.0, bounds=8.0)
     names = {"groups": np.arange(120) // 3} if groups else {}
-    result = replay_audit(estimator, X, **names)
+    result = replay_audit(estimator, X, strangers=not groups, **names)
     assert result.violations == []
 
 
