@@ -101,7 +101,6 @@ TABLE = {
     # times do with them in the normal suite, and take the defaults in `make audit`.
     "DPOneClusterKMeans": [
         ({}, ("sklearn", "privacy, few rounds")),
-        (GENEROUS, ("privacy, few rounds",)),
         ({"n_clusters": 2}, ("privacy", *PATH)),
         ({"n_clusters": 2, **GENEROUS}, ("privacy",)),
         ({"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}, PATH),

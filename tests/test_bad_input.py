@@ -315,11 +315,17 @@ def test_bad_data(estimator, name):
         refused(lambda method=method: getattr(fitted, method)(data), kind, match)
 
 
-@pytest.mark.parametrize("name", BAD_PARAMETERS)
+PARAMETERS = [
+    (estimator, name)
+    for estimator, cls in ESTIMATORS.items()
+    for name, (options, _) in BAD_PARAMETERS.items()
+    if options.keys() <= cls().get_params().keys()
+]
+
+
+@pytest.mark.parametrize(("estimator", "name"), PARAMETERS, indirect=["estimator"])
 def test_bad_parameters(estimator, name):
     options, match = BAD_PARAMETERS[name]
-    if not options.keys() <= estimator.get_params().keys():
-        return
     estimator.set_params(**options)
     kinds = (ValueError, TypeError)
     refused(lambda: estimator.fit(X), kinds, match)
