@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from sklearn_dp._privacy._units import code_groups
+from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._tables import (
     _without_data,
     check_table,

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_dp._privacy import _mechanisms as mechanisms
-from sklearn_dp._privacy._units import Units, code_groups, unit_of
+from sklearn_dp._privacy._groups import code_groups
+from sklearn_dp._privacy._units import Units, unit_of
 
 NS = np.datetime64("2020-01-01T00:00:00.000000001")
 PERSONS = {  # ids of which no two are equal

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from sklearn_dp._privacy import _units
+from sklearn_dp._privacy import _groups
 from sklearn_dp.audit import mutant
 
 
-@mutant("groups converted to an array", "check_replay_of_hard_groups", _units, "_code_list")
+@mutant("groups converted to an array", "check_replay_of_hard_groups", _groups, "_code_list")
 def _(original):
     def code_list(values):
         array = np.asarray(values) if set(map(type, values)) == {int, float} else None
@@ -15,17 +15,17 @@ def _(original):
     return code_list
 
 
-@mutant("groups told apart by their texts", "check_replay_of_hard_groups", _units, "_code_list")
+@mutant("groups told apart by their texts", "check_replay_of_hard_groups", _groups, "_code_list")
 def _(original):
     return lambda values: original([str(value) for value in values])
 
 
-@mutant("groups told apart by their hashes", "check_replay_of_hard_groups", _units, "_code_list")
+@mutant("groups told apart by their hashes", "check_replay_of_hard_groups", _groups, "_code_list")
 def _(original):
     return lambda values: original([hash(value) for value in values])
 
 
-@mutant("groups sorted", "check_replay_of_hard_groups", _units, "_code_list")
+@mutant("groups sorted", "check_replay_of_hard_groups", _groups, "_code_list")
 def _(original):
     def code_list(values):
         if set(map(type, values)) != {frozenset}:
@@ -37,6 +37,6 @@ def _(original):
     return code_list
 
 
-@mutant("missing groups are units", "check_missing_groups_are_refused", _units, "_is_missing")
+@mutant("missing groups are units", "check_missing_groups_are_refused", _groups, "_is_missing")
 def _(original):
     return lambda value: False

@@ -38,6 +38,7 @@ __all__ = [
     "LocalEngine",
     "Part",
     "PartSource",
+    "Summed",
     "Table",
     "add_sums",
 ]
@@ -124,8 +125,8 @@ class Engine(Protocol):
     """Who holds the parts of a table and computes on them.
 
     The state of a part is its :class:`PartSource` at first. A function maps ``(state, *broadcast)``
-    to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and
-    :class:`CellCounts`. Each part counts exactly once, whatever is retried or computed twice. No
+    to ``(new state, sums)``; the sums are a tuple of integers, integer arrays and :class:`Summed`.
+    Each part counts exactly once, whatever is retried or computed twice. No
     result depends on the order of the parts.
 
     Attributes
@@ -152,8 +153,15 @@ class Engine(Protocol):
         ...
 
 
+class Summed:
+    """What parts give beside integers and arrays, and what can be added up exactly."""
+
+    def __add__(self, other: Any) -> Any:
+        raise TypeError("a sum must say how it is added")
+
+
 @dataclass(frozen=True)
-class CellCounts:
+class CellCounts(Summed):
     """Counts of those cells, of very many, that hold anything: unreleased.
 
     Attributes
@@ -190,7 +198,7 @@ def add_sums(one: tuple, other: tuple) -> tuple:
 
 
 def _added(a: Any, b: Any) -> Any:
-    if isinstance(a, CellCounts):
+    if isinstance(a, Summed):
         return a + b
     if not isinstance(a, np.ndarray):
         return int(a) + int(b)

@@ -1,0 +1,220 @@
+"""Groups of rows, told apart by the ids that a user gives.
+
+Groups are told apart by the values as they are given. Nothing is converted first: an array of
+floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of values; either would
+merge two persons or split one, and the guarantee would be false.
+"""
+
+from datetime import date, time, timedelta
+from enum import Enum
+from fractions import Fraction
+from numbers import Number
+
+import numpy as np
+
+__all__ = ["check_container", "code_groups", "group_keys"]
+
+_EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
+_PLAIN = (Number, bytes, date, str, time, timedelta, Enum)
+_PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of their own
+_READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
+_CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
+_DATES = (np.datetime64, np.timedelta64)
+_MISSING = "groups must not hold missing or infinite values (NaN, None, NaT, NA, masked)."
+_KINDS = (
+    "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
+    "tuples of these."
+)
+
+
+def check_container(groups):
+    """Refuse what is no list of ids by its type alone, before any value is looked at."""
+    scalar = np.ndim(groups) == 0 if isinstance(groups, np.ndarray) else isinstance(groups, Number)
+    if scalar or getattr(groups, "ndim", 1) != 1:
+        raise ValueError("groups must be one-dimensional.")
+    known = (list, tuple, range, np.ndarray)
+    if not isinstance(groups, known) and _reader(groups) is None:
+        raise TypeError(
+            f"groups must be a list or a one-dimensional array of ids, not {type(groups).__name__}."
+        )
+
+
+def code_groups(groups):
+    """The unit of each row: 0, 1, ... in the order of their first rows.
+
+    Parameters
+    ----------
+    groups : list, tuple, ndarray, Series, or other array of shape (n_rows,)
+        Ids, compared as Python compares them: by hash and equality, each as it is given. So
+        1 == 1.0 == True and 0.0 == -0.0 are one unit, "1" and b"1" two others, and
+        2**53 + 1 is not 2.0**53. A list is taken element by element. What a user has put into an
+        array or a column beforehand is taken at the values that it holds there.
+
+    Returns
+    -------
+    index : ndarray of int64 of shape (n_rows,)
+
+    Raises
+    ------
+    ValueError
+        For missing and infinite ids, and for other shapes.
+    TypeError
+        For ids without an equality that can be relied on: lists, dicts, objects of other classes,
+        which mostly equal nothing but themselves; NumPy dates of several units in a list.
+
+    Notes
+    -----
+    The numbers of the units depend on the order of the rows, as those of rows do. They serve to
+    address units and are never released.
+
+    Examples
+    --------
+    >>> code_groups(["bob", "ann", "bob"])
+    array([0, 1, 0])
+    >>> code_groups([2**53, 2**53 + 1])  # as floats they would be one
+    array([0, 1])
+    """
+    check_container(groups)
+    if isinstance(groups, np.ma.MaskedArray) and np.ma.getmaskarray(groups).any():
+        raise ValueError(_MISSING)
+    values = _values(groups)
+    if isinstance(values, np.ndarray):
+        return _code_array(values)
+    return _code_list(values)
+
+
+def group_keys(groups):
+    """The distinct groups of some rows as Python values, and the group of each row.
+
+    Two lists of groups have equal values for one group: so groups of several parts can be told
+    apart, or put together, by a dict.
+
+    Parameters
+    ----------
+    groups : list, tuple, ndarray, Series, or other array of shape (n_rows,)
+        As for :func:`code_groups`. Dates of NumPy are equal in one type only.
+
+    Returns
+    -------
+    keys : list
+    index : ndarray of int64 of shape (n_rows,)
+
+    Examples
+    --------
+    >>> group_keys(np.array([2, 7, 2])), group_keys([7.0])[0] == [7]
+    (([2, 7], array([0, 1, 0])), True)
+    """
+    index, values = code_groups(groups), _values(groups)
+    _, first = np.unique(index, return_index=True)
+    return [_key(values[place]) for place in first.tolist()], index
+
+
+def _key(value):
+    if isinstance(value, _DATES):
+        return value.dtype.str, int(value.astype(np.int64))
+    return _plain(value)
+
+
+def _reader(groups):
+    """How to get the values out of an array that is not NumPy's: a function, or None."""
+    if isinstance(groups, (type, str, bytes, bytearray, memoryview, dict)):
+        return None
+    if isinstance(getattr(groups, "dtype", None), np.dtype) and hasattr(groups, "__array__"):
+        return lambda: np.asarray(groups)
+    # The type of an array of pyarrow or pandas, or of its categories, in words.
+    kind = getattr(groups, "dtype", getattr(groups, "type", ""))
+    words = str(getattr(getattr(kind, "categories", None), "dtype", kind))
+    if any(cut in words for cut in _CUT):
+        raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
+    if hasattr(groups, "to_physical") and hasattr(
+        groups, "to_list"
+    ):  # polars, where times would be cut to microseconds
+        return lambda: groups.to_physical().to_list()
+    found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
+    return found[0] if found else None
+
+
+def _values(groups):
+    """The ids as a NumPy array of one exact kind, or as a list of Python objects."""
+    if isinstance(groups, (list, tuple, range)):
+        return list(groups)
+    values = np.asarray(groups) if isinstance(groups, np.ndarray) else _read(_reader(groups))
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.dtype.kind in "biufcmM":
+        return values
+    if values.dtype.kind == "V":
+        raise TypeError(_KINDS)
+    return values.tolist()
+
+
+def _read(reader):
+    try:
+        return reader()
+    except MemoryError:
+        raise
+    except Exception:  # libraries have kinds of their own
+        pass
+    # Outside the handler: the error of the array's own library may quote values.
+    raise ValueError("groups could not be read: give a list or an array of ids.")
+
+
+def _code_array(values):
+    """Codes of numbers or dates of one exact type, by sorting: faster than hashing each of them."""
+    if values.dtype.kind in "mM":
+        if np.isnat(values).any():
+            raise ValueError(_MISSING)
+    elif not np.isfinite(values).all():
+        raise ValueError(_MISSING)
+    _, first, index = np.unique(values, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[index]
+
+
+def _code_list(values):
+    """Codes of Python objects, by hash and equality.
+
+    A dict keeps the order of the first rows, and it compares hashes first: it is as fast as the
+    hash of the ids is good.
+    """
+    kinds = set(map(type, values))
+    if kinds in ({_DATES[0]}, {_DATES[1]}) and len({value.dtype for value in values}) == 1:
+        return _code_array(np.array(values))
+    if not kinds <= _EXACT:
+        values = list(map(_plain, values))
+    distinct = dict.fromkeys(values)
+    codes = dict(zip(distinct, range(len(distinct)), strict=True))
+    return np.fromiter(map(codes.__getitem__, values), np.int64, count=len(values))
+
+
+def _plain(value):
+    """An id with an equality that can be relied on, or an error."""
+    if type(value) in _EXACT:
+        return value
+    if isinstance(value, np.generic) and not isinstance(value, (*_DATES, np.void)):
+        # NumPy rounds its own numbers before it compares them with Python's.
+        if isinstance(value, np.longdouble) and np.isfinite(value):
+            value = Fraction(*value.as_integer_ratio())
+        else:
+            value = value.item()
+    if _is_missing(value):
+        raise ValueError(_MISSING)
+    if isinstance(value, (tuple, frozenset)):
+        return (tuple if isinstance(value, tuple) else frozenset)(map(_plain, value))
+    known = type(value).__module__.partition(".")[0] in _PLAIN_MODULES
+    if isinstance(value, np.generic) or not (isinstance(value, _PLAIN) or known):
+        raise TypeError(_KINDS)
+    return value
+
+
+def _is_missing(value):
+    """Whether an id is None, unequal to itself, not to be compared at all (NA), or infinite."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        if isinstance(value, Number) and not isinstance(value, np.generic):
+            return bool(value - value != 0)  # type: ignore[operator] # true unless finite
+        return bool(value != value)
+    except (ArithmeticError, TypeError, ValueError):
+        return True
