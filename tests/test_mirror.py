@@ -35,6 +35,7 @@ COMMON = {
     "test_packaging.py": "the built package",
     "test_proofs.py": "the proof pages of doc/proofs",
     "test_readme.py": "README",
+    "test_reading.py": "README and the page for beginners",
     "test_regression_benchmark.py": "a script of benchmarks/",
     "test_site.py": "the pages of doc/ and what builds them",
     "fuzz": "all public functions, on drawn arguments",
