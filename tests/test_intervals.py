@@ -8,7 +8,14 @@ import pytest
 from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
-from sklearn_dp import DPGaussianMixture, DPKMeans, DPKTupleKMeans, FriendlyMean
+from sklearn_dp import (
+    DPGaussianMixture,
+    DPKMeans,
+    DPKTupleKMeans,
+    DPOneCluster,
+    DPOneClusterKMeans,
+    FriendlyMean,
+)
 from sklearn_dp.covariance import FriendlyCovariance
 
 pytestmark = pytest.mark.filterwarnings(
@@ -181,6 +188,20 @@ def test_a_summary_calls_features_by_name():
     for form, name in (("full", "[0, left, up]"), ("diag", "[0, up]"), ("spherical", "[0]")):
         model = DPGaussianMixture(1, covariance_type=form, random_state=0).fit(X)
         assert f"covariances_{name}" in model.summary().to_frame().index
+
+
+def test_numbers_of_points_in_balls_have_the_errors_of_their_noise():
+    """Of 20 intervals, 7 or more would miss with a probability of 3e-5 if 5 % did; seeded."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.random((2000, 2)), [0.3, 0.7] + 0.02 * rng.normal(size=(1500, 2))])
+    missed = 0
+    for seed in range(20):
+        model = DPOneCluster(1200, bounds=(0.0, 1.0), sample_size=1024, random_state=seed).fit(X)
+        low, high = model.confidence_interval()
+        missed += not low <= model.predict(X).sum() <= high
+    assert missed < 7
+    model = DPOneClusterKMeans(2, bounds=(0.0, 1.0), random_state=0).fit(X)
+    assert "cluster_weights_[1]" in model.summary().to_frame().index
 
 
 def test_a_known_location_has_no_error():

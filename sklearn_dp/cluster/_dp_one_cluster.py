@@ -33,6 +33,7 @@ from .._base import (
     check_integer,
     check_real,
 )
+from .._intervals import StandardErrors
 from .._privacy._checks import check_choice, check_number, is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._sklearn_compat import with_callbacks
@@ -177,7 +178,7 @@ class BaseDPBall(BaseDPEstimator):
         return Rows.quantise(points, domain), domain, status
 
 
-class DPOneCluster(BaseDPBall):
+class DPOneCluster(StandardErrors, BaseDPBall):
     """A small ball that holds at least about t of the points, with differential privacy.
 
     The ball may hold a minority: t can be far below half of the points, wherever the others are.
@@ -244,6 +245,9 @@ default="auto"
         Released radius of a ball that holds about t points.
     n_points_in_ : float
         Released noisy number of points in the ball.
+    n_points_in_std_error_ : float
+        Standard deviation of its noise. (`center_` and `radius_` have none: they are choices, and
+        estimate nothing. What they are worth is how many points the ball holds.)
     n_points_target_ : int
         `n_points`, where it is a number, or that fraction of the released number of points.
     found_ : bool
@@ -283,6 +287,8 @@ default="auto"
     >>> model.center_.round(1)
     array([0.3, 0.7])
     """
+
+    _with_errors = {"n_points_in_": (0.0, math.inf)}
 
     def __init__(
         self,
@@ -329,6 +335,7 @@ default="auto"
         self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
+        self.n_points_in_std_error_ = ball.n_points_sd
         self.status_ = status if status != "ok" else ball.status
         self.found_ = self.status_ == "ok"
 

@@ -13,6 +13,7 @@ import numpy as np
 from .._aggregate.one_cluster.balls import squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
+from .._intervals import StandardErrors
 from ._centers import BaseDPCenters
 from ._dp_one_cluster import BaseDPBall, check_n_points
 
@@ -21,7 +22,7 @@ __all__ = ["DPOneClusterKMeans"]
 _LARGER = 1.25  # points so many radii from a center belong to its ball
 
 
-class DPOneClusterKMeans(BaseDPBall, BaseDPCenters):
+class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     """Cluster centers by repeated search for a small ball.
 
     Each round finds a ball among the points that are in none yet. Good for compact clusters among
@@ -74,6 +75,8 @@ default="auto"
         Released radii of the balls, in the order of their centers.
     cluster_weights_ : ndarray of shape (n_clusters,)
         Released numbers of points that were new in each ball.
+    cluster_weights_std_error_ : ndarray of shape (n_clusters,)
+        Standard deviations of their noise.
     labels_ : ndarray of int32 of shape (n_samples,)
         Nearest centers of the training rows. Not private: in memory only, never in a pickle.
     status_ : str
@@ -108,6 +111,8 @@ default="auto"
     >>> np.sort(model.cluster_centers_[:, 0]).round(1)
     array([-0.5,  0.5])
     """
+
+    _with_errors = {"cluster_weights_": (0.0, math.inf)}
 
     def __init__(
         self,
@@ -180,6 +185,8 @@ default="auto"
         )
         weights = np.array([ball.n_points for ball in balls])
         radii = np.array([math.sqrt(ball.square) * rows.unit for ball in balls])
-        self.radii_ = radii[np.argsort(-weights, kind="stable")]  # the order of the centers
+        order = np.argsort(-weights, kind="stable")  # of the centers
+        self.radii_ = radii[order]
+        self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
         steps = np.array([ball.center for ball in balls])
         self._set_centers(X, domain.clip_points(steps * rows.unit + domain.center), weights)

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._session import PrivacySession
+from ..shared.centering import noise_sd
 from ..shared.rows import Rows
 from .balls import (
     ball_mean,
@@ -69,6 +70,8 @@ class Ball:
     target : int
         t.
     status : str
+    n_points_sd : float
+        Standard deviation of the noise of `n_points`.
     """
 
     center: np.ndarray
@@ -76,6 +79,7 @@ class Ball:
     n_points: float
     target: int
     status: str
+    n_points_sd: float
 
 
 @dataclass(frozen=True)
@@ -153,10 +157,12 @@ def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
         square = ball_radius(
             session, entry, squared, task.target, squares, session.remaining(entry)
         )
-    inside = count_inside(session, prefix + "points in the ball", squared, square)
+    entry = prefix + "points in the ball"
+    inside_sd = noise_sd(session.remaining(entry))
+    inside = count_inside(session, entry, squared, square)
     if status == "ok" and inside < _FEW * task.target:
         status = "few points in the ball"
-    return Ball(center, square, inside, task.target, status)
+    return Ball(center, square, inside, task.target, status, inside_sd)
 
 
 def _target(n_points, size):
