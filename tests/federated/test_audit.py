@@ -117,7 +117,10 @@ def test_five_hundred_neighbours_differ_by_noise_that_is_paid_for(told, number):
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_some_neighbours(number, told):
     result = replay_audit(
-        list(setups())[number], rows(12), groups=np.arange(12) // 3 if told else None
+        list(setups())[number],
+        rows(12),
+        groups=np.arange(12) // 3 if told else None,
+        strangers=not told,
     )
     assert result.passed, result
 

@@ -231,8 +231,9 @@ WAYS = {"alone": fits} | {
 WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer("loky")}
 
 
-# Others do the same, and start worker processes as well: "alone" is sequential.
-SLOW = {"in processes", "multiprocessing", "sequential", "in threads"}
+# Others do the same, and start worker processes as well. How blocks die one after the other, with
+# workers inside, is tried below in the normal suite too.
+SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads"}
 
 
 @pytest.mark.parametrize(
