@@ -32,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
+from ._partitions import InParts, engine_of, opened_table
 from ._privacy import _grid
 from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
@@ -53,23 +54,10 @@ from ._validation import (
 from .exceptions import UtilityWarning
 
 __all__ = [
-    "MOST_CLUSTERS",
-    "MOST_FEATURES",
-    "BaseDPEstimator",
-    "Bounds",
-    "LedgerLike",
-    "RandomStateLike",
-    "budget_of",
-    "check_integer",
-    "check_number_of_clusters",
-    "check_real",
-    "check_sklearn_seed",
-    "check_table",
-    "check_weights",
-    "fits_inside",
-    "validate_quietly",
-    "weighted_mean",
-]
+    "MOST_CLUSTERS", "MOST_FEATURES", "BaseDPEstimator", "Bounds", "LedgerLike", "RandomStateLike",
+    "budget_of", "check_integer", "check_number_of_clusters", "check_real", "check_sklearn_seed",
+    "check_table", "check_weights", "fits_inside", "validate_quietly", "weighted_mean",
+]  # fmt: skip
 
 # Types of the parameters that all estimators share. Bounds: a radius about the origin, or the lower
 # and upper corner of a box. A ledger by its path goes through pickles and into workers; a ledger in
@@ -100,15 +88,15 @@ def fits_inside(opened: Callable[[PrivacyPlan], PrivacySession]) -> Iterator[Non
         _open_inside.reset(token)
 
 
-class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
+class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     """Base class of the differentially private estimators.
 
     A subclass gives
 
     * ``_check_parameters(n_features)``: raise for bad values of its own parameters;
     * ``_plan_entries(target, n_features)``: the tuple of plan entries;
-    * ``_fit(X, units, session, progress)``: compute from releases only and set the fitted
-      attributes, ``status_`` among them.
+    * ``_fit(X, units, session, progress)``, or ``_fit_table``: compute from releases only and set
+      the fitted attributes, ``status_`` among them.
 
     Its constructor only assigns; the shared parameters are `epsilon`, `delta`, `rho`, `bounds`,
     `ledger`, `n_jobs` and `random_state`.
@@ -251,6 +239,14 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         ValueError, TypeError
             For parameters, before the charge; for data, after it.
         """
+        found = engine_of(X)
+        if found is not None:
+            if groups is not None or sample_weight is not None:
+                raise TypeError("groups and sample_weight are for X in memory, not in parts.")
+            if type(self)._fit is not BaseDPEstimator._fit:  # it needs its rows together
+                raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
+            session = self._open_session(found, "row")
+            return self._fit_session(opened_table(self, found), None, session)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         if sample_weight is None:
@@ -304,6 +300,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _validated(self, X: Any, **options: Any) -> Any:
         """Finite rows of a table that a user gave: an array, or sparse rows where it takes them."""
+        if engine_of(X) is not None:
+            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
         accept = "csr" if self._takes_sparse else False
         options = {"dtype": [np.float64, np.float32], "accept_sparse": accept, **options}
         return as_rows(validate_quietly(self, X, **options))
@@ -349,7 +347,8 @@ class BaseDPEstimator(CallbackSupportMixin, BaseEstimator):
         progress : Progress
             To be called with the name of each step that is done.
         """
-        self._fit_table(Table.in_memory(X, units, self.n_jobs), session, progress)
+        table = X if isinstance(X, Table) else Table.in_memory(X, units, self.n_jobs)
+        self._fit_table(table, session, progress)
 
     def _fit_table(self, table, session, progress):
         """The same, for a subclass whose algorithm is a sequence of passes over parts.

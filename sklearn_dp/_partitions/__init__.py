@@ -9,5 +9,6 @@ where a part is).
 
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
+from ._rowwise import InParts, opened_table
 
-__all__ = ["EngineInput", "engine_of", "engine_of_parts"]
+__all__ = ["EngineInput", "InParts", "engine_of", "engine_of_parts", "opened_table"]

@@ -341,7 +341,7 @@ def _input(
 ) -> EngineInput:
     """What a fit needs of a collection: nothing is computed until it asks for the engine."""
 
-    def start() -> DaskEngine:
+    def start(n_jobs: int | None) -> DaskEngine:
         rows = list(_on_dask(parts))
         return DaskEngine(
             columns,

@@ -24,7 +24,8 @@ class EngineInput:
     columns : Columns
         Public.
     start : callable
-        Makes the engine. It may begin to read, so it is for fits that have been charged.
+        Makes the engine, for a number of threads, which those on clusters ignore. It may begin to
+        read, so it is for fits that have been charged.
     rowwise : callable
         From a function ``(rows) -> array`` and an empty example of its answers to a collection of
         its answers for all rows, lazy where the table is.
@@ -39,7 +40,7 @@ class EngineInput:
 
     kind: str
     columns: Columns
-    start: Callable[[], Engine]
+    start: Callable[[int | None], Engine]
     rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
 
     @property
@@ -60,5 +61,10 @@ class EngineInput:
 
     @cached_property
     def engine(self) -> Engine:
-        """Holds the parts; asked for once a fit has been charged."""
-        return self.start()
+        """One for a single pass, or for tests."""
+        return self.start(None)
+
+    @property
+    def shape(self) -> tuple[float, int]:
+        """How many rows there are is private, and unknown."""
+        return float("nan"), self.n_features

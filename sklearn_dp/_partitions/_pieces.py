@@ -44,7 +44,7 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> np.ndarray:
         return np.concatenate([example, *(function(source.read()) for source in sources())])
 
-    return EngineInput("pieces", columns, lambda: LocalEngine(sources()), rowwise)
+    return EngineInput("pieces", columns, lambda n_jobs: LocalEngine(sources(), n_jobs), rowwise)
 
 
 def _readers_of(values: Any, name: str, n_parts: int) -> list[Any]:

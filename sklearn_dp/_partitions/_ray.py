@@ -194,7 +194,7 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> list[Any]:
         return RayEngine(columns, pieces()).collect_rows(_of_source, function)
 
-    return EngineInput("ray", columns, lambda: RayEngine(columns, pieces(), places), rowwise)
+    return EngineInput("ray", columns, lambda n_jobs: RayEngine(columns, pieces(), places), rowwise)
 
 
 def _of_source(source: CheckedSource, function: Callable) -> np.ndarray:

@@ -160,7 +160,9 @@ def _input(columns: Columns, rows: Callable[[], Any]) -> EngineInput:
         answered = partial(_answers, columns, function)
         return _on_spark(lambda: rows().mapPartitionsWithIndex(answered))
 
-    return EngineInput("spark", columns, lambda: SparkEngine(columns, _on_spark(rows)), rowwise)
+    return EngineInput(
+        "spark", columns, lambda n_jobs: SparkEngine(columns, _on_spark(rows)), rowwise
+    )
 
 
 def _refuse(groups: Any, sample_weight: Any) -> None:

@@ -54,6 +54,7 @@ class BaseDPCenters(
     """Base class of the k-means estimators: predict, transform and score from released centers."""
 
     _replaces = "KMeans"
+    _score_is_a_mean = False
 
     n_clusters: Any  # an integer; those that choose the number take more
     criterion = "auto"

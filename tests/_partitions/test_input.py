@@ -9,7 +9,7 @@ from sklearn_dp._partitions._input import EngineInput
 def test_nothing_starts_before_the_engine_is_asked_for():
     started = []
 
-    def start():
+    def start(n_jobs):
         started.append(1)
         return "engine"
 
@@ -26,4 +26,5 @@ def test_nothing_starts_before_the_engine_is_asked_for():
 
 def test_columns_without_names():
     found = EngineInput("pieces", Columns(1, None, np.dtype(np.float64)), list, list)
+    assert found.shape[1] == 1 and np.isnan(found.shape[0])
     assert found.feature_names is None

@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import sys
 import time
 
 import numpy as np
@@ -28,11 +29,17 @@ ray = pytest.importorskip("ray", reason="needs the extra ray")
 pytestmark = pytest.mark.slow
 
 NAMES = ["a", "b", "c"]
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 @pytest.fixture(scope="module")
 def instance():
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    # Workers import the functions of this test.
+    paths = os.pathsep.join([TESTS, *sys.path])
+    ray.init(
+        num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False,
+        runtime_env={"env_vars": {"PYTHONPATH": paths}},
+    )  # fmt: skip
     yield ray
     ray.shutdown()
 

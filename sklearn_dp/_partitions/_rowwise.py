@@ -1,0 +1,176 @@
+"""Methods that answer row by row, for tables in parts: an answer for each part, where it is.
+
+Every class below :class:`InParts` gets it: where a method of :data:`ROWS` finds a table in parts,
+it gives a collection of the kind of the table, such as a `dask.array`, without computing it;
+`score` adds up what the parts give. A copy of the model with released values goes to the parts.
+"""
+
+import copy
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.table import Part, PartSource, Table, opened
+from .._privacy._units import UnitFacts
+from ._dispatch import engine_of
+from ._input import EngineInput
+
+__all__ = ["ROWS", "InParts", "opened_table"]
+
+ROWS = (
+    "predict",
+    "transform",
+    "predict_proba",
+    "score_samples",
+    "decision_function",
+    "mahalanobis",
+)
+"""Methods that give an answer for each row."""
+
+
+class InParts:
+    """Base of estimators whose methods take tables in parts as well.
+
+    Attributes
+    ----------
+    _score_is_a_mean : bool
+        Whether `score` is a mean over rows, and not a sum.
+    """
+
+    _score_is_a_mean = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let the methods of a new class look for tables in parts."""
+        super().__init_subclass__(**options)
+        for names, wrapper in ((ROWS, _rowwise), (("score",), _scored)):
+            for name in names:
+                method = getattr(cls, name, None)
+                if inspect.isfunction(method) and not hasattr(method, "_takes_parts"):
+                    setattr(cls, name, wrapper(method))
+
+
+def _rowwise(method: Callable) -> Callable:
+    """A method that answers tables in parts part by part."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        found = engine_of(X)
+        if found is None:
+            return method(self, X, *arguments, **options)
+        model = _released(self, found, method.__name__)
+        example = method(model, _one_row(found), *arguments, **options)[:0]
+        return found.rowwise(_Answer(model, method.__name__, example), example)
+
+    answer._takes_parts = True  # type: ignore[attr-defined]
+    return answer
+
+
+def _scored(method: Callable) -> Callable:
+    """A score of a table in parts: that of its parts, together."""
+
+    @wraps(method)
+    def score(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        found = engine_of(X)
+        if found is None:
+            return method(self, X, *arguments, **options)
+        if any(value is not None for value in (*arguments, *options.values())):
+            raise TypeError("score takes X alone, where it is in parts.")
+        model = _released(self, found, "score")
+        total, n_rows = found.engine.reduce(_score_of, model, self._score_is_a_mean)
+        if not n_rows:
+            raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+        return float(Fraction(total, _SCALE) / (n_rows if self._score_is_a_mean else 1))
+
+    score._takes_parts = True  # type: ignore[attr-defined]
+    return score
+
+
+_SCALE = 2**1074  # every finite float is an integer of these: sums are exact, in any order
+
+
+def _score_of(source: PartSource, model: Any, is_a_mean: bool) -> tuple[PartSource, tuple]:
+    """The score of a part as an exact integer, and the number of its rows."""
+    rows = source.read()
+    if not len(rows):
+        return source, (0, 0)
+    score = Fraction(model.score(rows)) * (len(rows) if is_a_mean else 1)
+    return source, (int(score * _SCALE), len(rows))
+
+
+class _Answer:
+    """What a method of a model makes of rows, also of none."""
+
+    def __init__(self, model: Any, name: str, example: np.ndarray) -> None:
+        self.model, self.__name__, self.example = model, name, example
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(getattr(self.model, self.__name__)(rows)) if len(rows) else self.example
+
+
+def _released(estimator: Any, found: EngineInput, name: str) -> Any:
+    """A copy for the parts: released values, which know no names and no ledger."""
+    check_is_fitted(estimator)
+    _check_columns(estimator, found)
+    wanted = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    if name == "transform" and (wanted or get_config()["transform_output"]) != "default":
+        raise ValueError("set_output is for tables in memory: X in parts gives what X is.")
+    model = copy.copy(estimator)  # by its `__getstate__`: without labels
+    vars(model).pop("feature_names_in_", None)  # checked here, where the names are
+    for parameter in {"ledger", "random_state"} & vars(model).keys():
+        setattr(model, parameter, None)  # a ledger in memory does not travel
+    return model
+
+
+def _check_columns(estimator: Any, found: EngineInput) -> None:
+    """The columns have to be those of the fit, as in memory."""
+    if found.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {found.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    names = getattr(estimator, "feature_names_in_", None)
+    both = names is not None and found.columns.names is not None
+    if both and tuple(names) != found.columns.names:
+        raise ValueError("The feature names should match those that were passed during fit.")
+
+
+def _one_row(found: EngineInput) -> np.ndarray:
+    """A row that tells what answers look like."""
+    return np.zeros((1, found.n_features), dtype=found.dtype)
+
+
+# -- fits ------------------------------------------------------------------------------------------
+
+
+def opened_table(estimator: Any, found: EngineInput) -> Table:
+    """The table of a fit that has been charged: its parts have been read once, and are good.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Its columns are set.
+    found : EngineInput
+
+    Returns
+    -------
+    table : Table
+    """
+    estimator.n_features_in_ = found.n_features
+    if found.feature_names is not None:
+        estimator.feature_names_in_ = found.feature_names
+    table = Table(found.start(estimator.n_jobs), found.n_features, found.dtype, UnitFacts())
+    table.update(opened)
+    # Unreleased, and only looked at as in memory, where no rows at all are refused.
+    if not table.sums(_count)[0]:
+        raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+    return table
+
+
+def _count(part: Part) -> tuple[Part, tuple]:
+    return part, (part.units.n_rows,)

@@ -1,0 +1,166 @@
+"""Estimators on tables in parts: the bits of a fit in memory, and answers where the rows are."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from partition_tools import SECRET, quotes_nothing
+
+from sklearn_dp import DPKMeans, DPOneCluster
+from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
+from sklearn_dp._partitions._rowwise import _released
+from sklearn_dp.audit import all_estimators
+from sklearn_dp.exceptions import BudgetExceededError, PartError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (4, 3))[rng.integers(4, size=3000)] + 0.05 * rng.normal(size=(3000, 3))
+CUTS = {1: (), 2: (700,), 7: (0, 3, 3, 900, 901, 2999), 50: tuple(range(0, 2940, 60))}
+BOUNDS = {"known": 2.0, "paid": None}
+
+
+def model(**options):
+    return DPKMeans(4, random_state=0, **options)
+
+
+def parts_of(rows, n_parts):
+    return np.split(rows, CUTS[n_parts])
+
+
+def released(fitted):
+    """All attributes of a fit but those that are no release."""
+    return pickle.loads(pickle.dumps(fitted)).__dict__
+
+
+def same(one, other):
+    one, other = released(one), released(other)
+    assert one.keys() == other.keys()
+    return all(pickle.dumps(one[name]) == pickle.dumps(other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("n_parts", "bounds", "dtype"),
+    list(itertools.product(CUTS, BOUNDS, (np.float32, np.float64))),
+)
+def test_a_fit_in_parts_has_the_bits_of_one_in_memory(n_parts, bounds, dtype):
+    rows = X.astype(dtype)
+    expected = model(bounds=BOUNDS[bounds]).fit(rows)
+    found = model(bounds=BOUNDS[bounds]).fit(parts_of(rows, n_parts))
+    assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
+
+
+def test_answers_for_parts_are_those_in_memory():
+    fitted, parts = model().fit(X), parts_of(X, 7)
+    for name in ("predict", "transform"):
+        assert np.array_equal(getattr(fitted, name)(parts), getattr(fitted, name)(X))
+    assert fitted.score(parts) == pytest.approx(fitted.score(X), rel=1e-12)
+    ball = DPOneCluster(0.5, random_state=0).fit(X[:500])
+    assert ball.score(parts) == pytest.approx(ball.score(X), rel=1e-12)
+    assert np.array_equal(ball.decision_function(parts), ball.decision_function(X))
+
+
+def test_names_come_from_the_parts():
+    frames = [pd.DataFrame(rows, columns=["a", "b", "c"]) for rows in parts_of(X, 7)]
+    fitted = model().fit(frames)
+    assert fitted.feature_names_in_.tolist() == ["a", "b", "c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(fitted.predict(frames), fitted.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict([frame[["b", "a", "c"]] for frame in frames])
+    with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
+        fitted.predict([X[:, :2]])
+
+
+def test_a_bad_part_ends_the_fit_and_is_paid_for():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    before = ledger.remaining
+    spoilt = np.full((2, 3), SECRET)
+    spoilt[1, 1] = np.nan
+    with pytest.raises(PartError, match="^X, part 1: Input X contains NaN") as caught:
+        model(ledger=ledger).fit([X, spoilt])
+    assert quotes_nothing(caught.value) and ledger.remaining != before
+
+
+def test_what_is_known_before_the_charge_is_free_of_it():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    before = ledger.remaining
+    for call in (
+        lambda: model(ledger=ledger).fit(parts_of(X, 2), groups=np.arange(3000)),
+        lambda: DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2)),
+    ):
+        with pytest.raises(TypeError, match="in memory"):
+            call()
+    assert ledger.remaining == before
+
+
+def test_a_ledger_is_asked_before_any_part_is_read():
+    calls = []
+
+    def read():
+        calls.append(1)
+        return X
+
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=0.5, delta=1e-5))
+    with pytest.raises(BudgetExceededError):
+        model(ledger=ledger).fit([lambda: X[:0], read])
+    assert not calls
+
+
+def test_no_rows_at_all_are_refused_as_in_memory():
+    with pytest.raises(ValueError, match="0 sample"):
+        model().fit([X[:0], X[:0]])
+    fitted = model().fit(X)
+    with pytest.raises(ValueError, match="0 sample"):
+        fitted.score([X[:0]])
+    assert fitted.predict([X[:0]]).shape == (0,) and fitted.transform([X[:0]]).shape == (0, 4)
+
+
+ESTIMATORS = [name for name, _ in all_estimators() if "Federated" not in name]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_takes_parts_or_refuses_them(name):
+    """Nothing is gathered in silence: the bits of a fit in memory, or an error before a charge."""
+    kind = dict(all_estimators())[name]
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
+    before, rows = ledger.remaining, X[:600]
+    options = {"random_state": 0, "ledger": ledger}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = kind(**options).fit([rows[:5], rows[5:5], rows[5:]])
+            expected = kind(**options).fit(rows)
+    except TypeError as error:
+        assert "X must be in memory" in str(error) and ledger.remaining == before
+        assert name not in ("DPKMeans", "DPCoreset", "DPPCA")
+    else:
+        assert same(found.set_params(ledger=None), expected.set_params(ledger=None))
+
+
+def test_copies_that_travel_hold_no_ledger_and_no_labels():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    fitted = model(ledger=ledger).fit(X)
+    copied = _released(fitted, engine_of(parts_of(X, 2)), "predict")
+    assert copied.ledger is None and copied.random_state is None and fitted.ledger is ledger
+    assert not hasattr(copied, "labels_") and pickle.dumps(copied)
+
+
+def test_set_output_is_for_tables_in_memory():
+    fitted = model().fit(X).set_output(transform="pandas")
+    assert isinstance(fitted.transform(X), pd.DataFrame)
+    with pytest.raises(ValueError, match="set_output is for tables in memory"):
+        fitted.transform(parts_of(X, 2))
+
+
+def test_a_lazy_frame_and_a_stream():
+    frame = pl.DataFrame(X)
+    assert same(model().fit(frame.lazy()), model().fit(frame))
+    table = opened_table(model(), engine_of_parts(iter(parts_of(X, 7))))
+    assert table.n_features == 3
