@@ -7,6 +7,7 @@
 #   make fuzz     100,000 calls with anything
 #   make clean    remove what make has made      make regression  costs and times against stored ones
 #   make certify  lower bounds of epsilon, beside the claims
+#   make partitions  tables in parts on clusters of Dask, Spark (needs Java) and Ray
 #
 # PYTHON=/path/to/python3  chooses the interpreter     PYTEST_ARGS="-k ledger -x"  goes to pytest
 # VENV=.venv-3.13          keeps a second environment beside the first
@@ -15,7 +16,7 @@
 .DEFAULT_GOAL := test
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: test demo audit fuzz certify bench regression lint docs clean help
+.PHONY: test demo audit fuzz certify partitions bench regression lint docs clean help
 
 VENV ?= .venv
 PYTHON ?=
@@ -41,6 +42,10 @@ audit: $(VENV)/.has-test
 
 certify: $(VENV)/.has-test
 	$(BIN)/python -m sklearn_dp.audit certify all $(CERTIFY_ARGS)
+
+# In one process: each cluster starts two.
+partitions: $(VENV)/.has-test-partitions
+	$(BIN)/python -m pytest tests/_partitions -m "slow or not slow" --timeout=1800 $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.has-test
 	$(BIN)/python -m pytest $(PARALLEL) tests/fuzz -m "slow or not slow" --timeout=3600 $(PYTEST_ARGS)

@@ -18,7 +18,7 @@ DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "p
 EXTRAS_OF = {
     "tests": ["test", "test-partitions", "distributed", "federated", "interop"],
     "examples": ["plot"],
-    "benchmarks": ["bench", "accounting", "distributed"],
+    "benchmarks": ["bench", "bench-partitions", "accounting", "distributed"],
     "doc": ["docs"],
 }
 

@@ -34,12 +34,12 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def spark():
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     found = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
-        .config("spark.pyspark.python", sys.executable)
         .config("spark.sql.shuffle.partitions", "4")
         # Workers import the functions of this test.
         .config("spark.executorEnv.PYTHONPATH", os.pathsep.join([TESTS, *sys.path]))
