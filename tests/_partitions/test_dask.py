@@ -12,12 +12,15 @@ import pytest
 from partition_tools import (
     EXPECTED,
     LABELS,
+    PAGE,
     ROWS,
     SECRET,
     passes,
     pieces,
     quotes_nothing,
     quoting,
+    run_block,
+    run_example,
     signs,
     sums,
     table_of,
@@ -362,3 +365,18 @@ def test_a_client_that_is_closed():
     with pytest.raises(PartError, match="^X: the client of Dask that holds it is closed") as caught:
         passes(found)
     assert quotes_nothing(caught.value)
+
+
+@pytest.mark.slow
+def test_the_page(client, tmp_path, monkeypatch):
+    """Its first line would start another cluster."""
+    monkeypatch.setattr("dask.distributed.Client", lambda **options: client)
+    names = run_block(PAGE, "dask", tmp_path)
+    assert np.bincount(names["model"].labels_.compute()).sum() == 2 * len(ROWS)
+
+
+@pytest.mark.slow
+def test_the_example(tmp_path):
+    told = run_example("on_dask.py", "--output", tmp_path / "new" / "picture.png")
+    assert "80,000 rows in 4 parts on two workers" in told and "noise: system" in told
+    assert (tmp_path / "new" / "picture.png").stat().st_size > 10_000

@@ -12,12 +12,14 @@ import pytest
 from partition_tools import (
     EXPECTED,
     LABELS,
+    PAGE,
     ROWS,
     SECRET,
     passes,
     pieces,
     quotes_nothing,
     quoting,
+    run_block,
     sums,
     table_of,
 )
@@ -155,6 +157,10 @@ def test_only_sums_come_to_the_driver(instance, monkeypatch):
     table = table_of(engine_of(references(*[ROWS] * 4)))
     table.sums(sums, 3)
     assert got and max(len(pickle.dumps(one)) for one in got) < 1000 < ROWS.nbytes
+
+
+def test_the_page(instance, tmp_path):
+    assert run_block(PAGE, "ray", tmp_path)["model"].n_features_in_ == 2
 
 
 def test_an_instance_that_is_shut_down(instance):

@@ -9,11 +9,14 @@ import pytest
 from partition_tools import (
     EXPECTED,
     LABELS,
+    PAGE,
     ROWS,
     SECRET,
     passes,
     quotes_nothing,
     quoting,
+    run_block,
+    run_example,
     table_of,
 )
 
@@ -172,6 +175,15 @@ def test_pieces_of_a_partition():
     assert isinstance(reason, Reason)
     assert list(_packed([])) == []
     assert _two((1,), Failure(0, "bad")) == Failure(0, "bad")
+
+
+def test_the_page(spark, tmp_path):
+    assert run_block(PAGE, "pyspark", tmp_path)["spark"] is spark
+
+
+def test_the_example():
+    told = run_example("on_spark.py")
+    assert "Released centers" in told and "noise: system" in told
 
 
 def test_a_session_that_is_stopped(spark):
