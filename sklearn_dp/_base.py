@@ -239,14 +239,13 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         ValueError, TypeError
             For parameters, before the charge; for data, after it.
         """
-        found = engine_of(X)
+        found = engine_of(X, groups, sample_weight)
         if found is not None:
-            if groups is not None or sample_weight is not None:
-                raise TypeError("groups and sample_weight are for X in memory, not in parts.")
             if type(self)._fit is not BaseDPEstimator._fit:  # it needs its rows together
                 raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
-            session = self._open_session(found, "row")
-            return self._fit_session(opened_table(self, found), None, session)
+            has = {"grouped": groups is not None, "weighted": sample_weight is not None}
+            session = self._open_session(found, "group" if has["grouped"] else "row")
+            return self._fit_session(opened_table(self, found, **has), None, session)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         if sample_weight is None:

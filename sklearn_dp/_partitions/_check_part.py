@@ -6,6 +6,7 @@ part by its number and says what kind of thing is wrong, in words of :mod:`sklea
 another library has raised on the way is dropped, with its traceback, because it may quote rows.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -113,6 +114,7 @@ class CheckedSource(PartSource):
     ) -> None:
         self.number, self.columns = number, columns
         self._rows, self._groups, self._weights = rows, groups, weights
+        self._length: int | None = None
 
     def read(self) -> np.ndarray:
         """The rows of the part; those of this step, where they have been read."""
@@ -124,17 +126,36 @@ class CheckedSource(PartSource):
         return kept[self.number]
 
     def _read(self) -> np.ndarray:
-        return quietly(lambda: self.columns.check(self._rows()), self.number)
+        return quietly(lambda: self._of_length(self.columns.check(self._rows())), self.number)
+
+    def _of_length(self, values: Any) -> Any:
+        """Values, if there are as many as there were rows at first."""
+        if self._length is not None and len(values) != self._length:
+            raise Reason("it must have one entry for each row, in every pass")
+        return values
+
+    def counted(self) -> "CheckedSource":
+        """The same source, which knows how many rows it has, and will have."""
+        other = copy.copy(self)
+        other._length = len(self.read())
+        return other
+
+    def n_rows(self) -> int:
+        """Number of rows, without reading them if they have been counted."""
+        return len(self.read()) if self._length is None else self._length
 
     def read_groups(self) -> Any:
         """The group of each row, or None."""
-        return None if self._groups is None else quietly(self._groups, self.number, "groups")
+        return self._values(self._groups, "groups")
 
     def read_weights(self) -> Any:
         """The weight of each row, or None."""
-        return (
-            None if self._weights is None else quietly(self._weights, self.number, "sample_weight")
-        )
+        return self._values(self._weights, "sample_weight")
+
+    def _values(self, read: Callable[[], Any] | None, name: str) -> Any:
+        if read is None:
+            return None
+        return quietly(lambda: self._of_length(read()), self.number, name)
 
 
 _given: ContextVar[tuple] = ContextVar("sklearn_dp_given", default=())

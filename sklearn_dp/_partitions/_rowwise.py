@@ -16,8 +16,10 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.table import Part, PartSource, Table, opened
+from .._aggregate.shared.table import PartSource, Table
+from .._aggregate.shared.table_units import open_units
 from .._privacy._units import UnitFacts
+from ._check_part import CheckedSource
 from ._dispatch import engine_of
 from ._input import EngineInput
 
@@ -148,7 +150,7 @@ def _one_row(found: EngineInput) -> np.ndarray:
 # -- fits ------------------------------------------------------------------------------------------
 
 
-def opened_table(estimator: Any, found: EngineInput) -> Table:
+def opened_table(estimator: Any, found: EngineInput, *, grouped: bool, weighted: bool) -> Table:
     """The table of a fit that has been charged: its parts have been read once, and are good.
 
     Parameters
@@ -156,6 +158,8 @@ def opened_table(estimator: Any, found: EngineInput) -> Table:
     estimator : BaseDPEstimator
         Its columns are set.
     found : EngineInput
+    grouped, weighted : bool
+        Whether the rows have groups, and weights of their own.
 
     Returns
     -------
@@ -164,13 +168,16 @@ def opened_table(estimator: Any, found: EngineInput) -> Table:
     estimator.n_features_in_ = found.n_features
     if found.feature_names is not None:
         estimator.feature_names_in_ = found.feature_names
-    table = Table(found.start(estimator.n_jobs), found.n_features, found.dtype, UnitFacts())
-    table.update(opened)
+    engine = found.start(estimator.n_jobs)
     # Unreleased, and only looked at as in memory, where no rows at all are refused.
-    if not table.sums(_count)[0]:
+    if not engine.reduce(_counted)[0]:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
+    table = Table(engine, found.n_features, found.dtype, UnitFacts())
+    largest = float(estimator.max_weight) if weighted else None
+    open_units(table, grouped=grouped, largest=largest)
     return table
 
 
-def _count(part: Part) -> tuple[Part, tuple]:
-    return part, (part.units.n_rows,)
+def _counted(source: CheckedSource) -> tuple[CheckedSource, tuple]:
+    counted = source.counted()
+    return counted, (counted.n_rows(),)

@@ -151,6 +151,17 @@ def test_a_piece_at_hand_is_read_once():
         given.read()
 
 
+def test_a_counted_source_notices_what_changes():
+    rows = [ROWS, ROWS]
+    source = CheckedSource(2, ARRAY, lambda: rows.pop(0), lambda: [1, 2, 3]).counted()
+    assert source.n_rows() == 4 and len(rows) == 1
+    with pytest.raises(PartError, match="^groups, part 2: it must have one entry for each row"):
+        source.read_groups()
+    rows[0] = ROWS[:3]
+    with pytest.raises(PartError, match="^X, part 2: .* in every pass"):
+        source.read()
+
+
 def test_errors_that_are_quiet_already_stay():
     def call():
         raise PartError("X, part 3: bad.")

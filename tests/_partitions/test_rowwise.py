@@ -55,6 +55,29 @@ def test_a_fit_in_parts_has_the_bits_of_one_in_memory(n_parts, bounds, dtype):
     assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
 
 
+@pytest.mark.parametrize("n_parts", [2, 7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_and_weights_in_parts(n_parts, weighted):
+    """Groups that are spread over parts, and within one."""
+    groups = np.random.default_rng(1).integers(800, size=len(X))
+    options = {"groups": groups}
+    if weighted:
+        options["sample_weight"] = np.random.default_rng(2).choice([0.0, 0.3, 2.0], size=len(X))
+    cut = {name: parts_of(values, n_parts) for name, values in options.items()}
+    assert same(model().fit(parts_of(X, n_parts), **cut), model().fit(X, **options))
+
+
+def test_groups_of_another_length_are_named():
+    groups = [np.arange(700), np.arange(2299)]
+    with pytest.raises(PartError, match="^groups, part 1: it must have one entry for each row"):
+        model().fit(parts_of(X, 2), groups=groups)
+
+
+def test_no_row_with_a_weight_gets_an_answer_as_in_memory():
+    found = model().fit(parts_of(X, 2), sample_weight=[np.zeros(700), np.zeros(2300)])
+    assert same(found, model().fit(X, sample_weight=np.zeros(3000)))
+
+
 def test_answers_for_parts_are_those_in_memory():
     fitted, parts = model().fit(X), parts_of(X, 7)
     for name in ("predict", "transform"):
@@ -91,12 +114,8 @@ def test_a_bad_part_ends_the_fit_and_is_paid_for():
 def test_what_is_known_before_the_charge_is_free_of_it():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
-    for call in (
-        lambda: model(ledger=ledger).fit(parts_of(X, 2), groups=np.arange(3000)),
-        lambda: DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2)),
-    ):
-        with pytest.raises(TypeError, match="in memory"):
-            call()
+    with pytest.raises(TypeError, match="in memory"):
+        DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2))
     assert ledger.remaining == before
 
 
@@ -162,5 +181,6 @@ def test_set_output_is_for_tables_in_memory():
 def test_a_lazy_frame_and_a_stream():
     frame = pl.DataFrame(X)
     assert same(model().fit(frame.lazy()), model().fit(frame))
-    table = opened_table(model(), engine_of_parts(iter(parts_of(X, 7))))
+    found = engine_of_parts(iter(parts_of(X, 7)))
+    table = opened_table(model(), found, grouped=False, weighted=False)
     assert table.n_features == 3
