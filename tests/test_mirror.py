@@ -33,6 +33,7 @@ COMMON = {
     "test_ledger_bypass.py": "all ways around a ledger",
     "test_mirror.py": "this file",
     "test_packaging.py": "the built package",
+    "test_partitions.py": "fits of tables in parts, in every estimator that has them",
     "test_proofs.py": "the proof pages of doc/proofs",
     "test_readme.py": "README",
     "test_reading.py": "README and the page for beginners",

@@ -1,0 +1,281 @@
+"""Fits of tables in parts: the bits of one array, what travels, and audits with a row anywhere."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_dp import DPCoreset, DPKMeans
+from sklearn_dp._aggregate.shared import table_units
+from sklearn_dp._aggregate.shared.table import (
+    CellCounts,
+    LocalEngine,
+    PartSource,
+    Table,
+    add_sums,
+)
+from sklearn_dp._aggregate.shared.table_units import GroupSizes, open_units
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import UnitFacts, unit_of
+from sklearn_dp._sklearn_compat import Progress
+from sklearn_dp.audit._player import Replay
+from sklearn_dp.decomposition import DPPCA
+
+N = 331
+RNG = np.random.default_rng(0)
+LABELS = np.arange(N) % 3
+WIDE = 2 * np.eye(3, 5)[LABELS] + 0.1 * RNG.normal(size=(N, 5))
+FLAT = WIDE[:, :2] + np.where(np.arange(N) % 40 == 0, 30.0, 0.0)[:, None]  # with a long tail
+ACROSS = RNG.integers(0, 90, N)
+WITHIN = np.arange(N) // 4
+WEIGHTS = np.where(RNG.random(N) < 0.1, 0.0, RNG.uniform(0, 2, N))
+
+
+class Piece(PartSource):
+    """A part that goes wherever a pickle goes."""
+
+    def __init__(self, X, groups, weights):
+        self.X, self.groups, self.weights = X, groups, weights
+
+    def read(self):
+        return self.X
+
+    def read_groups(self):
+        return self.groups
+
+    def read_weights(self):
+        return self.weights
+
+
+class Elsewhere(LocalEngine):
+    """Parts in another process, as far as they can tell: all that comes and goes is pickled."""
+
+    def __init__(self, sources):
+        super().__init__(sources)
+        self.passes, self.sent = 0, []
+
+    def reduce(self, function, *broadcast):
+        self.passes += 1
+        total = None
+        for number in range(self.n_parts):
+            state = pickle.loads(pickle.dumps(self.states[number]))
+            self.states[number], sums = function(state, *pickle.loads(pickle.dumps(broadcast)))
+            self.sent.append(sums)
+            total = sums if total is None else self.added(number, total, sums)
+        return total
+
+    def added(self, number, total, sums):
+        return add_sums(total, sums)
+
+
+def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere):
+    """A fit of the rows in parts, each some places of `X`, and its engine."""
+    model, d = clone(estimator), X.shape[1]
+
+    def of(values, place):
+        return None if values is None else values[place]
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        session = model._open_session(X, unit_of(groups))
+        model.n_features_in_ = d
+        held = engine([Piece(X[place], of(groups, place), of(weights, place)) for place in places])
+        table = Table(held, d, X.dtype, UnitFacts())
+        largest = None if weights is None else model.max_weight
+        open_units(table, grouped=groups is not None, largest=largest)
+        model._fit_table(table, session, Progress(model))
+        if X.dtype == np.float32:
+            model._narrow()
+    return model, held
+
+
+def in_memory(estimator, X, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(estimator).fit(X, **options)
+
+
+def released(model):
+    """All that a pickle would hold, but for what validation and reports add."""
+    skipped = {"privacy_report_", "n_features_in_", *model._not_released}
+    values = {k: v for k, v in vars(model).items() if k.endswith("_") and k not in skipped}
+    return {k: v.tobytes() if isinstance(v, np.ndarray) else repr(v) for k, v in values.items()}
+
+
+def cuts(n_parts, n=N):
+    """Uneven parts, some of them empty where there are many."""
+    return np.split(
+        np.arange(n), np.sort(np.random.default_rng(n_parts).integers(0, n, n_parts - 1))
+    )
+
+
+MODELS = {
+    "k-means": (DPKMeans(3, epsilon=20.0, random_state=0), WIDE),
+    "k-means in bounds": (DPKMeans(3, epsilon=20.0, bounds=5.0, random_state=0), WIDE),
+    "k-means with far cells": (DPKMeans(4, epsilon=200.0, bounds=90.0, random_state=0), FLAT),
+    "k-means of any number": (DPKMeans("auto", epsilon=20.0, bounds=5.0, random_state=0), WIDE),
+    "coreset": (DPCoreset(3, epsilon=20.0, random_state=0), WIDE),
+    "components": (DPPCA(2, epsilon=20.0, random_state=0), WIDE),
+    "components in a box": (DPPCA(2, epsilon=9.0, bounds=(-1.0, 3.0), random_state=0), WIDE),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_have_the_bits_of_one_array(name):
+    model, X = MODELS[name]
+    known, shuffled = released(in_memory(model, X)), np.random.default_rng(1).permutation(N)
+    assert len(known) >= 4
+    for places in (cuts(1), cuts(2), cuts(7), np.split(shuffled, [0, 5, 200])):
+        assert released(fitted(model, X, places)[0]) == known
+    assert released(fitted(model, X, cuts(50), engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_narrow_rows_in_parts_have_the_bits_of_one_array(name):
+    model, X = MODELS[name]
+    X = X.astype(np.float32)
+    known = released(in_memory(model, X))
+    for places in (cuts(2), cuts(7)):
+        assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.parametrize("groups", [ACROSS, WITHIN])
+@pytest.mark.parametrize("name", ["k-means", "coreset", "components"])
+def test_groups_may_be_anywhere(name, groups):
+    model, X = MODELS[name]
+    known = released(in_memory(model, X, groups=groups))
+    for places in (cuts(1), cuts(7), [np.arange(200, N), np.arange(200)]):
+        assert released(fitted(model, X, places, groups, engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.parametrize("groups", [None, ACROSS])
+@pytest.mark.parametrize("name", ["k-means", "components"])
+def test_weights_travel_with_their_rows(name, groups):
+    model, X = MODELS[name]
+    model = clone(model).set_params(max_weight=1.5)
+    known = released(in_memory(model, X, groups=groups, sample_weight=WEIGHTS))
+    for places in (cuts(2), cuts(7)):
+        assert released(fitted(model, X, places, groups, WEIGHTS)[0]) == known
+
+
+def test_labels_stay_in_the_order_of_the_rows():
+    model, X = MODELS["k-means"]
+    assert np.array_equal(fitted(model, X, cuts(7))[0].labels_, in_memory(model, X).labels_)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_value_of_a_row_travels(name):
+    """Arrays have released shapes; of cells, no more than there are rows, with their counts."""
+    model, X = MODELS[name]
+    sizes = {101, 103, 127}  # of parts: no other length is one of these
+    _, engine = fitted(model, X, np.split(np.arange(N), [101, 204]))
+    assert engine.n_parts == 3 and 4 <= engine.passes <= 45
+    for sums in engine.sent:
+        for value in sums:
+            if isinstance(value, CellCounts):
+                assert value.counts.sum() <= 127 and len(value.cells) <= 127
+            else:
+                assert isinstance(value, int) or value.dtype.kind in "iO"
+                assert not sizes & set(np.shape(value))
+
+
+# --- audits ---------------------------------------------------------------------------------------
+
+
+def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere):
+    """What a replay of a fit of Y, with the answers of a fit of X, finds."""
+    recorder = Trace()
+    with trace(recorder):
+        known, _ = fitted(model, X, places, groups[0], engine=engine)
+    player = Replay(recorder.events, np.arange(len(Y)))
+    with trace(player):
+        found, _ = fitted(model, Y, others, groups[1], engine=engine)
+    player.finish()
+    same = pickle.dumps(released(known)) == pickle.dumps(released(found))
+    return player.violations + ([] if same else ["other attributes"])
+
+
+def neighbours(X, seed):
+    """A row more in a part, a row less from one, and a part that becomes empty."""
+    rng, n = np.random.default_rng(seed), len(X)
+    far = X[rng.integers(n)] * rng.choice([1.0, 1e3, -1e3])
+    places = cuts(5 + seed % 3, n)
+    more = [*places]
+    chosen = int(rng.integers(len(more)))
+    more[chosen] = np.append(more[chosen], n)
+    yield X, np.vstack([X, far]), places, more
+    gone = int(rng.integers(n))
+    yield X, X, places, [place[place != gone] for place in places]
+    alone = [np.arange(n - 1), np.array([n - 1])]
+    yield X, X, alone, [alone[0], alone[1][:0]]
+
+
+FINE = {name: MODELS[name] for name in ("k-means in bounds", "coreset", "components")}
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_replay_audit_of_parts(name):
+    model, X = FINE[name]
+    for pair in neighbours(X[:120], 0):
+        assert violations(model, *pair) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_replay_audit_of_many_parts(name):
+    """501 pairs of each."""
+    model, X = MODELS[name]
+    for seed in range(167):
+        for pair in neighbours(X[: 20 + seed], seed):
+            assert violations(model, *pair) == []
+
+
+class Twice(Elsewhere):
+    """A task that is retried counts again."""
+
+    def added(self, number, total, sums):
+        total = super().added(number, total, sums)
+        return super().added(number, total, sums) if number == self.n_parts - 1 else total
+
+
+class LeftOut(Elsewhere):
+    """A part that is lost counts as empty."""
+
+    def added(self, number, total, sums):
+        return total if number == 1 else super().added(number, total, sums)
+
+
+def test_a_part_that_counts_twice_is_caught():
+    model, X = FINE["k-means in bounds"]
+    alone = [np.arange(330), np.array([330])]
+    assert violations(model, X, X, alone, [alone[0], alone[1][:0]], engine=Twice)
+
+
+def test_a_part_that_is_left_out_is_caught():
+    model, X = FINE["k-means in bounds"]
+    assert released(fitted(model, X, cuts(7), engine=LeftOut)[0]) != released(in_memory(model, X))
+
+
+def test_groups_that_are_coded_by_part_are_caught(monkeypatch):
+    """A group would weigh one in each of its parts."""
+    model, X = FINE["k-means in bounds"]
+    places, groups = np.split(np.arange(N), [110, 220]), np.arange(N) % 110
+    left = [place[groups[place] != 5] for place in places]
+    pair = (X, X, places, left, (groups, groups))
+    assert violations(model, *pair) == []
+
+    def by_part(part, original=table_units._sizes):
+        return part, (GroupSizes({}),)
+
+    def weighed(part, sizes, original=table_units._weighed):
+        keys, index = part["groups"]
+        own = np.bincount(index, minlength=len(keys)).tolist()
+        return original(part, dict(zip(keys, own, strict=True)))
+
+    monkeypatch.setattr(table_units, "_sizes", by_part)
+    monkeypatch.setattr(table_units, "_weighed", weighed)
+    monkeypatch.setattr(pickle, "dumps", lambda value: value)
+    monkeypatch.setattr(pickle, "loads", lambda value: value)
+    assert violations(model, *pair)
