@@ -147,10 +147,9 @@ def killer(
     exception of the check's own code never does: it is passed on.
     """
     with bug.planted() as happened:
-        _visit(estimator)
-        _refuse_mistakes(bug, happened)
-        if not happened:
+        if not any(happened for _ in _visits(estimator)):  # no further than to where it is reached
             return "not reached"
+        _refuse_mistakes(bug, happened)
         for check in CHECKS:
             if check.__name__ in bug.killed_by:
                 found = complaint(check, estimator)
@@ -176,10 +175,14 @@ def _refuse_mistakes(bug, happened):
         ) from happened.mistakes[0]
 
 
-def _visit(estimator):
-    """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors."""
+def _visits(estimator):
+    """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors.
+
+    A generator, which yields after each run.
+    """
     with suppress(Exception):  # what a mutant does to the kernel's own session, a check will tell
         kernel_problems(size=8000)
+    yield
     bounded = prepared(estimator, bounds=1.0)
     for copy, X in (
         (prepared(estimator), check_data(400)),
@@ -190,13 +193,16 @@ def _visit(estimator):
         outcome = run_fit(copy, X)
         if outcome.error is None:
             outcome.face(html=True)
+        yield
     for unit, groups in (("row", None), ("group", check_groups(20))):
         if groups is None or accepts_groups(estimator):
             ledger = rich_ledger(prepared(estimator).privacy_plan(3, unit=unit))
             run_fit(prepared(estimator, ledger=ledger), check_data(20), groups)
+            yield
     if accepts_groups(estimator):
         for groups in (check_groups(20), hard_groups(20)["mixed"]):
             run_fit(prepared(estimator), check_data(20), groups)
+            yield
 
 
 def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
