@@ -112,8 +112,11 @@ TABLE = {
         ({"epsilon": 100.0, "bounds": 9.0}, PATH),
         ({"epsilon": 5.0, "n_points": 8}, ("mutants",)),
     ],
+    # So do twenty blocks and as many as there are by default.
     "SampleAndAggregate": [
-        *COMMON,
+        ({}, ("sklearn", "privacy, few rounds")),
+        ({"n_blocks": 20}, ("privacy",)),
+        ({"n_blocks": 20, **GENEROUS}, ("privacy",)),
         ({"n_blocks": 20, "aggregator": "one_cluster"}, ("sklearn, slow", "privacy, shown")),
         ({"n_blocks": 20, "aggregator": "friendly_core"}, ("sklearn, slow", "privacy, shown")),
         ({"n_blocks": 20, "aggregator": "mean"}, ("sklearn, slow", "privacy, shown")),

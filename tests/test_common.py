@@ -46,9 +46,8 @@ HARMLESS = {
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
-# The others have audits of their own in the normal suite, and these in `make audit`.
-QUICK = ("DPKMeans", "DPKTupleKMeans", "FriendlyMean")
-# Those whose building blocks `DPKTupleKMeans` has too.
+# Those whose building blocks the others have too; these have audits of their own in the normal
+# suite, and all of them in `make audit`.
 BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
 
@@ -144,7 +143,7 @@ COSTLY = {
 }
 # Hundreds or thousands of fits whatever the setting: the normal suite has them for these only.
 # That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`.
-AUDIT = {"check_drawn_data": QUICK, "check_noise_has_entropy": ()}
+AUDIT = {"check_drawn_data": BUILDING_BLOCKS, "check_noise_has_entropy": ()}
 # At a second budget in `make audit`: who belongs to which group does not depend on it, and of
 # replays and noise the normal suite has both budgets for these.
 SECOND_IN_AUDIT = {
