@@ -126,7 +126,6 @@ BAD_DATA = {
     "frozenset": (frozenset(X[:, 0]), ANY, "X|2D"),
     "range": (range(3), ValueError, "2D"),
     "series": (pd.Series(X[:, 0]), ANY, "X|2D"),
-    "polars lazy": (pl.DataFrame(X).lazy(), ANY, "X|2D"),
     "polars texts": (pl.DataFrame(np.char.add(X.astype(str), "x")), ANY, "X must be numeric"),
     "a column of texts": (frame(a=f"{SECRET}m"), ANY, "X must be numeric"),
     "a column of dates": (frame(a=pd.Timestamp("2020-01-01")), ANY, "X"),

@@ -17,7 +17,7 @@ DISTRIBUTION = {"sklearn": "scikit-learn", "sklearn_dp": "sklearn-dp", "PIL": "p
 # Tests of optional back ends skip where these are not installed.
 EXTRAS_OF = {
     "tests": ["test", "test-partitions", "distributed", "federated", "interop"],
-    "examples": ["plot"],
+    "examples": ["plot", "arrow", "dask", "spark"],
     "benchmarks": ["bench", "bench-partitions", "accounting", "distributed"],
     "doc": ["docs"],
 }

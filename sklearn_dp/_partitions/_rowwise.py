@@ -52,7 +52,8 @@ class InParts:
         super().__init_subclass__(**options)
         for names, wrapper in ((ROWS, _rowwise), (("score",), _scored)):
             for name in names:
-                method = getattr(cls, name, None)
+                # Those that are there for some settings only, by a descriptor, stay as they are.
+                method = inspect.getattr_static(cls, name, None)
                 if inspect.isfunction(method) and not hasattr(method, "_takes_parts"):
                     setattr(cls, name, wrapper(method))
 
