@@ -428,7 +428,7 @@ def report(output):
         [
             "# A planted ball",
             "",
-            "```",
+            "```text",
             __doc__.strip(),
             "```",
             "",

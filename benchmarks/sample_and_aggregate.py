@@ -120,7 +120,7 @@ def main():
         [
             "# Sample and aggregate",
             "",
-            "```",
+            "```text",
             __doc__.strip(),
             "```",
             "",

@@ -30,7 +30,7 @@ extensions = [
     "site_pages",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "auto_examples/*.ipynb", "auto_examples/*.py", "auto_examples/*.md5"]
+exclude_patterns = ["_ext", *(f"auto_examples/**.{ending}" for ending in ("ipynb", "py", "md5"))]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "literal"
 highlight_language = "default"
@@ -67,7 +67,10 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"(_common|run_demo)\.py",
-    "image_scrapers": ("site_gallery.scrape",),
+    "within_subsection_order": "FileNameSortKey",
+    # Examples write a picture of their own; tutorials draw with pyplot.
+    "image_scrapers": ("site_gallery.scrape", "matplotlib"),
+    "capture_repr": ("_repr_html_",),
     "reset_argv": "site_gallery.arguments",
     "doc_module": ("sklearn_dp",),
     "reference_url": {"sklearn_dp": None},

@@ -1,0 +1,128 @@
+"""
+One person in many rows, at one place and on many phones
+========================================================
+
+2,000 people write a diary of sleep and walking for two weeks. Which habits are there? Each person
+has 14 rows, and it is the person that has to be protected, not the day. In the first part all
+diaries lie in one table. In the second, they never leave the phones.
+
+The diaries are made up, so that they may be drawn.
+"""
+
+# %%
+# The diaries
+# -----------
+#
+# Three kinds of days. Most days of a person are of the same kind. The limits are public: nobody
+# sleeps more than 24 hours, or walks more than 40 kilometers.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+rng = np.random.default_rng(0)  # for the made-up diaries; private noise never gets a seed
+habits = np.array([[7.5, 3.0], [6.0, 9.0], [9.0, 1.5]])
+n_people, n_days = 2_000, 14
+person = np.repeat(np.arange(n_people), n_days)
+usual = rng.integers(3, size=n_people)[person]
+kind = np.where(rng.random(len(person)) < 0.8, usual, rng.integers(3, size=len(person)))
+days = habits[kind] + rng.normal(size=(len(person), 2)) * [0.6, 0.8]
+days = np.clip(days, [0, 0], [24, 40])
+bounds = ([0.0, 0.0], [24.0, 40.0])
+
+figure, axis = plt.subplots(figsize=(5.5, 4), layout="constrained")
+axis.scatter(*days[::20].T, s=4, color="#6b7280", label="some days")
+axis.scatter(*days[person == 7].T, s=30, color="#c2410c", label="the days of one person")
+axis.set(xlabel="hours of sleep", ylabel="kilometers")
+axis.legend()
+
+# %%
+# The slip
+# --------
+#
+# By default a row is protected, which is one day of somebody. That is a weak promise about a
+# person. `group_privacy` tells how weak: what one day is promised at epsilon = 1 is, for a person
+# with 14 days, worth nearly nothing.
+
+from sklearn_dp import DPKMeans
+from sklearn_dp.accounting import PureDP, group_privacy
+
+by_day = DPKMeans(n_clusters=3, epsilon=1.0, bounds=bounds).fit(days)
+print(group_privacy(PureDP(1.0), size=n_days))
+
+# %%
+# Say who is who
+# --------------
+#
+# With `groups` the same epsilon = 1 is promised to the whole person. The report tells the unit.
+
+by_person = DPKMeans(n_clusters=3, epsilon=1.0, bounds=bounds).fit(days, groups=person)
+by_person.privacy_report_
+
+# %%
+# What it costs: the noise has to hide 14 rows in place of one. The bars are intervals of the
+# released centers, wide enough to hold what they estimate in 95 of 100 fits.
+
+from sklearn_dp.inspection import ClusterDisplay
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
+for axis, model, title in zip(
+    axes, (by_day, by_person), ("a day is protected", "a person is protected"), strict=True
+):
+    ClusterDisplay.from_estimator(model, ax=axis)
+    axis.set(title=title, xlabel="hours of sleep", ylabel="kilometers")
+
+for name, model in (("day", by_day), ("person", by_person)):
+    print(f"standard error if a {name} is protected: {model.cluster_centers_std_error_.mean():.3f}")
+
+# %%
+# 2,000 people are enough for both. The weights of the clusters count what is protected: days on the
+# left, people on the right.
+#
+# The diaries stay on the phones
+# ------------------------------
+#
+# Now nobody has the table. Each phone answers a few questions of a server with integers that are of
+# use only as a sum. The server needs some public points to begin with: here, guesses of what days
+# may look like. They must not come from the phones.
+
+from sklearn_dp import FederatedDPKMeans
+
+guesses = np.column_stack([rng.uniform(4, 11, size=60), rng.uniform(0, 12, size=60)])
+
+
+def phone(number):
+    """A function that returns the rows of one phone: only the phone itself calls it."""
+    return lambda: days[person == number]
+
+
+phones = [phone(number) for number in range(n_people)]
+federated = FederatedDPKMeans(n_clusters=3, epsilon=1.0, bounds=45.0, privacy_unit="client")
+federated.fit_clients(phones, X_server=guesses)
+print(federated.status_)
+
+# %%
+# What has travelled: a few numbers in each round, whatever a diary says.
+
+for message in federated.communication_:
+    print(
+        f"{message['kind']:8} {message['bytes_down']:6} bytes to a phone, "
+        f"{message['bytes_up']:5} bytes back"
+    )
+
+# %%
+# All three answers, with the habits that the diaries were made from.
+
+figure, axis = plt.subplots(figsize=(6, 4.4), layout="constrained")
+axis.scatter(*habits.T, s=160, facecolors="none", edgecolors="#1d2433", label="truth")
+for model, mark, color, name in (
+    (by_day, "+", "#2563eb", "table, a day is protected"),
+    (by_person, "x", "#c2410c", "table, a person is protected"),
+    (federated, "1", "#047857", "phones, a person is protected"),
+):
+    axis.scatter(*model.cluster_centers_.T, s=90, marker=mark, color=color, label=name)
+axis.set(xlabel="hours of sleep", ylabel="kilometers")
+axis.legend(loc="upper right")
+
+# %%
+# The server is trusted here: it sees the sums before it adds the noise. How to do without that
+# trust: :doc:`federated k-means </federated>`. With real phones: :doc:`Flower </flower>`.
