@@ -93,6 +93,11 @@ class Site:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def said(self):
+        """The ends of all logs, for a failure."""
+        logs = sorted(self.folder.glob("log*.txt"))
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in logs)
+
     def stop(self):
         for process in self.processes:
             try:
@@ -129,11 +134,16 @@ def fitted(site, run, meanwhile=lambda: None):
     number = re.search(r"run (\d+)", site.run(run))[1]
     meanwhile()
     path = site.folder / "centers.npy"
-    wait_for(path.exists, 600, "an answer")
+    log = f"flwr log {number} here --show"
+    try:
+        wait_for(path.exists, 900, "an answer")
+    except AssertionError:
+        print(site.run(log), site.said())
+        raise
     time.sleep(2)  # for the end of the log
     centers = np.load(path)
     path.unlink()
-    return centers, site.run(f"flwr log {number} here --show")
+    return centers, site.run(log)
 
 
 def farthest(centers):
