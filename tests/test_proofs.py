@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 from configurations import DEFAULT, ESTIMATORS, TABLE
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,12 +26,24 @@ def pages():
 def planned(pages):
     """The law of each (estimator, entry) over all settings of the tests, few features and many."""
     found = {}
+    for search in searches():
+        for entry in search.privacy_plan(n_features=5).entries:
+            found[type(search).__name__, pages.general(entry.name)] = str(entry.mechanism)
     for name, estimator in ESTIMATORS.items():
         for options, _ in TABLE.get(name, DEFAULT):
             for n_features in (2, 20):
                 for entry in estimator(**options).privacy_plan(n_features=n_features).entries:
                     found[name, pages.general(entry.name)] = str(entry.mechanism)
     return found
+
+
+def searches():
+    """Each search in each of its ways: all runs are released, or the best one alone."""
+    steps = make_pipeline(DPPCA(2, bounds=1.0), DPKMeans())
+    for kind, more in ((DPGridSearch, {}), (DPRandomizedSearch, {"n_iter": 2})):
+        for selection in ("all", "best"):
+            space = {"dpkmeans__n_clusters": [2, 3]}
+            yield kind(steps, space, epsilon=2.0, selection=selection, **more)
 
 
 def names_in(path):
