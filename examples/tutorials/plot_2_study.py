@@ -21,7 +21,7 @@ from sklearn_dp import PrivacyBudget, PrivacyLedger
 
 folder = tempfile.TemporaryDirectory()  # a real study keeps this file where only few can write
 path = str(Path(folder.name) / "study.sqlite")
-ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=3e-6), path)
+ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5), path)
 
 # %%
 # 2. Collect what is known without the data
@@ -53,7 +53,7 @@ curve = utility_curve(
     epsilons=[0.25, 0.5, 1.0, 2.0],
     n_repeats=3,
 )
-figure, axis = plt.subplots(figsize=(5.5, 3.4), layout="constrained")
+figure, axis = plt.subplots(figsize=(7, 3.6), layout="constrained")
 PrivacyUtilityDisplay.from_curve(curve, ax=axis)
 
 # %%
@@ -104,7 +104,7 @@ except BudgetExceededError as error:
 
 from sklearn_dp.inspection import BudgetDisplay
 
-figure, axis = plt.subplots(figsize=(6, 2.4), layout="constrained")
+figure, axis = plt.subplots(figsize=(7, 2.6), layout="constrained")
 BudgetDisplay.from_ledger(ledger, ax=axis)
 
 # %%
