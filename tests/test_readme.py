@@ -44,7 +44,11 @@ ELSEWHERE = ("$ python -m sklearn_dp.audit certify ",)
 NO_CODE = ("{eval-rst}", "{toctree}", "{admonition}", "text")
 # Pages with code that does not run here, by the first line of the block.
 FLOWER = "tests/federated/test_flower_page.py starts real processes with it"
+PARTS = "tests/_partitions runs it where the library is installed"
 NOT_RUN = {
+    ("doc/many_machines.md", "import dask.dataframe as dd"): PARTS,
+    ("doc/many_machines.md", "from pyspark.sql import SparkSession"): PARTS,
+    ("doc/many_machines.md", "import ray"): PARTS,
     ("doc/flower.md", "[project]"): FLOWER,
     ("doc/flower.md", "[superlink.here]"): FLOWER,
     ("doc/flower.md", "# task.py: the client"): FLOWER,
