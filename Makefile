@@ -24,8 +24,8 @@ PYTEST_ARGS ?=
 CERTIFY_ARGS ?=
 PARALLEL := -n auto --maxprocesses=4 --dist=worksteal
 
-# Not compiled anew by every worker and by every program that a test starts: that was a tenth of the
-# whole suite where this is set. `make clean` removes what is written.
+# Not compiled anew by every worker and by every program that a test starts: where this is set, to
+# collect the tests takes twice the time. `make clean` removes what is written.
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := $(VENV)/bin
