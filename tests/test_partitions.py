@@ -141,6 +141,16 @@ def test_narrow_rows_in_parts_have_the_bits_of_one_array(name):
         assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
 
 
+@pytest.mark.parametrize("name", ["k-means", "components"])
+def test_threads_change_no_bits(name):
+    """Each thread has a part of its own; groups go across them."""
+    model, X = MODELS[name]
+    known = in_memory(model, X, groups=ACROSS)
+    found = in_memory(clone(model).set_params(n_jobs=3), X, groups=ACROSS)
+    assert released(found) == released(known)
+    assert np.array_equal(getattr(found, "labels_", 0), getattr(known, "labels_", 0))
+
+
 @pytest.mark.parametrize("groups", [ACROSS, WITHIN])
 @pytest.mark.parametrize("name", ["k-means", "coreset", "components"])
 def test_groups_may_be_anywhere(name, groups):

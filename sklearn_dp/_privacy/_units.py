@@ -205,12 +205,15 @@ class Units:
         return np.trunc(rows * (self.weights[:, None] * self.step))
 
     def take(self, rows):
-        """The same units, restricted to some rows (a mask or indices)."""
+        """The same units, restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
         other.own_weights = self.own_weights
         other.weights = None if self.weights is None else self.weights[rows]
         other.index = None if self.index is None else self.index[rows]
+        if isinstance(rows, slice):
+            other.n_rows = len(range(*rows.indices(self.n_rows)))
+            return other
         other.n_rows = int(np.count_nonzero(rows)) if np.asarray(rows).dtype == bool else len(rows)
         return other
 

@@ -394,7 +394,7 @@ def in_threads(
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means for :func:`ask_all`: a public number."""
+    """How many threads `n_jobs` means: a public number."""
     return min(effective_n_jobs(n_jobs), _MOST_THREADS)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..._privacy._units import Units
 from ...exceptions import PartError
-from .blocks import in_threads
+from .blocks import in_threads, n_threads
 from .single_rows import row_guard
 
 __all__ = [
@@ -296,10 +296,15 @@ class Table:
             Of all the rows.
         n_jobs : int, optional
         """
-        engine = LocalEngine([ArraySource(X)], n_jobs, guarded=False)
-        table = cls(engine, X.shape[1], X.dtype, units.facts)
-        engine.update(opened, units)
-        return table
+        n_parts = n_threads(n_jobs) if isinstance(X, np.ndarray) else 1
+        ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
+        places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
+        if n_parts > 1:
+            parts = [Part(ArraySource(X[place]), units.take(place)) for place in places]
+        else:
+            parts = [Part(ArraySource(X), units)]
+        engine = LocalEngine(parts, n_jobs, guarded=False)
+        return cls(engine, X.shape[1], X.dtype, units.facts)
 
     def update(self, function: PassFunction, *broadcast: Any) -> None:
         """A function of every part that sums nothing: it waits for the next pass."""
@@ -348,6 +353,6 @@ def chained(state: Any, steps: tuple) -> tuple[Any, tuple]:
     return state, sums
 
 
-def opened(source: PartSource, units: Units | None = None) -> tuple[Part, tuple]:
-    """The part of a source; rows are units unless others are given."""
-    return Part(source, Units(source.n_rows()) if units is None else units), ()
+def opened(source: PartSource) -> tuple[Part, tuple]:
+    """The part of a source whose rows are units."""
+    return Part(source, Units(source.n_rows())), ()
