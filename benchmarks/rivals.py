@@ -170,7 +170,10 @@ def work(name, file, runs):
 def answers_of(name, python, file, runs):
     """What the process of a library has printed, or None where it is not installed."""
     command = [python, "-W", "ignore", __file__, "--work", name, "--file", file]
-    done = subprocess.run([*command, "--runs", str(runs)], capture_output=True, text=True)
+    # Spark leaves files where it runs.
+    done = subprocess.run(
+        [*command, "--runs", str(runs)], capture_output=True, text=True, cwd=Path(file).parent
+    )
     if done.returncode and "ModuleNotFoundError" in done.stderr:
         return None
     if done.returncode:
