@@ -29,6 +29,7 @@ COMMON = {
     "test_dropin_benchmark.py": "a script of benchmarks/",
     "test_examples.py": "scripts of examples/",
     "test_extreme_rows.py": "all estimators",
+    "test_frontier_benchmark.py": "a script of benchmarks/",
     "test_gallery.py": "scripts of examples/from_scikit_learn/",
     "test_ledger_bypass.py": "all ways around a ledger",
     "test_mirror.py": "this file",
