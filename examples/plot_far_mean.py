@@ -186,7 +186,7 @@ def draw_errors(axes, distances, errors):
 
 
 def draw(figure, city, distances, errors):
-    left, right = (figure.add_axes([x, 0.11, 0.415, 0.73]) for x in (0.065, 0.57))
+    left, right = (figure.add_axes([x, 0.09, 0.415, 0.7]) for x in (0.065, 0.57))
     draw_city(left, *city)
     draw_errors(right, distances, errors)
     figure.text(0.065, 0.945, "Private means of data that are far away", fontsize=14, weight="bold")
