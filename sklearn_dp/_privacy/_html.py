@@ -63,7 +63,8 @@ border:1px solid var(--sklearn-color-line)}
 .sk-dp-bar span{min-width:1px}
 .sk-dp-key{display:inline-block;width:.8em;height:.8em;margin-right:.5em;border-radius:.15em;
 border:1px solid var(--sklearn-color-line)}
-.sk-dp-share{float:right;margin-left:1em;font-variant-numeric:tabular-nums}
+.sk-dp summary,.sk-dp-line{position:relative;padding-right:4.5em!important}
+.sk-dp-share{position:absolute;right:.3em;top:.12em;font-variant-numeric:tabular-nums}
 .sk-dp details{margin:0;padding:0;border:0;background:none;box-shadow:none}
 .sk-dp summary{cursor:pointer;padding:.12em .3em;border-radius:.25em;font-weight:normal}
 .sk-dp summary:hover{background:var(--sk-dp-head)}
@@ -173,7 +174,7 @@ def report_page(report: PrivacyReport) -> str:
     left = None if planned else 1 - report.spent_rho / whole
     told = _lines(lines, left, "paid for and not used")
     return framed(
-        f"<p><b>{escape(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
+        f"<p><b>{_together(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
         f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
         + "".join(f'<p class="sk-dp-note">{escape(text)}</p>' for text in report.warnings),
         fitted=not planned,
@@ -262,7 +263,7 @@ def ledger_page(state: LedgerState, where: str) -> str:
         for (name, cost), cap in zip(state.spent.items(), terms.caps, strict=True)
     )
     return framed(
-        f"<p><b>{escape(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
+        f"<p><b>{_together(_of_all_fits(state))}</b><br>Spent so far: {escape(spent)}.</p>"
         f"{_bar(shares)}{_lines(lines, 1 - used[which])}"
         f"<details><summary>the terms</summary>{escape(str(terms.budget))}; each "
         f"{escape(terms.unit)}, {escape(terms.relation)}; {escape(terms.composition)} "
@@ -283,6 +284,11 @@ def _of_all_fits(state: LedgerState) -> str:
         guess = best_guess(known, terms.budget.delta, first, gaussian)
     told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess)
     return f"From all that the fits of this ledger ever release together, {told}."
+
+
+def _together(text: str) -> str:
+    """A text, escaped, in which no line begins with a per cent sign."""
+    return escape(text).replace(" %", "&nbsp;%")
 
 
 def _paths(row: Mapping[str, Any]) -> list[str]:

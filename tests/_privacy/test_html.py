@@ -42,7 +42,7 @@ class Reader(HTMLParser):
 
     def handle_data(self, data):
         if "style" not in self.open:
-            self.texts.append(data)
+            self.texts.append(data.replace("\xa0", " "))
 
     def widths(self):
         styles = [value for name, value in self.attributes if name == "style"]
