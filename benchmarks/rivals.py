@@ -3,7 +3,8 @@
 Run ``python benchmarks/rivals.py --runs 100``; it prints a table and writes
 ``doc/benchmarks/rivals.md``. Each library works in a process of its own, because some cannot be
 installed beside each other: ``--python tumult=/path/to/python`` names the interpreter of one. What
-an interpreter cannot import is listed as not installed. A minute without Tumult Analytics, which
+an interpreter cannot import is listed as not installed (the extra ``bench-rivals`` has all but
+Tumult Analytics, which needs numpy 1). A minute without Tumult Analytics, which
 starts Spark; it is run ``--slow-runs`` times only.
 
 Everybody gets epsilon = 1 for adding or removing one row (diffprivlib: for replacing one), delta =

@@ -9,7 +9,8 @@ behind a `print`, is a claim that it prints this value. Code that cannot run her
 Readers get noise of the system. Here the bits of the system are replaced by a fixed stream, another
 one for each page: then what a block says, that it warns of nothing, and that it prints what it is
 said to print, cannot fail by chance. A seed is honest here: what is asked is whether the page is
-right, and not whether the noise is.
+right, and not whether the noise is. Nor was it chosen: under each of 40 other streams, no block of
+the pages about sharp edges, federated fits, Flower, many rows, a study and the first fit failed.
 """
 
 import ast
