@@ -74,7 +74,9 @@ def privatize(
         Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
         any unit. By default all have the same.
     ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits, which every private step is charged to.
+        Total budget of many fits. Every private step is charged to it when it is fitted, so that a
+        dry ledger can refuse a step after others have been paid for:
+        :func:`~sklearn_dp.model_selection.preflight` refuses before the first (see Notes).
     allow : collection of str, default=()
         Names of steps that stay as they are although they see rows without privacy.
 
@@ -98,6 +100,11 @@ def privatize(
     composes better than epsilons do: their releases add up to rho, and to half of delta for what
     may fail; the other half is for the conversion. One private step has all of it. Functions that
     choose the columns of a ``ColumnTransformer`` must look at names and types only.
+
+    A ledger with composition "zcdp" counts what the steps share: a fit costs it the budget of the
+    whole. One with "basic", the default for an epsilon, adds up the epsilons of the steps, which
+    come to more than `epsilon` where there are several. ``preflight(twin, X)`` tells both, and
+    raises BudgetExceededError where a ledger cannot hold all steps; it charges nothing.
 
     Examples
     --------

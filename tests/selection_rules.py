@@ -8,8 +8,8 @@ __all__ = ["GEOMETRIC", "RULES", "generating"]
 
 GEOMETRIC = NegativeBinomial(10, 1 / 81)
 RULES = [
-    Thin(3, 0.9), Thin(5, 0.4), Fixed(4), GEOMETRIC, NegativeBinomial(10, 0.05, 2.0),
-    NegativeBinomial(6, 0.2, 0.5), CappedGeometric(6, 0.1, 20),
+    Thin(3, 0.9), Thin(5, 0.4), Fixed(4), GEOMETRIC, NegativeBinomial(10, 0.05, 2),
+    NegativeBinomial(6, 0.2, 3), CappedGeometric(6, 0.1, 20),
 ]  # fmt: skip
 
 

@@ -132,19 +132,22 @@ class NegativeBinomial:
         Candidates.
     gamma : float
         In (0, 1], rounded down to a multiple of 2^-63; one over the expected number of runs where
-        `eta` is 1.
-    eta : float, default=1.0
-        Positive. 1: the geometric distribution, the only one that `draw` knows.
+        `eta` is 1. At most 1/2 where `eta` is larger.
+    eta : int, default=1
+        Positive. 1: the geometric distribution. The family has members between the integers too:
+        random words cannot decide them exactly, so they are refused.
     """
 
     m: int
     gamma: float
-    eta: float = 1.0
+    eta: int = 1
 
     def __post_init__(self):
         object.__setattr__(self, "m", _count("m", self.m))
-        object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, 1.0))
-        object.__setattr__(self, "eta", check_positive("eta", self.eta))
+        object.__setattr__(self, "eta", _count("eta", self.eta))
+        # Above, most draws of `_number` would be zeros, which it leaves out.
+        most = 1.0 if self.eta == 1 else 0.5
+        object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, most))
 
     def rate(self, t):
         """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``.
@@ -175,16 +178,21 @@ class NegativeBinomial:
         return 1 - none / math.expm1(-self.eta * math.log(self.gamma))
 
     def draw(self, source):
-        """Candidates of the runs; a secret. As for `Thin`; `eta` must be 1."""
-        if self.eta != 1.0:
-            raise NotImplementedError("only the geometric distribution (eta = 1) can be drawn.")
+        """Candidates of the runs; a secret. As for `Thin`."""
         return _uniform_candidates(source, self.m, self._number(source))
 
-    def _number(self, source, cap=math.inf):
-        """Runs: trials until the first success, each decided by a random word of its own."""
-        number = 1
-        while number < cap and not _happens(source, self.gamma):
-            number += 1
+    def _number(self, source):
+        """Runs: failures before `eta` successes, drawn anew until there is one.
+
+        The failures before one success are geometric, and the sum of `eta` such numbers is
+        negative binomial. Leaving out the zeros truncates it. For ``eta = 1`` what is left is a
+        geometric number that begins at one, which needs no second draw.
+        """
+        if self.eta == 1:
+            return _geometric(source, self.gamma)
+        number = 0
+        while number == 0:
+            number = sum(_geometric(source, self.gamma) - 1 for _ in range(self.eta))
         return number
 
 
@@ -234,8 +242,16 @@ class CappedGeometric:
 
     def draw(self, source):
         """Candidates of the runs; a secret. As for `Thin`."""
-        number = NegativeBinomial(self.m, self.gamma)._number(source, self.cap)
+        number = _geometric(source, self.gamma, self.cap)
         return _uniform_candidates(source, self.m, number)
+
+
+def _geometric(source, gamma, cap=math.inf):
+    """Trials until the first success, each decided by a random word of its own."""
+    number = 1
+    while number < cap and not _happens(source, gamma):
+        number += 1
+    return number
 
 
 def _uniform_candidates(source, m, number):

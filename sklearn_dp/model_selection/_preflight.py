@@ -1,4 +1,4 @@
-"""What a search of scikit-learn's will be charged, before its first fit."""
+"""What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
 
 from dataclasses import dataclass
 from operator import attrgetter
@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from .._base import BaseDPEstimator
 from .._privacy._checks import is_integer
@@ -25,7 +25,7 @@ __all__ = ["Preflight", "preflight"]
 
 @dataclass(frozen=True)
 class Preflight:
-    """What all fits of a search cost together.
+    """What all fits of a search cost together, or those of the steps of a pipeline.
 
     Parameters
     ----------
@@ -36,17 +36,20 @@ class Preflight:
         more tightly.
     remaining : dict
         For each ledger, by its path ("in memory" without one), what it will have left at least.
+    scores : bool
+        Whether they are the fits of a search, which compares scores.
     """
 
     n_fits: int
     epsilon: float
     delta: float
     remaining: dict
+    scores: bool = True
 
     def __repr__(self):
         lines = [
             f"{self.n_fits} private fits, together ({self.epsilon:.4g}, {self.delta:.3g})-DP by "
-            "basic composition; the scores of such a search are not private"
+            f"basic composition{'; the scores of such a search are not private' * self.scores}"
         ]
         for name, left in self.remaining.items():
             rest = ", ".join(f"{key} {value:.4g}" for key, value in left.items())
@@ -55,16 +58,17 @@ class Preflight:
 
 
 def preflight(search, X, y=None, *, groups=None):
-    """Say what a search of scikit-learn's will cost, and refuse what a ledger cannot hold.
+    """Say what a search or a fit of a pipeline will cost, and refuse what a ledger cannot hold.
 
     ``GridSearchCV`` and its like fit each candidate on each split. Every fit is charged, and when
-    a ledger runs dry in the middle, what was fitted is paid for and lost. This function counts
-    first. It reads the shape of `X` and charges nothing.
+    a ledger runs dry in the middle, what was fitted is paid for and lost. So it is with the
+    steps of a pipeline (:func:`~sklearn_dp.privatize`): each is charged when it is fitted. This
+    function counts first. It reads the shape of `X` and charges nothing.
 
     Parameters
     ----------
-    search : GridSearchCV, RandomizedSearchCV or the like
-        Not fitted; has `estimator`, `cv`, `refit` and `param_grid` or `param_distributions`. A
+    search : GridSearchCV, RandomizedSearchCV or the like; or an estimator or a pipeline
+        Not fitted. An estimator or pipeline counts for one fit. A search has `estimator`, `cv`, `refit` and `param_grid` or `param_distributions`. A
         random search must have an int as `random_state`, so that it draws the same candidates.
     X : array-like of shape (n_samples, n_features)
         What the search will be fitted on.
@@ -83,7 +87,8 @@ def preflight(search, X, y=None, *, groups=None):
     BudgetExceededError
         If a ledger does not hold enough for all fits. Nothing was spent.
     TypeError
-        If the search has no private estimator or no list of candidates.
+        If there is no private estimator, no list of candidates, or a private estimator inside
+        another one, whose fits cannot be counted.
 
     Notes
     -----
@@ -102,16 +107,14 @@ def preflight(search, X, y=None, *, groups=None):
     16 private fits, together (8, 1.6e-05)-DP by basic composition; the scores of such a search \
 are not private
     """
-    unit, params = unit_of(groups), _candidates(search)
+    unit, alone = unit_of(groups), isinstance(search, BaseDPEstimator | Pipeline | FeatureUnion)
     try:
         width = num_features(X)
     except (TypeError, ValueError, AttributeError, LookupError):
         raise ValueError("X must have a public number of columns.") from None
-    splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
-    each = [_charges(_estimator(search.estimator, one), width, unit) for one in params]
-    made = [charge for fits in each for charge in fits * splits]
-    if search.refit and each:
-        made += max(each, key=lambda fits: sum(charge.epsilon for _, charge in fits))
+    made = (
+        _charges(search, (width,), unit) if alone else _of_search(search, X, y, groups, width, unit)
+    )
     if not made:
         raise TypeError("search: its estimator has no private step.")
     return Preflight(
@@ -119,7 +122,19 @@ are not private
         sum_up([charge.epsilon for _, charge in made]),
         min(1.0, sum_up([charge.delta for _, charge in made])),
         _remaining(made),
+        not alone,
     )
+
+
+def _of_search(search, X, y, groups, width, unit):
+    """Ledger and charge of all fits of a search; the last one is of the dearest candidate."""
+    params = _candidates(search)
+    splits = check_cv(search.cv, y).get_n_splits(X, y, groups)
+    each = [_charges(_estimator(search.estimator, one), (width,), unit) for one in params]
+    made = [charge for fits in each for charge in fits * splits]
+    if search.refit and each:
+        made += max(each, key=lambda fits: sum(charge.epsilon for _, charge in fits))
+    return made
 
 
 def _candidates(search):
@@ -146,8 +161,15 @@ def _estimator(estimator, params):
         raise TypeError(f"search: {error}") from error
 
 
-def _charges(estimator, width, unit):
+def _charges(estimator, columns, unit):
     """Ledger and charge of each private step of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+    columns : tuple of int
+        Numbers of columns that the rows may have: an earlier step may choose among them.
+    unit : {"row", "group"}
 
     Returns
     -------
@@ -156,14 +178,20 @@ def _charges(estimator, width, unit):
         dearest. A step whose output has no width before it is fitted makes the costs of those after
         it unknown, and that is an error.
     """
-    steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
-    found, columns = [], (width,)
-    for name, step in steps:
-        if isinstance(step, BaseDPEstimator):
-            plans = [step.privacy_plan(each, unit=unit) for each in columns]
-            charges = [LedgerCharge.of(plan, type(step).__name__) for plan in plans]
-            found.append((step.ledger, max(charges, key=attrgetter("epsilon"))))
-        if isinstance(step, BaseEstimator) and name != steps[-1][0]:
+    if isinstance(estimator, BaseDPEstimator):
+        plans = [estimator.privacy_plan(each, unit=unit) for each in columns]
+        charges = [LedgerCharge.of(plan, type(estimator).__name__) for plan in plans]
+        return [(estimator.ledger, max(charges, key=attrgetter("epsilon")))]
+    if isinstance(estimator, FeatureUnion):
+        parts = [part for _, part in estimator.transformer_list]
+        return [charge for part in parts for charge in _charges(part, columns, unit)]
+    if not isinstance(estimator, Pipeline):
+        _check_none_inside(estimator)
+        return []
+    found = []
+    for name, step in estimator.steps:
+        found += _charges(step, columns, unit)
+        if isinstance(step, BaseEstimator) and name != estimator.steps[-1][0]:
             private = isinstance(step, BaseDPEstimator)
             try:
                 columns = widths_after(Step(name, step, private), columns)
@@ -173,6 +201,16 @@ def _charges(estimator, width, unit):
                     "fitted."
                 ) from error
     return found
+
+
+def _check_none_inside(estimator):
+    """Refuse a private estimator inside another: how often it is fitted, nobody knows."""
+    inside = estimator.get_params().values() if isinstance(estimator, BaseEstimator) else ()
+    if any(isinstance(part, BaseDPEstimator) for part in inside):
+        raise TypeError(
+            f"search: the fits that {type(estimator).__name__} makes of a private estimator "
+            "cannot be counted before."
+        )
 
 
 def _remaining(made):

@@ -34,7 +34,7 @@ from sklearn_dp._privacy._selection_rules import (
         ((0.1, 0.1, 1, GEOMETRIC), 1.4393e-12),
         ((0.2, 0.1, 1, GEOMETRIC), 2.9927e-4),
         ((0.5, 0.5, 3, Thin(5, 0.9)), 3.2601e-4),
-        ((0.1, 0.1, 0.5, NegativeBinomial(10, 0.05, 2.0)), 9.2153e-3),
+        ((0.1, 0.1, 0.5, NegativeBinomial(10, 0.05, 2)), 9.2153e-3),
     ],
 )
 def test_delta_has_the_values_of_the_specification(arguments, expected):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, norm
+from scipy.stats import chisquare, nbinom, norm
 from selection_rules import RULES, generating
 
 from sklearn_dp._privacy._noise import NoiseSource
@@ -35,8 +35,13 @@ def test_rate_is_the_derivative_of_the_generating_function(rule):
 
 
 @pytest.mark.parametrize(
-    "rule", [Thin(4, 0.3), Fixed(3), NegativeBinomial(5, 0.2), CappedGeometric(5, 0.2, 6)], ids=str
-)
+    "rule",
+    [
+        Thin(4, 0.3), Fixed(3), NegativeBinomial(5, 0.2), NegativeBinomial(5, 0.3, 2),
+        NegativeBinomial(4, 0.5, 3), CappedGeometric(5, 0.2, 6),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_draws_follow_the_rule(rule):
     """Numbers of runs of 5,000 draws under a seed: chi-square above 1e-6; coverage 5 sd."""
     source, n = NoiseSource(7, "rule"), 5_000
@@ -75,6 +80,8 @@ def number_law(rule, k):
             math.comb(rule.m, k) * rule.p**k * (1 - rule.p) ** (rule.m - k) if k <= rule.m else 0.0
         )
         return law + ((1 - rule.p) ** rule.m if k == 1 else 0.0)
+    if getattr(rule, "eta", 1) > 1:  # k failures before eta successes, if there is a failure
+        return nbinom.pmf(k, rule.eta, rule.gamma) / (1 - rule.gamma**rule.eta)
     law = rule.gamma * (1 - rule.gamma) ** (k - 1)
     return (1 - rule.gamma) ** (k - 1) if k == getattr(rule, "cap", 0) else law
 
@@ -117,6 +124,10 @@ def test_probabilities_are_multiples_of_a_word():
         (lambda: Thin(2.5, 0.5), "m must be"),
         (lambda: NegativeBinomial(2, 0.0), "gamma must be"),
         (lambda: NegativeBinomial(2, 1e-30), "gamma is too small"),
+        (lambda: NegativeBinomial(2, 0.1, 0.5), "eta must be an integer"),
+        (lambda: NegativeBinomial(2, 0.1, 2.0), "eta must be an integer"),
+        (lambda: NegativeBinomial(2, 0.1, 0), "eta must be at least 1"),
+        (lambda: NegativeBinomial(2, 0.6, 2), "gamma must be at most 0.5"),
         (lambda: CappedGeometric(2, 0.5, 0), "cap must be"),
         (lambda: choose_rule(1), "m must be"),
         (lambda: choose_rule(10, 0.1), "coverage must be"),
@@ -126,8 +137,3 @@ def test_probabilities_are_multiples_of_a_word():
 def test_bad_arguments_are_named(make, words):
     with pytest.raises((TypeError, ValueError), match=words):
         make()
-
-
-def test_only_the_geometric_number_is_drawn():
-    with pytest.raises(NotImplementedError, match="eta = 1"):
-        NegativeBinomial(3, 0.5, 2.0).draw(NoiseSource(1))

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 
-from sklearn_dp import DPPCA, DPKMeans
+from sklearn_dp import DPPCA, DPKMeans, privatize
 from sklearn_dp.exceptions import BudgetExceededError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import preflight
@@ -74,9 +77,49 @@ def test_ledgers_of_two_steps_are_counted_apart(tmp_path):
     [
         (GridSearchCV(KMeans(), {"n_clusters": [2]}), "no private step"),
         (RandomizedSearchCV(DPKMeans(), {"n_clusters": [2]}, n_iter=1), "random_state"),
-        (DPKMeans(), "param_grid"),
+        (KMeans(), "param_grid"),
+        (BaggingClassifier(DPKMeans()), "param_grid"),
+        (GridSearchCV(BaggingClassifier(DPKMeans()), {"n_estimators": [2]}), "BaggingClassifier"),
+        (make_pipeline(ColumnTransformer([("a", DPPCA(1), [0, 1])])), "ColumnTransformer"),
     ],
 )
 def test_what_cannot_be_counted_is_named(search, words):
     with pytest.raises(TypeError, match=words):
         preflight(search, X)
+
+
+def test_a_pipeline_that_its_ledger_cannot_hold_is_refused_before_its_first_step():
+    """With basic composition the epsilons of the steps add up to more than that of the whole."""
+    ledger = book(1.0)
+    twin = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=ledger)
+    with pytest.raises(BudgetExceededError):
+        preflight(twin, X)
+    assert ledger.entries == ()
+    with pytest.raises(BudgetExceededError):  # the fit itself pays for a step first
+        twin.fit(X)
+    assert [charge.label for charge in ledger.entries] == ["DPPCA"]
+
+
+@pytest.mark.parametrize("composition", ["basic", "zcdp"])
+def test_a_pipeline_is_charged_what_was_told(composition):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=2.0, delta=1e-5), composition=composition)
+    twin = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=ledger)
+    told = preflight(twin, X)
+    assert told.n_fits == 2 and 1.0 < told.epsilon < 2.0 and "scores" not in repr(told)
+    twin.fit(X)
+    assert ledger.remaining == pytest.approx(told.remaining["in memory"])
+
+
+def test_a_ledger_of_zcdp_that_holds_the_whole_holds_its_steps():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-6), composition="zcdp")
+    twin = privatize(make_pipeline(PCA(2), KMeans(2)), epsilon=1.0, ledger=ledger)
+    preflight(twin, X)
+    twin.fit(X)
+    assert len(ledger.entries) == 2
+
+
+def test_parts_side_by_side_are_counted():
+    ledger = book(5.0)
+    union = make_union(DPPCA(1, epsilon=0.1, ledger=ledger), DPPCA(2, epsilon=0.2, ledger=ledger))
+    told = preflight(union, X)
+    assert told.n_fits == 2 and told.epsilon == pytest.approx(0.3)

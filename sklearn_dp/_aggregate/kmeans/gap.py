@@ -24,7 +24,7 @@ from .tuning import TUNING, Tuning
 __all__ = ["best_gap", "gap_choice", "gap_of_points", "gaps", "ward_labels"]
 
 _LEAST_POINTS = 3
-_MOST_ENTRIES = 2**22  # distances in memory at a time
+_MOST_ENTRIES = 2**17  # distances at a time: what a cache holds
 
 
 def gap_choice(
@@ -211,35 +211,76 @@ def ward_labels(points: np.ndarray, weights: np.ndarray, low: int, high: int) ->
     array([[[0, 0, 1, 1],
             [0, 1, 2, 2]]])
     """
-    b, m, _ = points.shape
-    centers, mass, every = points.copy(), weights.copy(), np.arange(b)
-    label, alive = np.tile(np.arange(m), (b, 1)), np.ones((b, m), dtype=bool)
-    labels = np.empty((b, high - low + 1, m), dtype=np.int64)
-    square = np.einsum("bij,bij->bi", centers, centers)
-    cost = square[:, :, None] + square[:, None] - 2 * centers @ centers.transpose(0, 2, 1)
-    cost = np.maximum(cost, 0.0) / (1 / mass[:, :, None] + 1 / mass[:, None])
-    cost[:, np.arange(m), np.arange(m)] = np.inf
-    for k in range(m, low - 1, -1):
-        if k <= high:
-            rank = np.cumsum(alive, axis=1) - 1
-            labels[:, k - low] = np.take_along_axis(rank, label, axis=1)
-        if k == low:
+    parent, rank, first = _trees(points.copy(), weights.copy())
+    (b, m, _), every = points.shape, np.arange(len(points))[:, None, None]
+    most = np.arange(low, high + 1)[:, None]
+    node = np.broadcast_to(np.arange(m), (b, len(most), m))
+    while True:
+        above = parent[every, node]
+        goes = (above >= 0) & (rank[every, above] < m - most)
+        if not goes.any():
             break
-        one, two = np.divmod(cost.reshape(b, -1).argmin(axis=1), m)
-        one, two = np.minimum(one, two), np.maximum(one, two)
-        pair = mass[every, one, None] * centers[every, one]
-        pair += mass[every, two, None] * centers[every, two]
-        mass[every, one] += mass[every, two]
-        centers[every, one] = pair / mass[every, one, None]
-        alive[every, two] = False
-        label = np.where(label == two[:, None], one[:, None], label)
-        away = np.square(centers - centers[every, one][:, None]).sum(axis=2)
-        away /= 1 / mass + 1 / mass[every, one][:, None]
-        away[~alive] = np.inf
-        away[every, one] = np.inf
-        cost[every, one] = cost[every, :, one] = away
-        cost[every, two] = cost[every, :, two] = np.inf
-    return labels
+        node = np.where(goes, above, node)
+    # Clusters are in the order of their first points.
+    start, present = first[every, node], np.zeros(node.shape, dtype=bool)
+    np.put_along_axis(present, start, True, axis=2)
+    return np.take_along_axis(np.cumsum(present, axis=2) - 1, start, axis=2)
+
+
+def _trees(centers, mass):
+    """Ward's trees of b data sets, by all pairs at once that are nearest to each other.
+
+    Such a pair is in the tree whatever else is merged first, for a cluster that is made is never
+    nearer to a third one than both of its parts. So there are some 15 rounds for 256 points.
+
+    Returns
+    -------
+    parent : ndarray of int of shape (b, 2 m - 1)
+        Of m points and m - 1 clusters; -1 of the last one.
+    rank : ndarray of int of shape (b, 2 m - 1)
+        Of the mergers by what they cost, from 0; -1 of the points.
+    first : ndarray of int of shape (b, 2 m - 1)
+        The first point of each.
+    """
+    b, m, _ = centers.shape
+    parent, first = np.full((b, 2 * m - 1), -1), np.tile(np.arange(2 * m - 1), (b, 1))
+    price, node, made = np.zeros((b, 2 * m - 1)), np.tile(np.arange(m), (b, 1)), np.full(b, m)
+    alive = np.ones((b, m), dtype=bool)
+    while (made < 2 * m - 1).any():
+        cost = _mergers(centers, mass, alive)
+        near, place = cost.argmin(axis=2), np.arange(cost.shape[1])
+        mutual = (np.take_along_axis(near, near, axis=1) == place) & (near > place) & alive
+        s, one = np.nonzero(mutual)
+        two, new = near[s, one], (made[:, None] + np.cumsum(mutual, axis=1) - 1)[s, one]
+        x, y, made = node[s, one], node[s, two], made + mutual.sum(axis=1)
+        parent[s, x] = parent[s, y] = new
+        first[s, new] = np.minimum(first[s, x], first[s, y])
+        # A cluster costs no less than its parts, but for rounding.
+        price[s, new] = np.maximum(cost[s, one, two], np.maximum(price[s, x], price[s, y]))
+        share = (mass[s, one] / (mass[s, one] + mass[s, two]))[:, None]
+        centers[s, one] = share * centers[s, one] + (1 - share) * centers[s, two]
+        mass[s, one] += mass[s, two]
+        node[s, one], alive[s, two] = new, False
+        kept = np.argsort(~alive, axis=1, kind="stable")[:, : alive.sum(axis=1).max()]
+        mass, node, alive = (np.take_along_axis(v, kept, axis=1) for v in (mass, node, alive))
+        centers = np.take_along_axis(centers, kept[:, :, None], axis=1)
+    rank = np.full((b, 2 * m - 1), -1)
+    order = np.argsort(price[:, m:], axis=1, kind="stable")
+    np.put_along_axis(rank, m + order, np.arange(m - 1)[None], axis=1)
+    return parent, rank, first
+
+
+def _mergers(centers, mass, alive):
+    """What merging each pair costs, of shape (b, m, m); infinite where there is no pair."""
+    square = np.where(alive, np.einsum("bij,bij->bi", centers, centers), np.inf)
+    cost = (-2 * centers) @ centers.transpose(0, 2, 1)
+    cost += square[:, :, None]
+    cost += square[:, None]
+    np.maximum(cost, 0.0, out=cost)
+    cost /= (1 / mass)[:, :, None] + (1 / mass)[:, None]
+    cost[:, np.arange(cost.shape[1]), np.arange(cost.shape[1])] = np.inf
+    # Of equal costs the first pair is mutual, if they are the same in both orders.
+    return np.minimum(cost, cost.transpose(0, 2, 1))
 
 
 def _costs(points, weights, labels, n_iterations):
@@ -257,18 +298,18 @@ def _costs(points, weights, labels, n_iterations):
     costs : ndarray of shape (b, c)
     """
     n_sets, n_clusterings, m = labels.shape
-    most = int(labels.max()) + 1
-    step = max(1, _MOST_ENTRIES // (n_sets * most * m))
+    step = max(1, _MOST_ENTRIES // (n_sets * (int(labels.max()) + 1) * m))
     parts = [
-        _costs_at_once(points, weights, labels[:, first : first + step], most, n_iterations)
+        _costs_at_once(points, weights, labels[:, first : first + step], n_iterations)
         for first in range(0, n_clusterings, step)
     ]
     return np.concatenate(parts, axis=1)
 
 
-def _costs_at_once(points, weights, labels, k, n_iterations):
-    """The same for a few clusterings, of at most k clusters each."""
-    shape, cells = labels.shape[:2], labels.shape[0] * labels.shape[1] * k
+def _costs_at_once(points, weights, labels, n_iterations):
+    """The same for a few clusterings."""
+    shape, k = labels.shape[:2], int(labels.max()) + 1
+    cells = shape[0] * shape[1] * k
     offset = np.arange(cells // k).reshape(*shape, 1) * k
     whole = np.einsum("bi,bij,bij->b", weights, points, points)
 

@@ -124,7 +124,9 @@ def sketched(
     surplus = tuning.small_sketch_surplus if small else tuning.sketch_surplus
     k0 = max(1, min(round(surplus * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
-    start = coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))
+    start = coreset.axes.lift(
+        weighted_kmeans(coreset.points, coreset.weights, k0, rng, tuning.sketch_starts)
+    )
     if budget is None:
         share = tuning.small_sketch_share if small else tuning.sketch_share
         budget = share * lloyd_budget(context.session, context.prefix)

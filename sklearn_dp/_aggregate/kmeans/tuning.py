@@ -167,6 +167,7 @@ class Tuning:
     small_sketch_iterations: int = 1  # in small data more of them follow the noise
     sketch_surplus: float = 1.2  # centers for each of the largest number of clusters
     small_sketch_surplus: float = 1.5
+    sketch_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
     sketch_counts: float = 0.15  # of what is left of an iteration, for the counts
     sketch_kept: float = 2.5  # sd of its count that a center needs
     sketch_count_sd: float = 1.0  # sd that a count is lowered by in the cost of a merger
