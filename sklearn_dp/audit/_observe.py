@@ -16,14 +16,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags
 
 from .._privacy._trace import trace
 from .._sklearn_compat import with_callbacks
 from ..exceptions import PrivacyWarning, UtilityWarning
 from ._crashes import is_of_audit
 
-__all__ = ["Outcome", "accepts_groups", "n_features_of", "prepared", "probe", "run_fit"]
+__all__ = [
+    "Outcome",
+    "accepts_groups",
+    "n_features_of",
+    "prepared",
+    "probe",
+    "run_fit",
+    "target_of",
+]
 
 
 def prepared(estimator, **params):
@@ -53,6 +62,31 @@ def accepts_groups(estimator):
 def n_features_of(X):
     """Number of columns; also of an array without rows."""
     return int(np.shape(X)[1])
+
+
+def target_of(estimator, X):
+    """A target for an estimator that needs one, or None.
+
+    That of a row is a function of this row alone, so that neighbours agree about all others.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    y : ndarray of shape (n_samples,) or None
+        For a classifier, one of its first two `classes` (0 and 1 without any), by the sign of the
+        first feature; otherwise that feature.
+    """
+    if not get_tags(estimator).target_tags.required:
+        return None
+    first = np.asarray(X)[:, 0]
+    if not is_classifier(estimator):
+        return np.array(first)
+    classes = getattr(estimator, "classes", None)
+    return np.asarray([0, 1] if classes is None else classes)[:2][(first > 0).astype(int)]
 
 
 @dataclass(frozen=True)
@@ -227,7 +261,8 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
             if internal:
                 _fit_internal(estimator, X, groups)
             else:
-                estimator.fit(X, **({} if groups is None else {"groups": groups}))
+                options = {"groups": groups, "y": target_of(estimator, X)}
+                estimator.fit(X, **{k: v for k, v in options.items() if v is not None})
         except Exception as raised:  # whatever a fit raises is a finding, for the caller to judge
             if is_of_audit(raised, inside_fit=True):
                 raise

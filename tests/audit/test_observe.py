@@ -6,7 +6,13 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_dp.audit._observe import run_fit
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression
+
+from sklearn_dp import SampleAndAggregate
+from sklearn_dp.audit._check_tools import check_data
+from sklearn_dp.audit._checks import check_numpy_error_state_has_no_effect
+from sklearn_dp.audit._observe import run_fit, target_of
 from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
 
 
@@ -43,3 +49,58 @@ def test_the_log_of_an_audited_fit_is_for_the_audit_alone(make_toy, points, capl
     outcome = run_fit(make_toy(random_state=0), points)
     assert "released count" in outcome.printed and caplog.messages == []
     assert (root.level, root.handlers) == before
+
+
+class ToldApart(BaseEstimator):
+    """Means of two classes: fails without a target."""
+
+    def fit(self, X, y):
+        self.means_ = np.array([X[y == label].mean(axis=0) for label in (0, 1)])
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.target_tags.required = "classifier", True
+        return tags
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
+def test_a_classifier_is_fitted_with_labels(classes):
+    """Blocks fit only where both labels are there: without a target, not one would."""
+    private = SampleAndAggregate(
+        ToldApart(), output=("means_",), classes=classes, n_blocks=4, epsilon=100.0, random_state=0
+    )
+    X = check_data(80)
+    check_numpy_error_state_has_no_effect(private)
+    outcome = run_fit(private, X, strict=False)
+    assert outcome.error is None and private.n_working_ > 2
+    assert (np.diff(private.estimator_.means_[:, 0]) > 0).all()
+
+
+def test_a_target_is_a_function_of_its_row(toy):
+    X = check_data(6)
+    assert target_of(toy, X) is None
+    private = SampleAndAggregate(ToldApart(), output=("means_",), classes=["no", "yes"])
+    labels = target_of(private, X)
+    assert labels.tolist() == ["no", "yes"] * 3
+    assert target_of(private, X[1:]).tolist() == labels[1:].tolist()
+    regression = SampleAndAggregate(LinearRegression(), output=("coef_",))
+    assert np.array_equal(target_of(regression, X), X[:, 0])
+
+
+def test_numpys_state_is_seen_in_fits_with_a_target(monkeypatch):
+    """The mutant that shows it, planted past the guard, in a fit that reads labels."""
+    private = SampleAndAggregate(
+        ToldApart(), output=("means_",), classes=[0, 1], n_blocks=4, epsilon=100.0
+    )
+    original = SampleAndAggregate.fit
+
+    def fit(self, X, y=None, *, groups=None):
+        treatment = np.geterr()["over"]
+        original(self, X, y, groups=groups)
+        self.treatment_ = treatment
+        return self
+
+    monkeypatch.setattr(SampleAndAggregate, "fit", fit)
+    with pytest.raises(AssertionError, match="numpy's error state changes the result"):
+        check_numpy_error_state_has_no_effect(private)

@@ -12,6 +12,8 @@ numbers: the features, the candidates, the criterion. What comes after it is mad
 number, which is released; its shares do not depend on that number.
 """
 
+from dataclasses import replace
+
 from ..._privacy._plan import PlanEntry
 from .candidates import Candidates, Choice
 from .context import Context
@@ -79,4 +81,7 @@ def choose(context: Context, coreset: Coreset, n_clusters: int | Candidates) -> 
     rule = n_clusters.rule(context.rows.n_features)
     if rule == "gap":
         return gap_choice(coreset, n_clusters, context.session.rng("references"), context.tuning)
-    return sketch_choice(sketched(context, coreset, n_clusters), n_clusters, rule, context.tuning)
+    sketch = sketched(context, coreset, n_clusters)
+    choice = sketch_choice(sketch, n_clusters, rule, context.tuning)
+    # One iteration in small data says less about where clusters are than the coreset does.
+    return replace(choice, start=None) if context.size.small else choice

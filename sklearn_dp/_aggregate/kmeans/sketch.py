@@ -10,10 +10,10 @@ iterations about more centers than there can be clusters show them where the row
 2. Centers that hold no more rows than noise are dropped, and the others are merged, pair by pair,
    by Ward's rule, less what the noise adds to a distance (:class:`Tree`).
 3. :func:`bic_choice` compares the levels of the tree by the criterion of round clusters, with a
-   penalty three times the usual one, for the counts are noisy. Where it asks for more clusters than
+   penalty 2.5 times the usual one, for the counts are noisy. Where it asks for more clusters than
    it may have the clusters are not round: then :func:`silhouette_choice`.
 4. The chosen level of the tree is where Lloyd's iterations go on: they need not find anew what the
-   sketch has paid for.
+   sketch has paid for. In small data the coreset is the better start.
 
 Steps 2 to 4 are post-processing. The figures are in `doc/benchmarks/selection.md`.
 """
@@ -185,8 +185,8 @@ class Tree:
     """Ward's tree of the centers of a sketch: the pair that costs least is merged first.
 
     A merger of a and b raises the sum of squares by n_a n_b / (n_a + n_b) |c_a - c_b|^2. Noise adds
-    d (var_a + var_b) to a squared distance, in expectation, which is taken off again, with a
-    standard deviation of it. Counts enter with a standard deviation less: a center of few rows is
+    d (var_a + var_b) to a squared distance, in expectation, which is taken off again, with half
+    a standard deviation of it. Counts enter with half of one less: a center of few rows is
     as far away as its noise, and would seem to be a cluster.
 
     Parameters

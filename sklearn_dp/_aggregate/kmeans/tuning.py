@@ -170,9 +170,9 @@ class Tuning:
     sketch_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
     sketch_counts: float = 0.15  # of what is left of an iteration, for the counts
     sketch_kept: float = 2.5  # sd of its count that a center needs
-    sketch_count_sd: float = 1.0  # sd that a count is lowered by in the cost of a merger
-    sketch_distance_sd: float = 1.0  # sd of its noise that a distance is lowered by, with its mean
-    sketch_penalty: float = 3.0  # of a cluster, times that of the usual criterion
+    sketch_count_sd: float = 0.5  # sd that a count is lowered by in the cost of a merger
+    sketch_distance_sd: float = 0.5  # sd of its noise that a distance is lowered by, with its mean
+    sketch_penalty: float = 2.5  # of a cluster, times that of the usual criterion
 
 
 TUNING = Tuning()
