@@ -35,6 +35,7 @@ _LONGEST = 1e308  # norm of a row
 _CHUNK = 2**16  # rows; float64 sums of a chunk stay below 2**53
 _CHUNK_ENTRIES = 2**18
 # Public bins of norms: 2**-100 .. 2**100, two edges an octave, and one down to 0.
+_FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind differ by
 _NORMS = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
 
 
@@ -316,9 +317,13 @@ def safe_norms(X):
 def radius_from_bins(noisy, edges, noise_sd, fraction):
     """A radius (or None) from noisy bins of norms: those that stand out of the noise, and the
     quantile among them. Post-processing."""
-    # Noise is rounded to whole units: half a unit more, or little noise would show as one.
-    level = noise_sd * math.sqrt(2 * math.log(20 * len(noisy))) + 0.5
-    seen = np.where(noisy > level, noisy, 0.0)
+    # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin
+    # of noise in 200 histograms exceeds the first level. Where it is a thousand times as far out
+    # as the fullest bin, all rows would lie in one step of the grid: the second level, which is
+    # exceeded in one of 100,000.
+    near, far = (noise_sd * math.sqrt(2 * math.log(q * len(noisy))) + 0.5 for q in (20, 1e4))
+    beyond = edges[:-1] > _FAR * edges[np.argmax(noisy[1:]) + 2]  # zeros have no scale
+    seen = np.where(noisy > np.where(beyond, far, near), noisy, 0.0)
     if not seen.any():
         return None
     above = np.cumsum(seen[::-1])[::-1]

@@ -84,10 +84,16 @@ def hard_groups(n):
 
 
 class Watched:
-    """An array-like whose shape is public, and that tells when its values are asked for."""
+    """An array-like whose shape is public, and that tells when its values are asked for.
+
+    Attributes
+    ----------
+    rows : ndarray
+        The values, for the audit alone: no estimator knows this name.
+    """
 
     def __init__(self, X, touch):
-        self._X, self._touch = X, touch
+        self.rows, self._touch = X, touch
         self.shape = X.shape
 
     def __len__(self):
@@ -96,7 +102,7 @@ class Watched:
     def __array__(self, dtype=None, copy=None):
         """Tell, and hand the values over."""
         self._touch()
-        return np.asarray(self._X, dtype=dtype)
+        return np.asarray(self.rows, dtype=dtype)
 
 
 class Bomb:

@@ -82,7 +82,7 @@ def target_of(estimator, X):
     """
     if not get_tags(estimator).target_tags.required:
         return None
-    first = np.asarray(X)[:, 0]
+    first = np.asarray(getattr(X, "rows", X))[:, 0]  # watched rows are not looked at by this
     if not is_classifier(estimator):
         return np.array(first)
     classes = getattr(estimator, "classes", None)

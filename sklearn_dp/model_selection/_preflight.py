@@ -68,8 +68,9 @@ def preflight(search, X, y=None, *, groups=None):
     Parameters
     ----------
     search : GridSearchCV, RandomizedSearchCV or the like; or an estimator or a pipeline
-        Not fitted. An estimator or pipeline counts for one fit. A search has `estimator`, `cv`, `refit` and `param_grid` or `param_distributions`. A
-        random search must have an int as `random_state`, so that it draws the same candidates.
+        Not fitted. An estimator or pipeline counts for one fit. A search has `estimator`, `cv`,
+        `refit` and `param_grid` or `param_distributions`. A random search must have an int as
+        `random_state`, so that it draws the same candidates.
     X : array-like of shape (n_samples, n_features)
         What the search will be fitted on.
     y : array-like of shape (n_samples,), optional

@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
