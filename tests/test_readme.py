@@ -67,7 +67,10 @@ NOT_RUN = {
 def blocks_of(page):
     """(language, source) of all code of a page: fenced, or indented where it is Python."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = [(match[1], match[2]) for match in BLOCK.finditer(text)]
+    found = [
+        (match[1] if match[1] or is_python(match[2]) else "text", match[2])
+        for match in BLOCK.finditer(text)
+    ]
     assert len(FENCE.findall(text)) == 2 * len(found), "a fence that is no block"
     for match in INDENTED.finditer(BLOCK.sub("", text)):
         source = textwrap.dedent(match[0])
@@ -186,6 +189,7 @@ def test_all_code_of_a_page_runs_or_has_a_reason(page):
         ("```python\nx = 1\n```\n", [("python", "x = 1\n")]),
         ("```\nx = 1\n```\n", [("", "x = 1\n")]),
         ("```bash\nls\n```\n", [("bash", "ls\n")]),
+        ("```\nTwo words, and no code.\n```\n", [("text", "Two words, and no code.\n")]),
     ],
 )  # fmt: skip
 def test_code_is_found(text, expected, tmp_path, monkeypatch):
