@@ -69,7 +69,7 @@ def main(argv=None):
         ("clusters", "cost / KMeans"),
         [(str(k), f"{ratio:.4f}") for k, ratio in zip(CLUSTERS, ratios, strict=True)],
     )
-    save(lambda figure: draw(figure, X, coreset, labels, ratios), options.output, (14, 4))
+    save(lambda figure: draw(figure, X, coreset, labels, ratios), options.output, (14, 4.6))
 
 
 if __name__ == "__main__":
