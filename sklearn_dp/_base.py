@@ -243,9 +243,11 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if found is not None:
             if type(self)._fit is not BaseDPEstimator._fit:  # it needs its rows together
                 raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
-            has = {"grouped": groups is not None, "weighted": sample_weight is not None}
-            session = self._open_session(found, "group" if has["grouped"] else "row")
-            return self._fit_session(opened_table(self, found, **has), None, session)
+            session = self._open_session(found, "row" if groups is None else "group")
+            self._fit_session(opened_table(self, found), None, session)
+            if hasattr(self, "labels_") and found.kind != "pieces":
+                self.labels_ = self.predict(X)  # from X when asked for: the states of parts can go
+            return self
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         if sample_weight is None:

@@ -1,6 +1,7 @@
 """From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -74,7 +75,8 @@ def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
             )
         return None
     module = import_module(f"{__package__}.{reader[0]}")
-    return getattr(module, reader[1])(X, groups, sample_weight)
+    found = getattr(module, reader[1])(X, groups, sample_weight)
+    return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 
 def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
@@ -102,7 +104,8 @@ def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -
         raise TypeError(f"parts must be an iterable of arrays, or {SUPPORTED}.")
     from ._pieces import from_iterable
 
-    return from_iterable(parts, groups, sample_weight)
+    found = from_iterable(parts, groups, sample_weight)
+    return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 
 def _reader(kind: type, readers: dict) -> tuple[str, str] | None:

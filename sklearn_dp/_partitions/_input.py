@@ -29,6 +29,8 @@ class EngineInput:
     rowwise : callable
         From a function ``(rows) -> array`` and an empty example of its answers to a collection of
         its answers for all rows, lazy where the table is.
+    grouped, weighted : bool
+        Whether rows have groups, and weights of their own.
 
     Examples
     --------
@@ -42,6 +44,8 @@ class EngineInput:
     columns: Columns
     start: Callable[[int | None], Engine]
     rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
+    grouped: bool = False
+    weighted: bool = False
 
     @property
     def n_features(self) -> int:

@@ -151,7 +151,7 @@ def _one_row(found: EngineInput) -> np.ndarray:
 # -- fits ------------------------------------------------------------------------------------------
 
 
-def opened_table(estimator: Any, found: EngineInput, *, grouped: bool, weighted: bool) -> Table:
+def opened_table(estimator: Any, found: EngineInput) -> Table:
     """The table of a fit that has been charged: its parts have been read once, and are good.
 
     Parameters
@@ -159,8 +159,6 @@ def opened_table(estimator: Any, found: EngineInput, *, grouped: bool, weighted:
     estimator : BaseDPEstimator
         Its columns are set.
     found : EngineInput
-    grouped, weighted : bool
-        Whether the rows have groups, and weights of their own.
 
     Returns
     -------
@@ -174,8 +172,8 @@ def opened_table(estimator: Any, found: EngineInput, *, grouped: bool, weighted:
     if not engine.reduce(_counted)[0]:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     table = Table(engine, found.n_features, found.dtype, UnitFacts())
-    largest = float(estimator.max_weight) if weighted else None
-    open_units(table, grouped=grouped, largest=largest)
+    largest = float(estimator.max_weight) if found.weighted else None
+    open_units(table, grouped=found.grouped, largest=largest)
     return table
 
 

@@ -71,7 +71,8 @@ class BaseDPCenters(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+            Dense, finite. Rows outside `bounds` are clipped. Some estimators take tables in parts,
+            such as collections of Dask: `labels_` then is one, too.
         y : Ignored
             For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional

@@ -27,6 +27,7 @@ from partition_tools import (
     wide,
 )
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask import OwnTasks, _readers
 from sklearn_dp._partitions._steps import FAN_IN, Step
@@ -271,6 +272,25 @@ def test_groups_come_in_the_parts_of_the_table():
 def group_sums(source):
     assert len(source.read_groups()) == source.n_rows()
     return source, (int(sum(source.read_groups())), int(sum(source.read_weights())))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+def test_a_fit_and_its_answers():
+    """Labels are made of the collection when they are asked for, not of what a fit has held."""
+    X = COLLECTIONS["delayed"]()
+    fitted = DPKMeans(2, random_state=0).fit(X)
+    expected = DPKMeans(2, random_state=0).fit(ROWS)
+    assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
+    for lazy in (fitted.labels_, fitted.predict(X)):
+        assert isinstance(lazy, da.Array) and np.array_equal(lazy.compute(), expected.labels_)
+        assert not any("cluster-sums" in str(key) for key in dict(lazy.dask))
+    assert np.array_equal(fitted.transform(X).compute(), expected.transform(ROWS))
+    assert fitted.score(X) == pytest.approx(expected.score(ROWS), rel=1e-12)
+    groups = [dask.delayed(np.arange(len(piece)) // 2) for piece in pieces()]
+    in_memory = np.concatenate([np.arange(len(piece)) // 2 for piece in pieces()])
+    fitted = DPKMeans(2, random_state=0).fit(X, groups=groups)
+    expected = DPKMeans(2, random_state=0).fit(ROWS, groups=in_memory)
+    assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
 
 
 # -- a cluster -------------------------------------------------------------------------------------

@@ -182,5 +182,5 @@ def test_a_lazy_frame_and_a_stream():
     frame = pl.DataFrame(X)
     assert same(model().fit(frame.lazy()), model().fit(frame))
     found = engine_of_parts(iter(parts_of(X, 7)))
-    table = opened_table(model(), found, grouped=False, weighted=False)
+    table = opened_table(model(), found)
     assert table.n_features == 3
