@@ -3,14 +3,15 @@
     pip install 'sklearn-dp[bench-partitions]'
     python benchmarks/partitions.py [--rows 3e6] [--only identity --only killed --only large]
 
-"identity": a fit in memory beside fits in 7 uneven parts, of lists, files, and collections of Dask
-(two worker processes), Spark (two threads of a local session) and Ray (two processes). "passes" are
-passes over the rows; "up" and "down" are bytes for each part in all of them. "killed": SIGKILL of a
-Dask worker in the middle of a fit. "large": a Parquet file of float32, 20 columns and 20 clusters,
-read by two Dask workers of 1 GB each, beside KMeans of dask-ml on the same cluster and KMeans of
-Spark's MLlib in a local session of two threads. "cost" is the sum of squared distances over the
-best of the run. "CPU" are seconds of all processes of a fit; "peak" is the largest resident memory
-of the driver, and of one worker. Writes doc/benchmarks/partitions.md.
+"identity": a fit in memory beside fits in 7 uneven parts, some of them empty: a list, Dask (two
+worker processes), Ray (two processes) and Spark (two threads of a local session). "passes" are
+passes over the rows; "down" and "up" are bytes to and from each part in all of them. "killed":
+SIGKILL of a Dask worker in the middle of a fit. "large": a Parquet file of float32, 20 columns and
+20 clusters, read by two Dask workers of 1 GB each, beside KMeans of dask-ml on the same cluster and
+KMeans of Spark's MLlib in a local session of two threads. "cost" is the sum of squared distances
+over the best of the run; "CPU" are seconds of all processes of a fit, with what workers import on
+the way; "peak" is the largest resident memory of the driver, and of one worker. Writes
+doc/benchmarks/partitions.md.
 """
 
 import argparse
@@ -87,6 +88,7 @@ def spark(memory="2g"):
     session = (
         SparkSession.builder.master(f"local[{WORKERS}]")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", memory)
         .getOrCreate()
@@ -195,7 +197,6 @@ def identity():
     yield f"| in memory | 1 | | | | {watch.cpu:.1f} | |"
 
     def line(name, X, n_parts):
-        model().fit(X)  # until workers have imported what they need
         with traffic() as seen, Watch() as watch:
             fitted = model().fit(X)
         bits, expected_bits = released(fitted), expected
@@ -212,11 +213,11 @@ def identity():
 
         yield line("Dask, delayed", [delayed(np.array)(part) for part in parts], len(parts))
         del client
+    with ray() as library:
+        yield line("Ray, references", [library.put(part) for part in parts], len(parts))
     with spark() as session:
         rdd = session.sparkContext.parallelize(parts, len(parts))
         yield line("Spark, RDD of arrays", rdd, len(parts))
-    with ray() as library:
-        yield line("Ray, references", [library.put(part) for part in parts], len(parts))
 
 
 def killed():
@@ -335,16 +336,15 @@ def main():
         "large": ["## A table larger than the memory of the workers", ""],
     }
     parts = {"identity": identity, "killed": killed, "large": lambda: large(int(options.rows))}
-    sections = stored()
     for name in options.only or parts:
-        lines = []
+        lines = list(heads[name])
         for line in parts[name]():
             print(line, flush=True)
             lines.append(line)
-        sections[heads[name][0]] = "\n".join([*heads[name], *lines])
-    page = [f"# Tables in parts\n\n```text\n{__doc__.strip()}\n```"]
-    page += [sections[head[0]] for head in heads.values() if head[0] in sections]
-    OUTPUT.write_text("\n\n".join(page) + "\n", encoding="utf-8")
+            sections = stored() | {lines[0]: "\n".join(lines)}
+            page = [f"# Tables in parts\n\n```text\n{__doc__.strip()}\n```"]
+            page += [sections[head[0]] for head in heads.values() if head[0] in sections]
+            OUTPUT.write_text("\n\n".join(page) + "\n", encoding="utf-8")
 
 
 def stored():
