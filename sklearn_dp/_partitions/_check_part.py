@@ -7,6 +7,7 @@ another library has raised on the way is dropped, with its traceback, because it
 """
 
 import copy
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -28,6 +29,7 @@ __all__ = [
     "Reason",
     "at_hand",
     "columns_of",
+    "digest",
     "quietly",
 ]
 
@@ -115,6 +117,7 @@ class CheckedSource(PartSource):
         self.number, self.columns = number, columns
         self._rows, self._groups, self._weights = rows, groups, weights
         self._length: int | None = None
+        self._digest: int | None = None
 
     def read(self) -> np.ndarray:
         """The rows of the part; those of this step, where they have been read."""
@@ -126,7 +129,22 @@ class CheckedSource(PartSource):
         return kept[self.number]
 
     def _read(self) -> np.ndarray:
-        return quietly(lambda: self._of_length(self.columns.check(self._rows())), self.number)
+        return quietly(self._same_rows, self.number)
+
+    def _same_rows(self) -> np.ndarray:
+        """The rows, if they are those that have been counted, in the same order.
+
+        What a pass keeps for a row, such as the norm that it is clipped by or the weight of its
+        group, stands in its place: for another row there it would be wrong, and the row could
+        count for more than a sensitivity covers.
+        """
+        rows = self._of_length(self.columns.check(self._rows()))
+        if self._digest is not None and digest(rows) != self._digest:
+            raise Reason(
+                "its rows have changed since the first pass, or their order: keep X in memory "
+                "(persist, cache), or write it to a file"
+            )
+        return rows
 
     def _of_length(self, values: Any) -> Any:
         """Values, if there are as many as there were rows at first."""
@@ -135,9 +153,9 @@ class CheckedSource(PartSource):
         return values
 
     def counted(self) -> "CheckedSource":
-        """The same source, which knows how many rows it has, and will have."""
-        other = copy.copy(self)
-        other._length = len(self.read())
+        """The same source, which knows how many rows it has, and which rows it will have."""
+        other, rows = copy.copy(self), self.read()
+        other._length, other._digest = len(rows), digest(rows)
         return other
 
     def n_rows(self) -> int:
@@ -206,6 +224,25 @@ def columns_of(piece: Any) -> Columns:
     """
     rows = _numbers(piece, ensure_all_finite=False)
     return Columns(rows.shape[1], _names(piece), rows.dtype)
+
+
+def digest(rows: np.ndarray) -> int:
+    """A number that changes when rows do, or their order; it stays where the rows are.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+
+    Returns
+    -------
+    digest : int
+        Below 2**32. Not secret, and not safe against those who mean to deceive.
+    """
+    found = 0
+    step = max(1, 2**20 // max(1, rows.shape[1]))  # what is copied, if rows are not contiguous
+    for start in range(0, len(rows), step):
+        found = zlib.crc32(np.ascontiguousarray(rows[start : start + step]).view(np.uint8), found)
+    return found
 
 
 def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:

@@ -58,7 +58,8 @@ class DaskEngine:
     groups, weights : sequence of Delayed, optional
         The group and the weight of each row, in as many parts.
     lengths : sequence of (int or nan), optional
-        Rows of each part, where the collection tells them.
+        Rows of each part, where the collection tells them. Not of use with weights: rows that have
+        none are left out.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class DaskEngine:
         weights: Sequence[Any] | None = None,
         lengths: Sequence[Any] | None = None,
     ) -> None:
-        self.n_parts, self._lengths = len(rows), lengths
+        self.n_parts, self._lengths = len(rows), lengths if weights is None else None
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
         self._steps = [
             _constant(Step(i, CheckedSource(i, columns, *own)), _key("part"))

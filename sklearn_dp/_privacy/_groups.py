@@ -5,6 +5,7 @@ floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of va
 merge two persons or split one, and the guarantee would be false.
 """
 
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from enum import Enum
 from fractions import Fraction
@@ -12,7 +13,7 @@ from numbers import Number
 
 import numpy as np
 
-__all__ = ["check_container", "code_groups", "group_keys"]
+__all__ = ["check_container", "check_one_kind", "code_groups", "group_keys"]
 
 _EXACT = {bool, bytes, int, str}  # never missing, and equal only to themselves
 _PLAIN = (Number, bytes, date, str, time, timedelta, Enum)
@@ -20,6 +21,7 @@ _PLAIN_MODULES = ("pandas", "uuid")  # scalars with a hash and an equality of th
 _READERS = ("tolist", "to_pylist")  # of pandas and of pyarrow
 _CUT = ("time64[ns]", "date64")  # types of Arrow whose values Python rounds
 _DATES = (np.datetime64, np.timedelta64)
+_STEPS = ("Date", "Datetime", "Duration", "Time")  # of polars, which keeps them as integers
 _MISSING = "groups must not hold missing or infinite values (NaN, None, NaT, NA, masked)."
 _KINDS = (
     "groups must be one-dimensional and hold plain ids: numbers, texts, bytes, dates, or "
@@ -92,7 +94,8 @@ def group_keys(groups):
     Parameters
     ----------
     groups : list, tuple, ndarray, Series, or other array of shape (n_rows,)
-        As for :func:`code_groups`. Dates of NumPy are equal in one type only.
+        As for :func:`code_groups`. Dates of NumPy and polars are equal in one type only: see
+        :func:`check_one_kind`.
 
     Returns
     -------
@@ -106,13 +109,50 @@ def group_keys(groups):
     """
     index, values = code_groups(groups), _values(groups)
     _, first = np.unique(index, return_index=True)
-    return [_key(values[place]) for place in first.tolist()], index
+    # What is an integer here only because polars keeps it as one equals no integer elsewhere.
+    kind = str(groups.dtype) if _is_of_steps(groups) else None
+    return [_key(values[place], kind) for place in first.tolist()], index
 
 
-def _key(value):
+@dataclass(frozen=True)
+class _Date:
+    """A date or a length of time, as a number of steps of its type; no id of a user equals it."""
+
+    kind: str
+    steps: int
+
+
+def _key(value, kind):
+    if kind is not None:
+        return _Date(kind, value)
     if isinstance(value, _DATES):
-        return value.dtype.str, int(value.astype(np.int64))
+        return _Date(value.dtype.str, int(value.astype(np.int64)))
     return _plain(value)
+
+
+def check_one_kind(keys):
+    """Refuse dates beside ids of another type: one person in two parts would be two units.
+
+    In one list they are refused by :func:`code_groups`.
+
+    Parameters
+    ----------
+    keys : iterable
+        Of :func:`group_keys`, of all parts.
+
+    Raises
+    ------
+    TypeError
+    """
+    kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
+    if len(kinds) > 1:
+        raise TypeError("groups must be of one type in all parts, where they are dates.")
+
+
+def _is_of_steps(groups):
+    """Whether an array of polars is read as the integers that it keeps."""
+    words = str(getattr(groups, "dtype", "")).partition("(")[0]
+    return hasattr(groups, "to_physical") and words in _STEPS
 
 
 def _reader(groups):
@@ -126,10 +166,11 @@ def _reader(groups):
     words = str(getattr(getattr(kind, "categories", None), "dtype", kind))
     if any(cut in words for cut in _CUT):
         raise TypeError("groups must not be of a type that Python rounds: give it as integers.")
-    if hasattr(groups, "to_physical") and hasattr(
-        groups, "to_list"
-    ):  # polars, where times would be cut to microseconds
+    if _is_of_steps(groups):  # as Python's own, times would be cut to microseconds
         return lambda: groups.to_physical().to_list()
+    if hasattr(groups, "to_physical") and hasattr(groups, "to_list"):
+        # Values, and not what polars keeps: the codes of categories differ from part to part.
+        return groups.to_list
     found = [getattr(groups, name) for name in _READERS if hasattr(groups, name)]
     return found[0] if found else None
 

@@ -16,6 +16,7 @@ from sklearn_dp._partitions._check_part import (
     Reason,
     at_hand,
     columns_of,
+    digest,
     quietly,
 )
 from sklearn_dp.exceptions import PartError
@@ -160,6 +161,32 @@ def test_a_counted_source_notices_what_changes():
     rows[0] = ROWS[:3]
     with pytest.raises(PartError, match="^X, part 2: .* in every pass"):
         source.read()
+
+
+@pytest.mark.parametrize("change", ["order", "value", "sign of zero"])
+def test_a_counted_source_notices_other_rows(change):
+    """A shuffle without an order, for example, comes out in another one when it is read again."""
+    first = np.array([[0.0, 1.0], [2.0, 3.0], [SECRET, 5.0]])
+    other = {
+        "order": first[[1, 0, 2]],
+        "value": np.nextafter(first, 9e9),
+        "sign of zero": first * [[-1.0, 1.0]],
+    }[change]
+    rows = [first, first.copy(order="F"), other]
+    source = CheckedSource(4, ARRAY, lambda: rows.pop(0)).counted()
+    assert np.array_equal(source.read(), first)
+    with pytest.raises(PartError, match=r"^X, part 4: its rows have changed .* order") as caught:
+        source.read()
+    assert quotes_nothing(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_digests_are_those_of_values_in_their_order(dtype):
+    rows = np.arange(2**20 + 6, dtype=dtype).reshape(-1, 2)  # more than a chunk
+    known = digest(rows)
+    assert digest(np.asfortranarray(rows)) == known != digest(rows[::-1])
+    rows[-1, -1] += 1
+    assert digest(rows) != known and digest(rows[:0]) == digest(rows[:0].T.reshape(0, 3)) == 0
 
 
 def test_errors_that_are_quiet_already_stay():

@@ -269,6 +269,17 @@ def test_groups_come_in_the_parts_of_the_table():
         engine_of(X, None, ids).engine  # noqa: B018
 
 
+def test_labels_of_rows_with_weights_have_no_known_lengths():
+    """Rows without a weight have no labels: blocks are shorter than those of X."""
+    from sklearn_dp import DPKMeans
+
+    weights = np.where(np.arange(200) % 3, 1.0, 0.0)
+    fitted = DPKMeans(2, bounds=5.0).fit(
+        da.from_array(ROWS, chunks=(60, 3)), sample_weight=da.from_array(weights, chunks=60)
+    )
+    assert np.isnan(fitted.labels_.shape[0]) and len(fitted.labels_.compute()) == 133
+
+
 def group_sums(source):
     assert len(source.read_groups()) == source.n_rows()
     return source, (int(sum(source.read_groups())), int(sum(source.read_weights())))

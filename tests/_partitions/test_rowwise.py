@@ -73,6 +73,20 @@ def test_groups_of_another_length_are_named():
         model().fit(parts_of(X, 2), groups=groups)
 
 
+@pytest.mark.parametrize("n_reads", [1, 3])
+def test_rows_in_another_order_end_the_fit(n_reads):
+    """The weight of a row, and the norm that it is clipped by, would be those of another one."""
+    reads = []
+
+    def shuffled():
+        reads.append(1)
+        return X[:500] if len(reads) <= n_reads else X[:500][::-1]
+
+    with pytest.raises(PartError, match="^X, part 1: its rows have changed .*, or their order"):
+        model().fit([lambda: X[500:], shuffled], groups=[np.arange(2500), np.arange(500)])
+    assert len(reads) == n_reads + 1
+
+
 def test_no_row_with_a_weight_gets_an_answer_as_in_memory():
     found = model().fit(parts_of(X, 2), sample_weight=[np.zeros(700), np.zeros(2300)])
     assert same(found, model().fit(X, sample_weight=np.zeros(3000)))

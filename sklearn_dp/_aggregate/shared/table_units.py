@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._privacy._groups import group_keys
+from ..._privacy._groups import check_one_kind, group_keys
 from ..._privacy._units import UnitFacts, Units
 from .table import Part, PartSource, Summed, Table
 
@@ -62,6 +62,11 @@ def open_units(table: Table, *, grouped: bool = False, largest: float | None = N
         Whether the sources have groups: then one pass tells their sizes.
     largest : float, optional
         Where the sources have weights: what a whole unit weighs, as for :meth:`Units.weighted`.
+
+    Raises
+    ------
+    TypeError
+        For groups that are dates of several types, which cannot be compared.
     """
     whole = Units.of_sizes(np.empty(0, np.int64), np.empty(0, np.int64)) if grouped else Units(0)
     own = largest is not None
@@ -70,6 +75,7 @@ def open_units(table: Table, *, grouped: bool = False, largest: float | None = N
     table.update(_opened, grouped, largest)
     if grouped:
         (found,) = table.sums(_sizes)
+        check_one_kind(found.sizes)
         table.update(_weighed, found.sizes)
 
 

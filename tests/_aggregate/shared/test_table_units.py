@@ -3,6 +3,7 @@
 from datetime import date
 
 import numpy as np
+import polars as pl
 import pytest
 
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table, add_sums
@@ -98,6 +99,25 @@ def test_the_order_of_parts_changes_nothing():
 def test_sizes_of_groups_add_up():
     (both,) = add_sums((GroupSizes({"a": 2, 1: 3}),), (GroupSizes({1.0: 1, "b": 1}),))
     assert both.sizes == {"a": 2, 1: 4, "b": 1}
+
+
+def test_categories_of_parts_are_compared_by_their_names():
+    """Polars numbers them anew for each column: "a" of one part is not "b" of the other."""
+    names = np.array(["a", "b", "b", "a", "c", "b"])
+    kinds = pl.Enum(["a", "b"]), pl.Enum(["b", "a", "c"])
+    groups = [pl.Series(names[:2], dtype=kinds[0]), pl.Series(names[2:], dtype=kinds[1])]
+    pieces = [Piece(X[:2], groups[0], None), Piece(X[2:6], groups[1], None)]
+    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
+    open_units(table, grouped=True)
+    assert np.array_equal(table.rows(weighed), Units(6, names.tolist()).weights)
+
+
+def test_dates_of_several_types_end_the_fit():
+    days = GROUPS["dates"]
+    pieces = [Piece(X[:2], days[:2], None), Piece(X[2:4], days[2:4].astype("M8[s]"), None)]
+    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
+    with pytest.raises(TypeError, match="^groups must be of one type in all parts"):
+        open_units(table, grouped=True)
 
 
 @pytest.mark.parametrize("bad", [[1], [1, None], [1, float("nan")], [[1], [2]]])
