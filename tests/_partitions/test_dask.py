@@ -28,9 +28,12 @@ from partition_tools import (
 )
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask import OwnTasks, _readers
 from sklearn_dp._partitions._steps import FAN_IN, Step
+from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp.exceptions import PartError
 
 dask = pytest.importorskip("dask", reason="needs the extra dask")
@@ -269,15 +272,18 @@ def test_groups_come_in_the_parts_of_the_table():
         engine_of(X, None, ids).engine  # noqa: B018
 
 
-def test_labels_of_rows_with_weights_have_no_known_lengths():
-    """Rows without a weight have no labels: blocks are shorter than those of X."""
-    from sklearn_dp import DPKMeans
+def test_values_of_rows_with_weights_have_no_known_lengths():
+    """Rows without a weight are not there: blocks are shorter than those of X."""
+    weights = da.from_array(np.where(np.arange(200) % 3, 1.0, 0.0), chunks=60)
+    found = engine_of(da.from_array(ROWS, chunks=(60, 3)), None, weights)
+    table = Table(found.engine, found.n_features, found.dtype, UnitFacts())
+    open_units(table, largest=1.0)
+    values = table.rows(first_entries)
+    assert np.isnan(values.shape[0]) and len(values.compute()) == 133
 
-    weights = np.where(np.arange(200) % 3, 1.0, 0.0)
-    fitted = DPKMeans(2, bounds=5.0).fit(
-        da.from_array(ROWS, chunks=(60, 3)), sample_weight=da.from_array(weights, chunks=60)
-    )
-    assert np.isnan(fitted.labels_.shape[0]) and len(fitted.labels_.compute()) == 133
+
+def first_entries(part):
+    return part.source.read()[:, 0]
 
 
 def group_sums(source):
