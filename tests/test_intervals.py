@@ -87,11 +87,26 @@ def test_intervals_of_means_hold_the_truth():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"diameter": 9.0}, {"epsilon": 4.0}, {"rho": 0.5}])
-def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(options):
-    """3,000 coordinates, 1,000 numbers: standard errors of .4 and .7 %."""
-    held, counted = mean_coverage(1000, **options)
-    assert 0.93 <= held <= 0.97 and 0.93 <= counted <= 0.97, (held, counted)
+@pytest.mark.parametrize(
+    ("n_fits", "options"), [(1000, {"diameter": 9.0}), (300, {}), (300, {"rho": 0.5})]
+)
+def test_intervals_of_means_hold_the_truth_in_a_thousand_fits(n_fits, options):
+    """3,000 coordinates, 1,000 numbers: standard errors of .4 and .7 %; of 300 fits .8 and 1.3."""
+    slack = 0.02 if n_fits == 1000 else 0.035
+    held, counted = mean_coverage(n_fits, **options)
+    assert abs(held - 0.95) <= slack and abs(counted - 0.95) <= slack, (held, counted)
+
+
+def test_a_mean_of_few_rows_within_bounds_leaves_no_tail_out():
+    """569 skewed rows: the diameter is that of half of the pairs, and the tail is within it."""
+    rng = np.random.default_rng(0)
+    X = 7 + rng.gamma(4.0, 1.75, size=(569, 1))
+    errors = [
+        FriendlyMean(bounds=(0.0, 40.0), random_state=seed).fit(X).mean_[0] - X.mean()
+        for seed in range(20)
+    ]
+    # The rows have a standard deviation of 3.5: without the tail, the mean is .7 too small.
+    assert np.median(np.abs(errors)) < 0.3 and abs(np.mean(errors)) < 0.3
 
 
 def test_errors_of_a_mean_are_those_of_its_noise_and_its_rows():
