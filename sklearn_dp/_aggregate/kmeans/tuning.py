@@ -149,7 +149,7 @@ class Tuning:
     moves: float = 0.25  # moves in one iteration, for each cluster
     reduce_floor: float = 0.3  # least weight of a center when they are reduced, in sd
 
-    # -- choosing the number of clusters (`benchmarks/ablation.py --choice` varies these) --------
+    # -- choosing the number of clusters (a given number reads none of these) ---------------
     choice_features: int = 5  # features up to which the leaves of the coreset tell clusters apart
     choice_reference: int = 20  # clusters that releases before the choice are made for, at most
     choice_far: float = 0.25  # part by which another number differs to be another answer
