@@ -132,7 +132,7 @@ class StandardErrors:
     """
 
     _with_errors: dict[str, tuple[float, float]] = {}
-    _feature_axes: dict[str, int] = {}
+    _feature_axes: dict[str, int]
     status_: str
     privacy_report_: PrivacyReport
 
@@ -215,7 +215,7 @@ class StandardErrors:
     def _line_name(self, attribute: str, place: tuple) -> str:
         """What a number is called: the attribute with its indices, or the name of a feature."""
         names = getattr(self, "feature_names_in_", None)
-        first = len(place) - self._feature_axes.get(attribute, 0)
+        first = len(place) - getattr(self, "_feature_axes", {}).get(attribute, 0)
         if names is not None:
             place = (*place[:first], *(names[index] for index in place[first:]))
         return attribute + (f"[{', '.join(map(str, place))}]" if place else "")

@@ -276,8 +276,8 @@ def _may_draw(module, receiver):
 
 
 def only_blocks_runs_in_parallel(module):
-    """Only `_aggregate/shared/blocks.py` imports joblib and threadpoolctl, directly or not."""
-    if module.name == "_aggregate.shared.blocks":
+    """Only `blocks` and `threads` of `_aggregate/shared` import joblib, threadpoolctl."""
+    if module.name in ("_aggregate.shared.blocks", "_aggregate.shared.threads"):
         return
     for item in module_imports(module):
         if under(item.target, ("joblib", "threadpoolctl", "sklearn.utils.parallel")):

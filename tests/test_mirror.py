@@ -162,3 +162,12 @@ def test_planted_violations_are_caught():
         "a/test_b.py",
         "gone",
     }
+
+
+def test_no_module_is_longer_than_400_lines():
+    """A room is read module by module: one that grew longer has two subjects."""
+    lines = {
+        str(path.relative_to(PACKAGE)): len(path.read_text("utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {name: n for name, n in lines.items() if n > 400} == {}

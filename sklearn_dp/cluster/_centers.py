@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
+from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.rows import ERROR_STEPS, Rows, nearest, square_sums
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._aggregate.shared.sparse_rows import of_chunks
-from .._aggregate.shared.table import Part, Table
+from .._aggregate.shared.table import Table
 from .._base import (
     MOST_CLUSTERS,
     BaseDPEstimator,
@@ -30,14 +29,13 @@ from .._base import (
     check_weights,
 )
 from .._dropin.replacing import Replacing
-from .._privacy._domain import Domain
-from .._privacy._grid import Grid
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
+from ._nearest import labels_of_part, nearest_point, noisy_cost
 
-__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters", "nearest_point"]
+__all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
 
 CENTERS_WITH_ERRORS = {
     "cluster_centers_": (-np.inf, np.inf),
@@ -55,6 +53,7 @@ class BaseDPCenters(
 
     _replaces = "KMeans"
     _score_is_a_mean = False
+    _feature_axes = {"cluster_centers_": 1}
 
     n_clusters: Any  # an integer; those that choose the number take more
     criterion = "auto"
@@ -124,7 +123,7 @@ class BaseDPCenters(
         self.cluster_centers_ = centers[order]
         self.cluster_weights_ = np.maximum(weights[order], 0.0)
         if isinstance(X, Table):
-            self.labels_ = X.rows(_labels, self.cluster_centers_)
+            self.labels_ = X.rows(labels_of_part, self.cluster_centers_)
         else:
             self.labels_ = self._nearest(X)
 
@@ -283,7 +282,7 @@ class BaseDPCenters(
         )
         valid = self._validate_predict(X)
         units = self._units(valid, groups)
-        return -_noisy_cost(session, valid, units, self.cluster_centers_, cap)
+        return -noisy_cost(session, valid, units, self.cluster_centers_, cap)
 
     def to_sklearn(self) -> KMeans:
         """The released centers as an estimator of scikit-learn.
@@ -352,59 +351,3 @@ class BaseWeightedCenters(BaseDPCenters):
         if sample_weight is not None:
             self.labels_ = self.predict(X)  # of rows without a weight too
         return self
-
-
-@row_guard
-def _labels(part: Part, centers: np.ndarray) -> np.ndarray:
-    """The nearest center of each row of a part."""
-    return nearest_point(part.source.read(), centers)
-
-
-def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
-    """Index of the nearest of some released points for each row, none of no rows.
-
-    Parameters
-    ----------
-    X : ndarray or SparseRows of float of shape (n, d), finite
-    points : ndarray of shape (m, d)
-
-    Returns
-    -------
-    index : ndarray of int32 of shape (n,)
-    """
-    if not len(X):  # scikit-learn's function refuses what a private fit must not
-        return np.empty(0, dtype=np.int32)
-    points = narrowed(points, X.dtype)
-    return of_chunks(X, lambda rows: pairwise_distances_argmin(rows, points)).astype(np.int32)
-
-
-def _noisy_cost(session, X, units, centers, cap):
-    """Noisy sum of squared distances to the nearest center, each at most cap squared.
-
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan holds "score".
-    X : ndarray of shape (n, d)
-    units : Units
-    centers : ndarray of shape (k, d)
-        Released.
-    cap : float
-        Public or released.
-
-    Returns
-    -------
-    cost : float
-    """
-    middle = centers.mean(axis=0)
-    reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
-    # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
-    # cap, so what they count does not change.
-    rows = Rows.quantise(X, Domain(middle, reach))
-    unit = Grid.for_radius(reach).unit
-    _, squared = nearest(rows, np.rint((centers - middle) / unit))
-    labels = np.zeros(len(squared), dtype=np.int64)
-    steps = square_sums(labels, squared, (cap / unit) ** 2, 1, units)
-    # A row counts between 0 and `ERROR_STEPS` steps, and so does a unit.
-    noisy = session.gaussian("score", steps, sensitivity=ERROR_STEPS, unit=cap**2 / ERROR_STEPS)
-    return float(noisy[0])

@@ -23,7 +23,7 @@ from .._base import (
 )
 from .._privacy._randomness import sampling_rng
 from .._sklearn_compat import with_callbacks
-from ._centers import nearest_point
+from ._nearest import nearest_point
 
 if TYPE_CHECKING:
     from pandas import DataFrame

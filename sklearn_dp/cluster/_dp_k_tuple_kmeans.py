@@ -169,7 +169,6 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     """
 
     _with_errors = CENTERS_WITH_ERRORS
-    _feature_axes = {"cluster_centers_": 1}
     _chooses_number = True
 
     def __init__(

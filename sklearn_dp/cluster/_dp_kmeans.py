@@ -126,7 +126,6 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     """
 
     _with_errors = CENTERS_WITH_ERRORS
-    _feature_axes = {"cluster_centers_": 1}
     _chooses_number = True
     _takes_sparse = True
 

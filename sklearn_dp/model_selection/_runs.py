@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.blocks import ask_all, n_threads
 from .._aggregate.shared.silence import attempt_silently, silent
+from .._aggregate.shared.threads import ask_all, n_threads
 from .._base import fits_inside
 from .._sklearn_compat import without_callbacks
 from ._allowance import longest

@@ -1,6 +1,6 @@
 """Non-private fits on random blocks of the rows: the inner half of sample-and-aggregate.
 
-The only place that uses joblib. The number of blocks is public, every unit draws its block
+The number of blocks is public, every unit draws its block
 independently of all others, and a block's result is a function of its own rows and its own seed.
 So adding or removing one unit replaces one result and leaves the others, and their number, alone.
 
@@ -14,48 +14,36 @@ What must not happen, and where it is prevented:
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one.
 
-:func:`fit_blocks` is for estimators; :func:`ask_all` asks the clients of a federation.
+Start reading at :func:`fit_blocks`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from threading import Thread
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import sklearn
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+from joblib import Parallel, delayed, parallel_config
 from scipy.special import pdtr
 from sklearn.base import clone
-from threadpoolctl import ThreadpoolController
 
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._sklearn_compat import without_callbacks
-from .silence import attempt, attempt_silently, relayed_signals, silent
+from .silence import attempt_silently, silent
+from .threads import thread_pools, workers
 
 __all__ = [
-    "ask_all",
     "block_rows",
     "copied_rows",
     "draw_blocks",
     "fit_blocks",
-    "in_threads",
-    "n_threads",
     "uniforms",
     "unit_copies",
 ]
 
 _MOST_COPIES = 64
-_MOST_THREADS = 1024  # that ask clients
 _TASKS = 64  # that the blocks are handed out in: a task costs as much as a small fit
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Looking for thread pools costs milliseconds: once per process."""
-    return ThreadpoolController()
 
 
 def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
@@ -225,8 +213,8 @@ def fit_blocks(
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
     parts = np.array_split(np.arange(len(seeds)), min(len(seeds), _TASKS))
     # This thread is silent too: what joblib says of its workers may be what the rows did to them.
-    with silent(), _thread_pools().limit(limits=1):
-        found = Parallel(n_jobs=_workers(n_jobs, _TASKS))(
+    with silent(), thread_pools().limit(limits=1):
+        found = Parallel(n_jobs=workers(n_jobs, _TASKS))(
             delayed(_fit_some)(
                 estimator,
                 [_read(X, members[block], prepare) for block in part],
@@ -290,7 +278,7 @@ def _fit_some(
     # by joblib stay in its thread: in another process they would be heard.
     with (
         silent(),
-        _thread_pools().limit(limits=1),
+        thread_pools().limit(limits=1),
         parallel_config(backend="sequential"),
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
     ):
@@ -343,75 +331,3 @@ def _seeded_clone(estimator: Any, names: list[str], seed: int) -> Any:
         else:
             nested[name] = fixed[name.rpartition("__")[2]]
     return without_callbacks(fresh.set_params(**nested))
-
-
-def ask_all(
-    function: Callable[[Any], Any],
-    clients: Sequence[Any],
-    *,
-    n_jobs: int | None = None,
-    seconds: float | None = None,
-) -> list[tuple[Any, BaseException | None]]:
-    """Call a function on every client, in threads; what fails or hangs says so.
-
-    Errors are returned and not raised, so that one client's failure does not decide about the
-    others. A thread that hangs is left behind as a daemon: Python has no safe way of ending it.
-
-    Parameters
-    ----------
-    function : callable
-    clients : sequence
-    n_jobs : int, optional
-    seconds : float, optional
-        A client that takes longer is given up; None: wait for ever.
-
-    Returns
-    -------
-    results : list of (result, error), in the order of the clients
-    """
-    with relayed_signals(), _thread_pools().limit(limits=1):
-        return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), prefer="threads")(
-            delayed(_ask_one)(function, client, seconds) for client in clients
-        )
-
-
-def in_threads(
-    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
-) -> list[Any]:
-    """What a function makes of each item, in their order; by threads where more are asked for.
-
-    >>> in_threads(abs, [-1, 2], n_jobs=2)
-    [1, 2]
-    """
-    items = list(items)
-    if n_jobs in (None, 1) or len(items) < 2:
-        return [function(item) for item in items]
-    # One thread of BLAS for each of ours.
-    with _thread_pools().limit(limits=1):
-        return Parallel(n_jobs=_workers(n_jobs, _MOST_THREADS), require="sharedmem")(
-            delayed(function)(item) for item in items
-        )
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` means: a public number."""
-    return min(effective_n_jobs(n_jobs), _MOST_THREADS)
-
-
-def _workers(n_jobs: int | None, most: int) -> int | None:
-    """Joblib starts as many workers as it is told to, however little there is to do."""
-    return n_jobs if n_jobs is None else min(n_jobs, most)
-
-
-def _ask_one(
-    function: Callable[[Any], Any], client: Any, seconds: float | None
-) -> tuple[Any, BaseException | None]:
-    """What one client answers within some seconds, or what has gone wrong."""
-    if seconds is None:
-        return attempt(function, client)
-    found: list[tuple[Any, BaseException | None]] = []
-    # A thread cannot be killed: as a daemon it at least does not outlive the process.
-    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
-    worker.start()
-    worker.join(seconds)
-    return found[0] if found else (None, TimeoutError("no answer in time"))

@@ -28,8 +28,8 @@ import numpy as np
 
 from ..._privacy._units import Units
 from ...exceptions import PartError
-from .blocks import in_threads, n_threads
 from .single_rows import row_guard
+from .threads import in_threads, n_threads
 
 __all__ = [
     "ArraySource",

@@ -22,7 +22,8 @@ from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared import doors, silence
-from sklearn_dp._aggregate.shared.blocks import ask_all, fit_blocks
+from sklearn_dp._aggregate.shared.blocks import fit_blocks
+from sklearn_dp._aggregate.shared.threads import ask_all
 
 try:
     import cloudpickle

@@ -1,0 +1,97 @@
+"""Work in threads: the parts of a table, and the clients of a federation.
+
+With :mod:`.blocks` the only place that uses joblib. Each of our threads has one of the BLAS, so
+what it computes does not depend on how many there are.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from threading import Thread
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import ThreadpoolController
+
+from .silence import attempt, relayed_signals
+
+__all__ = ["ask_all", "in_threads", "n_threads", "thread_pools", "workers"]
+
+_MOST = 1024  # threads
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Looking for thread pools costs milliseconds: once per process."""
+    return ThreadpoolController()
+
+
+def ask_all(
+    function: Callable[[Any], Any],
+    clients: Sequence[Any],
+    *,
+    n_jobs: int | None = None,
+    seconds: float | None = None,
+) -> list[tuple[Any, BaseException | None]]:
+    """Call a function on every client, in threads; what fails or hangs says so.
+
+    Errors are returned and not raised, so that one client's failure does not decide about the
+    others. A thread that hangs is left behind as a daemon: Python has no safe way of ending it.
+
+    Parameters
+    ----------
+    function : callable
+    clients : sequence
+    n_jobs : int, optional
+    seconds : float, optional
+        A client that takes longer is given up; None: wait for ever.
+
+    Returns
+    -------
+    results : list of (result, error), in the order of the clients
+    """
+    with relayed_signals(), thread_pools().limit(limits=1):
+        return Parallel(n_jobs=workers(n_jobs, _MOST), prefer="threads")(
+            delayed(_ask_one)(function, client, seconds) for client in clients
+        )
+
+
+def in_threads(
+    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None = None
+) -> list[Any]:
+    """What a function makes of each item, in their order; by threads where more are asked for.
+
+    >>> in_threads(abs, [-1, 2], n_jobs=2)
+    [1, 2]
+    """
+    items = list(items)
+    if n_jobs in (None, 1) or len(items) < 2:
+        return [function(item) for item in items]
+    # One thread of BLAS for each of ours.
+    with thread_pools().limit(limits=1):
+        return Parallel(n_jobs=workers(n_jobs, _MOST), require="sharedmem")(
+            delayed(function)(item) for item in items
+        )
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` means: a public number."""
+    return min(effective_n_jobs(n_jobs), _MOST)
+
+
+def workers(n_jobs: int | None, most: int) -> int | None:
+    """Joblib starts as many workers as it is told to, however little there is to do."""
+    return n_jobs if n_jobs is None else min(n_jobs, most)
+
+
+def _ask_one(
+    function: Callable[[Any], Any], client: Any, seconds: float | None
+) -> tuple[Any, BaseException | None]:
+    """What one client answers within some seconds, or what has gone wrong."""
+    if seconds is None:
+        return attempt(function, client)
+    found: list[tuple[Any, BaseException | None]] = []
+    # A thread cannot be killed: as a daemon it at least does not outlive the process.
+    worker = Thread(target=lambda: found.append(attempt(function, client)), daemon=True)
+    worker.start()
+    worker.join(seconds)
+    return found[0] if found else (None, TimeoutError("no answer in time"))

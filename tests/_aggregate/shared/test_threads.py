@@ -1,0 +1,40 @@
+"""Threads: answers in order, errors beside them, and no wait for one that hangs."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from sklearn_dp._aggregate.shared.threads import ask_all, in_threads, n_threads
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_answers_come_in_the_order_of_the_items(n_jobs):
+    assert in_threads(lambda i: i * i, iter(range(20)), n_jobs) == [i * i for i in range(20)]
+
+
+def test_each_thread_has_one_of_the_blas():
+    def threads(_):
+        np.ones((2, 2)) @ np.ones((2, 2))
+        return [pool["num_threads"] for pool in threadpool_info()]
+
+    assert all(set(found) <= {1} for found in in_threads(threads, range(4), 2))
+
+
+def test_an_error_of_one_client_is_beside_the_answers_of_the_others():
+    found = ask_all(lambda i: 1 // i, [1, 0, 1], n_jobs=2)
+    assert [result for result, _ in found] == [1, None, 1]
+    assert [type(error) for _, error in found] == [type(None), ZeroDivisionError, type(None)]
+
+
+def test_a_client_that_hangs_is_left_behind():
+    never = threading.Event()
+    clients = [lambda: 1, never.wait]
+    (first, none), (nothing, late) = ask_all(lambda client: client(), clients, seconds=0.2)
+    never.set()
+    assert (first, none, nothing) == (1, None, None) and isinstance(late, TimeoutError)
+
+
+def test_a_number_of_threads_has_a_limit():
+    assert n_threads(None) == 1 and n_threads(3) == 3 and n_threads(10**6) == 1024
