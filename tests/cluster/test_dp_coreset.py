@@ -209,23 +209,22 @@ def test_replay(d, bounds):
 
 def exact_means(context, entry, leaves):
     """The means of the leaves without noise."""
-    rows, at = context.rows, leaves.of_row
-    inside = np.concatenate([x for _, x in rows.chunks()])[at >= 0]
-    sums = np.zeros(leaves.centers.shape)
-    np.add.at(sums, at[at >= 0], inside)
-    return sums / np.maximum(np.bincount(at[at >= 0], minlength=len(sums)), 1)[:, None]
+    reach = np.full(len(leaves.centers), 1e3 / context.rows.unit)
+    (sums,) = context.rows.sums(_coreset.leaf_sums, leaves.centers, reach)
+    return leaves.centers + sums * 2.0**-_coreset.WEIGHT_BITS / leaves.counts[:, None]
 
 
-def all_occupied(context, entry, of_rows, n_new, n_again, threshold, rho):
+def all_occupied(context, entry, exact, n_new, n_again, threshold, rho):
     """The true counts of the cells that hold rows."""
-    counts = np.bincount(of_rows[of_rows >= 0], minlength=n_new + n_again)
+    counts = np.zeros(n_new + n_again)
+    counts[exact.cells] = exact.counts
     cells = np.flatnonzero((counts > 0) | (np.arange(n_new + n_again) >= n_new))
     return cells, counts[cells] + 0.5
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "mutant"),
-    [(_coreset, "_leaf_means", exact_means), (_cell_tree, "count_cells", all_occupied)],
+    [(_coreset, "_leaf_means", exact_means), (_cell_tree, "release_cells", all_occupied)],
 )
 def test_points_without_noise_are_caught(monkeypatch, owner, name, mutant):
     monkeypatch.setattr(owner, name, mutant)
