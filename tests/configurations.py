@@ -68,7 +68,7 @@ TABLE = {
         ({"n_clusters": "auto"}, ("sklearn, slow", "privacy, shown")),
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
-        ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
+        ({"n_clusters": 3, "epsilon": 100.0}, ("mutants", *PATH)),
     ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),

@@ -1,5 +1,7 @@
 """What every public estimator has to pass, at the settings of `configurations`."""
 
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -12,6 +14,7 @@ import sklearn_dp
 from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer
 from sklearn_dp.audit._check_tools import check_groups
 from sklearn_dp.audit._checks import CHECKS
+from sklearn_dp.audit._mutation import _visits
 from sklearn_dp.audit._noise_law import kernel_problems
 
 _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
@@ -142,8 +145,9 @@ COSTLY = {
     "check_pickle",
 }
 # Hundreds or thousands of fits whatever the setting: the normal suite has them for these only.
-# That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`.
-AUDIT = {"check_drawn_data": BUILDING_BLOCKS, "check_noise_has_entropy": ()}
+# That noise has entropy is tried on the toy of `tests/audit/test_mutants.py`. All of them meet
+# drawn data in the hundreds of neighbours of `BUILDING_BLOCKS` and in `tests/fuzz/test_replay.py`.
+AUDIT = {"check_drawn_data": ("FriendlyMean",), "check_noise_has_entropy": ()}
 # At a second budget in `make audit`: who belongs to which group does not depend on it, and of
 # replays and noise the normal suite has both budgets for these.
 SECOND_IN_AUDIT = {
@@ -278,10 +282,26 @@ def test_hundreds_or_thousands_of_neighbours(name, pairs):
 # -- mutants ---------------------------------------------------------------------------------------
 
 
-def survivors(name, bugs):
+def reached(bugs, estimator):
+    """Those whose code runs in any of the visits of `killer`: all of them are asked at once."""
+    with ExitStack() as stack:
+        happened = [
+            stack.enter_context(
+                replace(
+                    bug, changes=tuple((*place, lambda f: f) for *place, _ in bug.changes)
+                ).planted()
+            )
+            for bug in bugs
+        ]
+        for _ in _visits(estimator):
+            pass
+    return [bug for bug, times in zip(bugs, happened, strict=True) if times]
+
+
+def survivors(name, bugs, verdicts=None):
     """The mutants that no check kills, and how many are killed."""
     (setting,) = configurations("mutants", name)
-    verdicts = {}
+    verdicts = {} if verdicts is None else verdicts
     killed = {
         bug.name: killer(bug, setting.estimator, verdicts)
         for bug in bugs
@@ -295,10 +315,17 @@ def survivors(name, bugs):
 
 @pytest.mark.parametrize("name", BUILDING_BLOCKS)
 def test_mutants_of_building_blocks_are_killed(name):
-    """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`."""
+    """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`.
+
+    A replay of DPKMeans without a mutant takes as long as those of ten mutants. The neighbours
+    above have this setting as well, and `make audit` has the check itself.
+    """
+    (setting,) = configurations("mutants", name)
+    replayed = setting in configurations("neighbours", name)
     homes = {"mutants.building_blocks", "mutants.kernel"}
     bugs = [bug for bug in MUTANTS if bug.changes[0][2].__module__ in homes]
-    found, killed = survivors(name, bugs)
+    bugs = reached(bugs, setting.estimator)
+    found, killed = survivors(name, bugs, {"check_replay": None} if replayed else {})
     assert found == [] and killed >= 5
 
 

@@ -49,7 +49,14 @@ def test_every_tutorial_is_known():
     assert {path.stem for path in FOLDER.glob("*.py")} == set(SHOWS) and len(SHOWS) >= 3
 
 
-@pytest.mark.parametrize("name", SHOWS)
+# Seconds each. What all of them must do, the first one shows; the site runs all.
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "plot_1_from_kmeans" else pytest.mark.slow)
+        for name in SHOWS
+    ],
+)
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_a_tutorial_runs(name, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)

@@ -81,7 +81,7 @@ def test_an_estimator_of_this_package_is_seen_from_both_sides():
 @pytest.mark.parametrize("name", CASES)
 def test_every_estimator_has_a_certificate(name):
     """With next to no power: the machinery runs, and blames nobody."""
-    found = certify(of(name), fits=24)
+    found = certify(of(name), fits=12)
     assert found.kept and found.estimator == name
     json.dumps(found.to_dict(), allow_nan=False)
     assert found.claim.parameter in repr(found) and "no lower bound is above" in repr(found)
