@@ -105,7 +105,9 @@ def _sizes(part: Part) -> tuple[Part, tuple]:
 def _weighed(part: Part, sizes: dict) -> tuple[Part, tuple]:
     """Give each row the weight that it has in its group."""
     keys, index = part["groups"]
-    # A group without a row that is there is not counted, and not looked at.
-    members = np.array([sizes.get(key, 1) for key in keys], dtype=np.int64)
-    units = Units.of_sizes(index, members)
+    there = np.bincount(index, minlength=len(keys)).tolist()
+    # A group without a row that is there has not been counted. One that has, and is not found,
+    # would seem to have no rows elsewhere: an error.
+    members = [sizes[key] if number else 1 for key, number in zip(keys, there, strict=True)]
+    units = Units.of_sizes(index, np.array(members, dtype=np.int64))
     return Part(part.source, units.times(part.units)), ()

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sklearn_dp._aggregate.shared import table_units
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table, add_sums
 from sklearn_dp._aggregate.shared.table_units import GroupSizes, open_units
 from sklearn_dp._privacy._units import UnitFacts, Units
@@ -118,6 +119,16 @@ def test_dates_of_several_types_end_the_fit():
     table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
     with pytest.raises(TypeError, match="^groups must be of one type in all parts"):
         open_units(table, grouped=True)
+
+
+def test_a_group_that_is_not_found_again_ends_the_fit():
+    """It would weigh as much as if it had no rows in other parts."""
+    part, _ = table_units._opened(Piece(X[:3], [1, 2, 2], None), True, None)
+    assert table_units._weighed(part, {1: 1, 2: 4})[0].units.weights.tolist() == [2**20] + 2 * [
+        2**18
+    ]
+    with pytest.raises(KeyError):
+        table_units._weighed(part, {1: 1})
 
 
 @pytest.mark.parametrize("bad", [[1], [1, None], [1, float("nan")], [[1], [2]]])
