@@ -88,7 +88,7 @@ class ArraySource(PartSource):
         return self._X
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # neither is anything to print, or to log
 class Part:
     """The rows of a part, and what passes have found out about them; unreleased.
 
@@ -160,7 +160,7 @@ class Summed:
         raise TypeError("a sum must say how it is added")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CellCounts(Summed):
     """Counts of those cells, of very many, that hold anything: unreleased.
 
@@ -259,9 +259,9 @@ def _guarded(function: Callable[[int], Any], number: int) -> Any:
     """A function of a part, with errors that quote nothing."""
     try:
         return function(number)
-    except (MemoryError, PartError):
+    except PartError:
         raise
-    except Exception as error:
+    except Exception as error:  # also of the memory: NumPy's tells how many rows did not fit
         kind = type(error).__name__
     # Outside the handler: the error itself, and its frames, may hold values of the data.
     raise PartError(f"part {number} could not be read, or computed on ({kind}).")

@@ -14,6 +14,7 @@ from sklearn_dp._aggregate.shared.table import (
     add_sums,
     opened,
 )
+from sklearn_dp._aggregate.shared.table_units import GroupSizes
 from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp.exceptions import PartError
 
@@ -98,7 +99,22 @@ def test_a_part_is_not_changed_in_place():
     assert pickle.loads(pickle.dumps(part))["a"] == 1
 
 
-@pytest.mark.parametrize("error", [ValueError("secret"), OSError("secret"), PartError("part 7")])
+@pytest.mark.parametrize("values", [CellCounts.of(np.array([0, 7319])), GroupSizes({"7319": 7319})])
+def test_what_is_unreleased_is_not_printed(values):
+    """A log of tasks, or a frame of a traceback, would show it."""
+    part = Part(Numbers([7319.0]), Units(1), {"a": np.array([7319]), "b": values})
+    assert "7319" not in repr([values, part, Units(1, ["7319"])])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("secret"),
+        OSError("secret"),
+        MemoryError("shape (secret, 3)"),
+        PartError("part 7"),
+    ],
+)
 def test_a_part_that_cannot_be_read_ends_the_pass(error):
     engine = LocalEngine([Numbers([1]), Numbers([2], error)])
     table = Table(engine, 1, np.float64, UnitFacts())
