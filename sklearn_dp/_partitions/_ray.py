@@ -145,7 +145,7 @@ def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> Engin
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     shape = getattr(schema.types[0], "shape", None) if len(schema.names) == 1 else None
     if shape:  # an array for each row
-        kind = np.dtype(schema.types[0].scalar_type.to_pandas_dtype())
+        kind = np.dtype(schema.types[0].storage_type.value_type.to_pandas_dtype())
         columns = quietly(lambda: columns_of(np.empty((0, *shape), dtype=kind)))
         return _input(columns, lambda: X.to_numpy_refs(column=schema.names[0]))
     columns = quietly(lambda: columns_of(schema.base_schema.empty_table()))

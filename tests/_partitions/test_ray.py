@@ -159,7 +159,10 @@ def test_only_sums_come_to_the_driver(instance, monkeypatch):
     assert got and max(len(pickle.dumps(one)) for one in got) < 1000 < ROWS.nbytes
 
 
-def test_the_page(instance, tmp_path):
+def test_the_page(instance, tmp_path, monkeypatch):
+    """Ray's workers are in the folder where the instance was started."""
+    read = ray.data.read_parquet
+    monkeypatch.setattr(ray.data, "read_parquet", lambda name: read(str(tmp_path / name)))
     assert run_block(PAGE, "ray", tmp_path)["model"].n_features_in_ == 2
 
 
