@@ -85,7 +85,14 @@ def started(name, picture):
     return done.stdout
 
 
-@pytest.mark.parametrize("name", SAYS)
+# The dearest ones; `make demo` and the site run all.
+DEAR = ("plot_digits_pipeline", "plot_far_mean", "plot_private_topics", "plot_what_epsilon_costs")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in DEAR else ()) for name in SAYS],
+)
 def test_example(name, tmp_path, monkeypatch, capsys):
     picture = tmp_path / "new" / "folder" / "picture.png"
     if name == "plot_private_mixture":  # the quickest

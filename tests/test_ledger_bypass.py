@@ -162,6 +162,7 @@ def test_fits_that_a_dry_ledger_refuses_do_not_cost_the_others_their_result(file
 
 @pytest.mark.slow  # it ends the worker processes, and whatever comes next waits for new ones
 def test_a_grid_search_that_raises(file):
+    """In threads: with worker processes, the searches above are told of refusals as well."""
     path, book = file
     search = GridSearchCV(
         DPKMeans(ledger=path),
@@ -171,7 +172,7 @@ def test_a_grid_search_that_raises(file):
         scoring=no_score,
         error_score="raise",
     )
-    with pytest.raises(BudgetExceededError):
+    with joblib.parallel_config("threading"), pytest.raises(BudgetExceededError):
         search.fit(X)
     assert len(book.entries) == 2
 

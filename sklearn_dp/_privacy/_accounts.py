@@ -55,8 +55,10 @@ class _Spent:
         self.uses = max(self.uses, other.uses)
 
     def plus(self, rho, delta):
-        """With one release more."""
-        return _Spent(self.rho + Fraction(rho), self.delta + Fraction(delta), self.uses + 1)
+        """With one release more, whose cost comes as fractions."""
+        # Most releases have no delta, and a sum of fractions takes longer than this question.
+        total = self.delta + delta if delta else self.delta
+        return _Spent(self.rho + rho, total, self.uses + 1)
 
 
 class Accounts:
@@ -71,6 +73,8 @@ class Accounts:
     def __init__(self, plan: PrivacyPlan) -> None:
         self._plan = plan
         self._of = {entry.name: _Spent() for entry in plan.entries}
+        # (cap of rho, cap of delta) of each entry, exactly; never changed either.
+        self._caps = {e.name: (Fraction(e.cap), Fraction(e.delta)) for e in plan.entries}
         self._total = _Spent()  # kept, so that a release need not add all accounts
 
     def branch(self):
@@ -129,9 +133,11 @@ class Accounts:
             raise PlanError(f"plan entry {name!r} is used more often than planned")
         if not all(math.isfinite(cost) and cost >= 0 for cost in (rho, delta)) or rho + delta == 0:
             raise PlanError(f"plan entry {name!r}: the cost must be positive")
-        after, total = before.plus(rho, delta), self._total.plus(rho, delta)
-        if after.rho > Fraction(entry.cap) or total.rho > self._plan.exact_rho:
+        cost, failure = Fraction(rho), Fraction(delta) if delta else 0
+        after, total = before.plus(cost, failure), self._total.plus(cost, failure)
+        most_rho, most_delta = self._caps[name]
+        if after.rho > most_rho or total.rho > self._plan.exact_rho:
             raise PlanError(f"plan entry {name!r} would overspend")
-        if after.delta > Fraction(entry.delta) or total.delta > self._plan.exact_delta:
+        if failure and (after.delta > most_delta or total.delta > self._plan.exact_delta):
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
         self._of[name], self._total = after, total

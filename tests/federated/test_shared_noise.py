@@ -452,9 +452,9 @@ def test_without_a_fault_the_audits_find_nothing():
     "fault",
     [
         smaller_shares,
-        clients_draw_less,
+        pytest.param(clients_draw_less, marks=pytest.mark.slow),  # as smaller shares
         all_clients_draw_the_same,
-        rounds_share_their_noise,
+        pytest.param(rounds_share_their_noise, marks=pytest.mark.slow),  # as clients that do
         clip_after_the_noise,
         no_share_without_rows,
     ],

@@ -11,7 +11,7 @@ from .runner import Tally
 from .sessions import CALLS, Session
 
 ESTIMATORS = dict(all_estimators())
-FAST, LONG = 4, 640
+FAST, LONG = 3, 640
 """Sessions of each estimator, in the normal suite and by `make fuzz`."""
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "deadline": None, "database": None}

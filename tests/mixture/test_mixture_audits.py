@@ -22,8 +22,22 @@ pytestmark = [
 # -- audits -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
+# With groups, the richest form of a covariance and the poorest one.
+EACH_FORM = [
+    *(pytest.param(form, None, id=f"{form}-rows") for form in FORMS),
+    *(
+        pytest.param(
+            form,
+            np.arange(90) // 2,
+            id=f"{form}-groups",
+            marks=() if form in ("full", "spherical") else pytest.mark.slow,
+        )
+        for form in FORMS
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "groups"), EACH_FORM)
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
     repeats = 1 if groups is None else 3  # few groups move all that is claimed
