@@ -241,8 +241,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """
         found = engine_of(X, groups, sample_weight)
         if found is not None:
-            if type(self)._fit is not BaseDPEstimator._fit:  # it needs its rows together
-                raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
+            self._check_parts(groups)
             session = self._open_session(found, "row" if groups is None else "group")
             self._fit_session(opened_table(self, found), None, session)
             if hasattr(self, "labels_") and found.kind != "pieces":
@@ -350,18 +349,6 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """
         table = X if isinstance(X, Table) else Table.in_memory(X, units, self.n_jobs)
         self._fit_table(table, session, progress)
-
-    def _fit_table(self, table, session, progress):
-        """The same, for a subclass whose algorithm is a sequence of passes over parts.
-
-        Parameters
-        ----------
-        table : Table
-            In memory, or wherever its engine holds it.
-        session : PrivacySession
-        progress : Progress
-        """
-        raise TypeError("a subclass must fit")
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:

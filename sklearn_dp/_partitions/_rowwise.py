@@ -57,6 +57,23 @@ class InParts:
                 if inspect.isfunction(method) and not hasattr(method, "_takes_parts"):
                     setattr(cls, name, wrapper(method))
 
+    def _check_parts(self, groups: Any) -> None:
+        """Raise for a table in parts that a fit cannot take; asked before the charge."""
+        if type(self)._fit_table is InParts._fit_table:  # it needs its rows together
+            raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
+
+    def _fit_table(self, table: Table, session: Any, progress: Any) -> None:
+        """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.
+
+        Parameters
+        ----------
+        table : Table
+            In memory, or wherever its engine holds it.
+        session : PrivacySession
+        progress : Progress
+        """
+        raise TypeError("a subclass must fit")
+
 
 def _rowwise(method: Callable) -> Callable:
     """A method that answers tables in parts part by part."""

@@ -20,6 +20,7 @@ __all__ = [
     "exact_gram",
     "gram",
     "histogram",
+    "noisy_count_and_weight",
     "noisy_counts",
     "norm_counts",
     "private_radius",
@@ -74,12 +75,34 @@ def count_and_weight(session, entry, units):
     if not units.own_weights:
         number = count(session, entry, units)
         return number, number
+    return noisy_count_and_weight(session, entry, units.size, int(units.weights.sum()), units)
+
+
+def noisy_count_and_weight(session, entry, number, weight, units):
+    """The same, where the exact number and weight of units are known, and a row is one.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+    number, weight : int
+        Of one part of the rows, or added up over parts; the weight in steps.
+    units : Units or UnitFacts
+
+    Returns
+    -------
+    number, weight : float
+    """
+    if not units.own_weights:
+        # A unit adds one to the number.
+        noisy = float(session.gaussian(entry, number, sensitivity=1.0))
+        return noisy, noisy
     # A unit adds one to the number and at most `scale` steps to the weight. Each over its claim:
     # two halves, whose sum is the square of the length of the change.
     claim = round_up(math.sqrt(2))
     number, weight = session.gaussian(
         entry,
-        np.array([units.size, int(units.weights.sum())]),
+        np.array([number, weight]),
         sensitivity=np.array([claim, claim * units.scale]),
         unit=np.array([1.0, units.step]),
     )

@@ -41,6 +41,8 @@ class NoiseSource:
         the same on every platform, for tests; it protects nothing against those who know the seed.
     tag : str, default="noise"
         Domain separation: streams of one seed with different tags are independent.
+    first : int, default=0
+        Words of the stream to leave out; for a reproducible one.
 
     Notes
     -----
@@ -49,7 +51,7 @@ class NoiseSource:
     copy of a seeded source continues at the same place of the same stream.
     """
 
-    def __init__(self, seed: int | None = None, tag: str = "noise"):
+    def __init__(self, seed: int | None = None, tag: str = "noise", first: int = 0):
         if seed is not None:
             if isinstance(seed, bool | np.bool_):
                 raise TypeError("seed must be None or an int.")
@@ -58,6 +60,8 @@ class NoiseSource:
                 raise ValueError("seed must be non-negative.")
         self._seed, self._tag = seed, tag
         self._stream = Stream(seed, tag)
+        if first:
+            self._stream = Stream(seed, tag, first // BLOCK + 1, first % BLOCK)
 
     @property
     def seeded(self) -> bool:

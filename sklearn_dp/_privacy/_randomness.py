@@ -19,9 +19,42 @@ from ._noise import NoiseSource
 from ._plan import require
 from ._trace import Event
 
-__all__ = ["AlgorithmicRandomness", "sampling_rng", "seed_of"]
+__all__ = ["AlgorithmicRandomness", "UnitDraws", "sampling_rng", "seed_of"]
 
 _MOST_BLOCKS = 2**32
+
+
+class UnitDraws:
+    """What :meth:`AlgorithmicRandomness.unit_draws` gives, for some of the units at a time.
+
+    It goes to whoever holds the units, so that nobody needs the draws of all. A unit's draw is a
+    function of the seed and of the number of the unit.
+
+    Parameters
+    ----------
+    seed : int
+    tag : str
+    known : ndarray of uint64, optional
+        The draws themselves, where an audit has put others in their place.
+    """
+
+    def __init__(self, seed, tag, known=None):
+        self._seed, self._tag, self._known = seed, tag, known
+
+    def take(self, first, n_units):
+        """The draws of units with the numbers `first`, `first` + 1, ...
+
+        Parameters
+        ----------
+        first, n_units : int
+
+        Returns
+        -------
+        draws : ndarray of uint64 of shape (n_units,)
+        """
+        if self._known is not None:
+            return self._known[first : first + n_units]
+        return NoiseSource(self._seed, self._tag, first).bits(n_units)
 
 
 class AlgorithmicRandomness:
@@ -30,6 +63,7 @@ class AlgorithmicRandomness:
     # What the session has: it derives from this class.
     _algorithm_seed: Any
     _noise: NoiseSource
+    _trace: Any
     _record: Callable[..., Any]
 
     def unit_draws(self, n_units, tag="units"):
@@ -49,6 +83,22 @@ class AlgorithmicRandomness:
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
         return self._record(Event("draws", output=draws))
+
+    def addressed_draws(self, n_units, tag="units"):
+        """The same draws, to be asked for by the numbers of units, where the units are.
+
+        Parameters
+        ----------
+        n_units : int
+            Of all units; nothing is drawn for them here but in an audit, which has to know.
+        tag : str
+
+        Returns
+        -------
+        draws : UnitDraws
+        """
+        known = None if self._trace is None else self.unit_draws(n_units, tag)
+        return UnitDraws(self._algorithm_seed, tag, known)
 
     def blocks(self, n_units, n_blocks):
         """A block in [0, n_blocks) for each unit, uniform and independent.

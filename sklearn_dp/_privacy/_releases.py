@@ -18,6 +18,7 @@ may look at it.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -288,6 +289,7 @@ class Releases:
         delta,
         most=math.inf,
         fixed=False,
+        units=None,
     ):
         """Keep the units whose noisy score reaches a threshold.
 
@@ -305,6 +307,8 @@ class Releases:
             Number of common units that rho pays for; there are more only within delta.
         fixed : bool, default=False
             The elements are not units but results of blocks, of which one is replaced.
+        units : ndarray of int, optional
+            Numbers of the units that there are scores of; all of them by default.
 
         Returns
         -------
@@ -312,9 +316,11 @@ class Releases:
             survivors may use it.
         """
         release = filters.noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
-        return self._release(entry, release)
+        return self._release(entry, replace(release, units=units))
 
-    def unit_bernoulli(self, entry, numerators, denominator, *, sensitivity, rho, delta):
+    def unit_bernoulli(
+        self, entry, numerators, denominator, *, sensitivity, rho, delta, units=None
+    ):
         """Keep unit i with probability numerators[i] / denominator, exactly and independently.
 
         Parameters
@@ -328,13 +334,15 @@ class Releases:
             The proved l1 distance of the vectors of probabilities, over the common units.
         rho, delta : float
             Cost as proved by the caller.
+        units : ndarray of int, optional
+            As in :meth:`unit_filter`.
 
         Returns
         -------
         keep : ndarray of bool. NOT a release, as in :meth:`unit_filter`.
         """
         release = filters.bernoulli(numerators, denominator, sensitivity, rho, delta)
-        return self._release(entry, release)
+        return self._release(entry, replace(release, units=units))
 
 
 def _lengths(output, unit):

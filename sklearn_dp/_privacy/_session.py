@@ -235,6 +235,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
                 cost,
                 release.public,
                 output,
+                release.units,
             )
         )
 

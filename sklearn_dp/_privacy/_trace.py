@@ -57,6 +57,8 @@ class Event:
         Everything else that must agree between neighbours (unit, threshold, ...).
     output : object
         What was released, in grid steps.
+    units : ndarray of int, optional
+        Numbers of the units that a filter decides about; all of them by default.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Event:
     cost: float = 0.0
     public: dict = field(default_factory=dict)
     output: Any = None
+    units: Any = None
 
 
 class Shares:

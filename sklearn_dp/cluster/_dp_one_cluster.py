@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._aggregate.friendly.mean import unit_points
+from .._aggregate.friendly.points import unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.pair_counts import MOST_RADII
 from .._aggregate.one_cluster.radius import RADIUS_METHODS

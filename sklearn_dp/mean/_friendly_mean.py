@@ -11,9 +11,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import radius_grid
-from .._aggregate.friendly.mean import RADII, fit_friendly_mean, friendly_mean_entries
+from .._aggregate.friendly.mean import (
+    RADII,
+    fit_friendly_mean,
+    fit_published_mean,
+    friendly_mean_entries,
+)
+from .._aggregate.friendly.points import unit_points
 from .._aggregate.friendly.route_choice import LOCATORS
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
+from .._aggregate.shared.table import Table
 from .._base import (
     BaseDPEstimator,
     Bounds,
@@ -73,7 +80,8 @@ class FriendlyMean(
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        For interface compatibility: the fit runs on one thread.
+        Number of threads, each of which works on some of the rows; it does not change the result.
+        With ``refine=False`` the fit runs on one thread.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -214,8 +222,10 @@ class FriendlyMean(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite. In parts (of Dask, Spark, Ray, or a list of arrays) it is
+            taken without `groups` and with ``refine=True``: a sample of at most about 4096 rows
+            is collected where the fit is, everything else is sums of the parts.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -241,17 +251,38 @@ class FriendlyMean(
         """
         return self._fit_validated(X, groups, sample_weight)
 
+    def _check_parts(self, groups):
+        # The point of a group is the mean of its rows; the published algorithm compares all pairs.
+        for needed, name in ((not self.refine, "refine=False"), (groups is not None, "groups")):
+            if needed:
+                raise TypeError(f"X must be in memory for FriendlyMean with {name}, not in parts.")
+
     def _fit(self, X, units, session, progress):
-        result = fit_friendly_mean(
-            session,
-            X,
-            units,
-            domain=self._domain(X.shape[1]),
-            diameter=self._diameter(),
-            radii=self._radii(),
-            refine=self.refine,
-            locate=self.locate,
-        )
+        if isinstance(X, Table):
+            return self._fit_table(X, session, progress)
+        points = X if units.index is None else unit_points(X, units)
+        units = units.of_points()
+        if self.refine:
+            table = Table.in_memory(points, units, self.n_jobs)
+            return self._fit_table(table, session, progress)
+        result = fit_published_mean(session, points, units, **self._known(X.shape[1]))
+        return self._keep(result, units)
+
+    def _fit_table(self, table, session, progress):
+        known = self._known(table.n_features)
+        result = fit_friendly_mean(session, table, locate=self.locate, **known)
+        self._keep(result, table.units)
+
+    def _known(self, n_features):
+        """What is public of the points."""
+        return {
+            "domain": self._domain(n_features),
+            "diameter": self._diameter(),
+            "radii": self._radii(),
+        }
+
+    def _keep(self, result, units):
+        """The fitted attributes."""
         self.mean_, self.radius_ = result.mean, result.radius
         self.mean_std_error_ = result.std_error
         self.diameter_, self.size_ = result.diameter, result.size * units.unit_weight

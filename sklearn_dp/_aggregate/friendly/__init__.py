@@ -8,7 +8,8 @@ origin they are.
 * :mod:`.average`: the average of what a filter kept, and the search for the radius of friends.
 * :mod:`.mean`: the mean of points at an unknown place, the best that is made of these: ways to a
   first center (:mod:`.mean_routes`), which of them to take (:mod:`.route_choice`), and noisy means
-  about a center (:mod:`.refine`). :mod:`.mean_facts` holds what these pass to each other.
+  about a center (:mod:`.refine`). :mod:`.points` is where the points are, :mod:`.mean_facts` holds
+  what these pass to each other.
 
 Imports the kernel and `shared`. Users: `FriendlyMean`, k-tuples (:mod:`..tuples`), covariances
 (:mod:`..moments`), small balls (:mod:`..one_cluster`).

@@ -28,6 +28,7 @@ from ..._privacy.laws.histograms import stability_threshold
 
 __all__ = [
     "MATCH_LIMIT",
+    "anchor_bound",
     "anchor_sample",
     "basic_gamma",
     "core_add_remove",
@@ -43,7 +44,6 @@ __all__ = [
 MATCH_LIMIT = 0.2
 """Largest gamma for which matchings of friendly tuples compose consistently; a sharp limit."""
 
-_NEVER = -(2**62)  # a score that no noise lifts over a threshold
 _TILE = 1024  # rows and columns of a tile of distances: 8 MB
 _SAFE = 1 - 1e-9  # far more than the rounding error of a squared distance
 
@@ -194,8 +194,12 @@ def anchor_sample(session, n, rate):
     is in the sample moves the centered count W_S - |S| / 2 of every other by 1/2, exactly as in
     the full count, and an element outside moves none: the filters below hold as they stand.
     """
-    bound = min(int(math.ceil(rate * 2.0**64)), 2**64 - 1)
-    return session.unit_draws(n) <= np.uint64(bound)
+    return session.unit_draws(n) <= anchor_bound(rate)
+
+
+def anchor_bound(rate):
+    """The largest of 64 random bits with which an element is in a sample of that rate."""
+    return np.uint64(min(int(math.ceil(rate * 2.0**64)), 2**64 - 1))
 
 
 def non_friend_pairs(X, radii):
@@ -235,7 +239,7 @@ def _size_upper_bound(noisy_size, sd, delta):
     return max(1.0, noisy_size + round_up(0.5 - sd * float(ndtri(delta))))
 
 
-def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, inside=None):
+def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta, units=None):
     """Friendly core when neighbours add or remove an element; the size is private.
 
     Parameters
@@ -249,9 +253,10 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
         n, or the number of anchors.
     noisy_size, sd : float
         The released n + round(sd Z), and the sd; paid for on its own.
-    inside : ndarray of bool of shape (n,), optional
-        A random sample (:func:`anchor_sample`) that stands for the whole data set: the filter of
-        the sample, with `size` and `noisy_size` of the sample. Elements outside never survive.
+    units : ndarray of int of shape (n,), optional
+        Where the elements are a random sample (as by :func:`anchor_sample`) that stands for the
+        whole data set: their numbers in it. It is the filter of the sample, whose neighbours are
+        neighbours or equal.
 
     Returns
     -------
@@ -274,21 +279,18 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     upper = _size_upper_bound(noisy_size, sd, delta / 2)
     sigma = round_up(math.sqrt(upper / (2 * rho)))
     threshold = stability_threshold(sigma, delta / 2 / (upper + 1) * _SAFE)
-    scores, most = 2 * friends - size, upper
-    if inside is not None:  # `upper` counts the sample only
-        scores, most = np.where(inside, scores, _NEVER), math.inf
-    keep = session.unit_filter(
+    return session.unit_filter(
         entry,
-        scores,
+        2 * friends - size,
         sigma=sigma,
         threshold=threshold,
         bad=1,
         sensitivity=1.0,
         rho=rho,
         delta=delta,
-        most=most,
+        most=upper,
+        units=units,
     )
-    return keep if inside is None else keep & inside
 
 
 def core_fixed_size(session, entry, friends, size, *, rho, delta):
@@ -329,12 +331,12 @@ def basic_gamma(*, replace=False, symmetric=True):
     return 2 + bool(replace) + (not symmetric)
 
 
-def core_basic(session, entry, friends, size, *, rho, delta, replace=False, inside=None):
+def core_basic(session, entry, friends, size, *, rho, delta, replace=False, units=None):
     """Friendly core by smooth keep probabilities; a complete data set survives surely.
 
     Element i is kept with probability (2 W_i - n) / n, cut to [0, 1], independently; with
     `replace`, for neighbours that replace one of a public number t >= 2 of elements, with
-    probability (2 W_i - (t + 1)) / (t - 1). `inside` as in :func:`core_add_remove`.
+    probability (2 W_i - (t + 1)) / (t - 1). `units` as in :func:`core_add_remove`.
 
     The filter has no privacy cost of its own. If A is (e, d)-DP on friendly neighbours, A on the
     core is (g (exp(e) - 1), g d exp(e + g (exp(e) - 1)))-DP, with g from :func:`basic_gamma`;
@@ -352,9 +354,10 @@ def core_basic(session, entry, friends, size, *, rho, delta, replace=False, insi
     chances = np.clip(2 * friends - low, 0, width)
     return session.unit_bernoulli(
         entry,
-        chances if inside is None else chances * inside,
+        chances,
         width,
         sensitivity=float(basic_gamma(replace=replace)),
         rho=rho,
         delta=delta,
+        units=units,
     )

@@ -20,8 +20,9 @@ twice the diameter, and refining clips at about the radius of the data. For 800 
 N(mu, I_1000) at rho = 1 the error is 3.32 as published, 1.50 here and 1.48 for an oracle that knows
 mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one.
 
-Called by `FriendlyMean`. A neighbour has one point more or less: :func:`unit_points` makes one
-point of each unit.
+Called by `FriendlyMean`. A neighbour has one point more or less: a point stands for a unit
+(:mod:`.points`). All that is taken from the points are sums over the parts of a table, but for a
+sample, of which pairs are compared; the published algorithm has all of them together.
 
 Where points have weights, steps 1 and 2 count whole points: friends agree or they do not, and what
 is proved of the filters is about elements. Beside the number of points their weight is released.
@@ -35,15 +36,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtri, ndtri
 
-from ..._privacy._mechanisms import count_and_weight
+from ..._privacy._mechanisms import noisy_count_and_weight
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
-from .mean_facts import Facts, most_pairs, sample_of
+from .mean_facts import Facts, most_pairs
+from .points import Points
 from .refine import approach, refine
 from .route_choice import choose_route
 
-__all__ = ["FriendlyMeanResult", "fit_friendly_mean", "friendly_mean_entries", "unit_points"]
+__all__ = [
+    "FriendlyMeanResult",
+    "fit_friendly_mean",
+    "fit_published_mean",
+    "friendly_mean_entries",
+]
 
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
@@ -103,7 +110,7 @@ class FriendlyMeanResult:
 
 
 def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, locate="auto"):
-    """The plan of :func:`fit_friendly_mean`.
+    """The plan of :func:`fit_friendly_mean`, or of :func:`fit_published_mean`.
 
     Parameters
     ----------
@@ -212,75 +219,63 @@ def _refine_entries(rho, delta, core):
 # -- fit --------------------------------------------------------------------------------------
 
 
-def unit_points(X, units):
-    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    units : Units
-
-    Returns
-    -------
-    points : ndarray of shape (units.size, d)
-        `X` itself where every row is a unit.
-
-    Examples
-    --------
-    >>> from sklearn_dp._privacy._units import Units
-    >>> unit_points([[0.0], [5.0], [2.0]], Units(3, ["a", "b", "a"])).tolist()
-    [[1.0], [5.0]]
-    """
-    X = np.asarray(X, dtype=np.float64)
-    if units.index is None:
-        return X
-    order = np.argsort(units.index, kind="stable")
-    index = units.index[order]
-    # A row that is there has a step at least: the mean of no steps is none.
-    steps = np.maximum(units.weights[order], 1) if units.own_weights else np.ones(len(index))
-    sizes = np.bincount(index, steps, minlength=units.size)
-    points = np.zeros((units.size, X.shape[1]))
-    # Row after row, in the order they have in the data: no other unit takes part.
-    np.add.at(points, index, X[order] / (sizes[index] / steps)[:, None])
-    return points
-
-
-def fit_friendly_mean(
-    session, X, units, *, domain=None, diameter=None, radii=None, refine=True, locate="auto"
-):
-    """Private mean of the units' points.
+def fit_friendly_mean(session, table, *, domain=None, diameter=None, radii=None, locate="auto"):
+    """Private mean of the points of a table, by locate, approach and refine.
 
     Parameters
     ----------
     session : PrivacySession
         With the entries of :func:`friendly_mean_entries`.
-    X : ndarray of shape (n, d), finite
-    units : Units
+    table : Table
+        In memory or in parts; every row is a unit (see :func:`.points.unit_points`).
     domain : Domain or None
         Public bounds.
     diameter : float or None
         Public: nearly all points are within it of each other.
     radii : ndarray, optional
         Public grid of diameters to choose from; 1e-6 to 1e12 in factors of 1.5 by default.
-    refine : bool, default=True
     locate : {"auto", "zcdp", "basic", "cells"}
 
     Returns
     -------
     result : FriendlyMeanResult
     """
-    points = unit_points(X, units)
+    result = _fit_refined(session, Points(table, domain), domain, diameter, radii, locate)
+    return _in_bounds(result, domain)
+
+
+def fit_published_mean(session, points, units, *, domain=None, diameter=None, radii=None):
+    """The same by the published algorithm, which compares all pairs of points.
+
+    Parameters
+    ----------
+    session : PrivacySession
+        With the entries of ``friendly_mean_entries(..., refine=False)``.
+    points : ndarray of shape (n, d), finite
+    units : Units
+        Of the points; each is a unit.
+    domain, diameter, radii
+        As for :func:`fit_friendly_mean`.
+
+    Returns
+    -------
+    result : FriendlyMeanResult
+    """
+    points = np.asarray(points, dtype=np.float64)
     if domain is not None:
         points = domain.clip_points(points) - domain.center
-    fit = _fit_refined if refine else _fit_published
-    result = fit(session, points, units.of_points(), domain, diameter, radii, locate)
+    return _in_bounds(_fit_published(session, points, units, diameter, radii), domain)
+
+
+def _in_bounds(result, domain):
+    """What was found about the center of public bounds, where there are any, within them."""
     if domain is None:
         return result
     mean = domain.clip_points(result.mean + domain.center)
     return replace(result, mean=mean, radius=min(result.radius, domain.radius))
 
 
-def _fit_published(session, points, units, domain, diameter, radii, locate):
+def _fit_published(session, points, units, diameter, radii):
     """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
@@ -324,16 +319,17 @@ def _search(session, points, radii, slack, rho):
     return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
-def _fit_refined(session, points, units, domain, diameter, radii, locate):
+def _fit_refined(session, points, domain, diameter, radii, locate):
     """Locate, approach, refine; the origin where a step finds nothing.
 
     The releases of the later steps are skipped then: which ones were made depends on released
     values only.
     """
     # Where rows have weights, the number and the weight share the release half and half.
-    halves, d = 1 if units.own_weights else 2, points.shape[1]
+    units, d = points.table.units, points.n_features
+    halves = 1 if units.own_weights else 2
     size_sd = 1 / math.sqrt(halves * session.remaining("size"))
-    size, weight = count_and_weight(session, "size", units)
+    size, weight = noisy_count_and_weight(session, "size", points.number, points.weight, units)
     if diameter is None:
         diameter = _diameter(session, points, radii, size)
         if diameter is None:
@@ -358,8 +354,8 @@ def _fit_refined(session, points, units, domain, diameter, radii, locate):
         # diameter away.
         here = replace(here, variance=here.variance + diameter**2 / facts.d)
     for _ in range(route.steps - route.first):
-        here = approach(session, points, units, here, facts, route.share)
-    mean, radius, error = refine(session, points, units, here, facts)
+        here = approach(session, points, here, facts, route.share)
+    mean, radius, error = refine(session, points, here, facts)
     return FriendlyMeanResult(
         mean, radius, weight, diameter, "ok", route.name, size_sd, std_error=error
     )
@@ -376,7 +372,7 @@ def _diameter(session, points, radii, size):
     well below that and below what is left of n, or else a wrong turn sends the search to a
     radius that has nothing to do with the data.
     """
-    most = min(max(size, 1.0), most_pairs(points.shape[1]))
+    most = min(max(size, 1.0), most_pairs(points.n_features))
     radii = radius_grid(*RADII) if radii is None else radii
     n_steps = max(1, (len(radii) - 1).bit_length())
     # A step has noise of sd 2 / sqrt(2 rho): at most n / (2 SURE), if the entry can pay for it.
@@ -386,12 +382,12 @@ def _diameter(session, points, radii, size):
     if resolution > 0.5 * (1 + 1e-9):
         return None
     slack = max(_SLACK, resolution)
-    sample = points[sample_of(session, points, size)]
+    sample = points.sample(session, size).points
     found = _search(session, sample, radii, slack * most, rho)
     if found is None:
         return None
     # In a round Gaussian blob squared distances from the middle have a chi-square law, and those
     # between two points twice that. In one or two features a radius that leaves out half of the
     # pairs is so short that half as much again leaves out a tail of the points.
-    d = points.shape[1]
+    d = points.n_features
     return found * max(1.5, math.sqrt(chdtri(d, 0.01) / (2 * chdtri(d, slack))))

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .core import anchor_sample
-
-__all__ = ["Facts", "Here", "most_pairs", "sample_of"]
+__all__ = ["Facts", "Here", "most_pairs"]
 
 
 @dataclass(frozen=True)
@@ -116,26 +114,3 @@ def most_pairs(d):
     (4096, 2000, 1024)
     """
     return int(min(4096, max(1024, math.sqrt(2e9 / d))))
-
-
-def sample_of(session, points, size):
-    """Which points are compared: all, or about as many of them as can be.
-
-    A sample at a released rate, by coins of each unit's own: whatever the coins are, the samples of
-    neighbours are neighbours, or equal.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    points : ndarray of shape (n, d)
-    size : float
-        Released number of points.
-
-    Returns
-    -------
-    sample : ndarray of bool of shape (n,)
-    """
-    most = most_pairs(points.shape[1])
-    if size <= most:
-        return np.ones(len(points), dtype=bool)
-    return anchor_sample(session, len(points), most / size)

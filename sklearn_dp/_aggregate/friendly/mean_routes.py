@@ -9,7 +9,7 @@ Each predicts from public and released facts what it costs and how large the fir
 :mod:`.route_choice` compares. What they release is about the points within one diameter of most
 others, wherever these are, so the distance to the origin has no part in it.
 
-With many points, pairs are compared within a sample (:func:`.mean_facts.sample_of`): friends are
+With many points, pairs are compared within a sample (:meth:`.points.Points.sample`): friends are
 counted in it and only its members survive. A neighbour changes one member, or none.
 """
 
@@ -22,24 +22,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..shared.rows import row_slices
+from ..shared.table import Summed
 from .average import basic_average_budget, friendly_average
 from .core import core_add_remove, core_basic, friend_counts
-from .mean_facts import Here, sample_of
+from .mean_facts import Here
 
 __all__ = ["ROUTES", "BasicCore", "Bounds", "HeaviestCell", "Route", "ZCDPCore"]
 
 _CELL_WIDTH = 3.0  # in diameters times sqrt(d): two points are separated with probability <= 1/3
-
-
-def _sampled_friends(session, points, facts):
-    """Friends of each point within the sample, and the sample.
-
-    Points outside have no friends; the filters never keep them.
-    """
-    sample = sample_of(session, points, facts.size)
-    friends = np.zeros(len(points), dtype=np.int64)
-    friends[sample] = friend_counts(points[sample], facts.diameter)
-    return friends, sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +66,7 @@ class Route:
         session : PrivacySession
             The plan entry "location" pays, with as many uses as it takes; the first mean of a
             friendly core is among them.
-        points : ndarray of shape (n, d), finite
+        points : Points
         facts : Facts
 
         Returns
@@ -146,22 +136,22 @@ class ZCDPCore(Route):
         return cls(fixed=core + 2 * size, start=start, core=core, size=size)
 
     def locate(self, session, points, facts):
-        friends, sample = _sampled_friends(session, points, facts)
-        among = int(np.count_nonzero(sample))
+        sample, numbers = points.sample(session, facts.size)
+        among = len(sample)
         # Adding a point changes the size of the sample by one or not at all.
         noisy = float(session.gaussian("location", among, sensitivity=1.0, rho=self.size))
         keep = core_add_remove(
             session,
             "location",
-            friends,
+            friend_counts(sample, facts.diameter),
             among,
             noisy,
             1 / math.sqrt(2 * self.size),
             rho=self.core,
             delta=facts.delta / 2,
-            inside=sample,
+            units=numbers,
         )
-        return _core_mean(session, points[keep], facts, self.size, self.share, facts.delta / 2)
+        return _core_mean(session, sample[keep], facts, self.size, self.share, facts.delta / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,19 +214,19 @@ class BasicCore(Route):
 
     def locate(self, session, points, facts):
         inner, delta, cost = basic_average_budget(self.epsilon, facts.delta)
-        friends, sample = _sampled_friends(session, points, facts)
+        sample, numbers = points.sample(session, facts.size)
         keep = core_basic(
             session,
             "location",
-            friends,
-            int(np.count_nonzero(sample)),
+            friend_counts(sample, facts.diameter),
+            len(sample),
             rho=cost,
             delta=facts.delta,
-            inside=sample,
+            units=numbers,
         )
         return _core_mean(
             session,
-            points[keep],
+            sample[keep],
             facts,
             self.part * inner,
             (1 - self.part) * inner * (1 - 1e-9),
@@ -317,9 +307,10 @@ class HeaviestCell(Route):
     def locate(self, session, points, facts):
         width = self._width(facts)
         shift = session.rng("cells").uniform(0.0, width, facts.d)
-        codes, counts = _cells(points, shift, width)
+        (found,) = points.table.sums(_counted_cells, shift, width)
+        # A point is in one cell.
         codes, values = session.stability_histogram(
-            "location", codes, counts, rho=self.fixed, delta=facts.delta
+            "location", *found.arrays(facts.d), rho=self.fixed, delta=facts.delta
         )
         if not len(codes):
             return None
@@ -329,31 +320,47 @@ class HeaviestCell(Route):
         return Here(center, ball, ball, width**2 / 12)
 
 
-def _cells(points, shift, width):
-    """Occupied cells, each as the bytes of its integer coordinates, and their counts.
+class _Cells(Summed):
+    """Counts of the occupied cells of a grid without end, which parts can add up: unreleased.
 
     Parameters
     ----------
-    points : ndarray of shape (n, d)
+    counts : Counter of bytes
+        A cell is named by its integer coordinates, a big-endian int64 for each. So its name tells
+        its place alone, and not which other cells are occupied.
+    """
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def __add__(self, other):
+        return _Cells(self.counts + other.counts)
+
+    def arrays(self, d):
+        """The names as NumPy strings, and the counts as int64.
+
+        A NumPy string drops zero bytes at its end; they are put back where a name is read.
+        """
+        codes = np.array(list(self.counts), dtype=f"S{8 * d}")
+        return codes, np.array(list(self.counts.values()), dtype=np.int64)
+
+
+def _counted_cells(part, shift, width):
+    """A pass: occupied cells of the points of a part, and their counts.
+
+    Parameters
+    ----------
+    part : Part
     shift : ndarray of shape (d,)
     width : float
-
-    Returns
-    -------
-    codes : ndarray of bytes
-        Big-endian int64 for each coordinate. A code names a cell by its place alone, so it does not
-        depend on which other cells are occupied. (A NumPy string drops zero bytes at its end;
-        they are put back where a code is read.)
-    counts : ndarray of int64
     """
-    counts: Counter[bytes] = Counter()
-    for part in row_slices(*points.shape):
+    points, counts = part.source.read(), Counter()
+    for place in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
-        cell = np.floor((points[part] - shift) / width)
+        cell = np.floor((points[place] - shift) / width)
         cell = np.clip(cell, -(2.0**62), 2.0**62).astype(">i8")
         counts.update(row.tobytes() for row in cell)
-    codes = np.array(list(counts), dtype=f"S{8 * points.shape[1]}")
-    return codes, np.array(list(counts.values()), dtype=np.int64)
+    return part, (_Cells(counts),)
 
 
 ROUTES = {route.name: route.routes for route in (ZCDPCore, BasicCore, HeaviestCell)}

@@ -1,6 +1,7 @@
 """Noisy means about a released center: the approach and the last step of a friendly mean.
 
-1. Put the points about the released center on an integer grid (:func:`rows_about`).
+1. Put the points about the released center on an integer grid (:func:`rows_about`), each part its
+   own. What follows are sums over parts.
 2. Leave out those beyond the ball that should hold all data, clip the others to a smaller radius,
    add them up exactly, release the noisy sum and the noisy number of the points inside
    (:func:`released_mean`).
@@ -27,8 +28,8 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import clip_integer_rows, sum_type
-from ..._privacy._mechanisms import histogram, quantile_from_histogram
-from ..shared.rows import Rows
+from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram, weighted_bincount
+from ..shared.grid_table import ROWS, GridTable
 from .mean_facts import Here
 
 __all__ = ["approach", "ball_sum", "refine", "released_mean", "rows_about"]
@@ -68,16 +69,16 @@ def rows_about(points, here):
 
     Parameters
     ----------
-    points : ndarray of shape (n, d)
+    points : Points
     here : Here
 
     Returns
     -------
-    rows : Rows
+    rows : GridTable
         Points farther out than twice the ball are moved to that distance, so that they stay
         beyond the ball. The subtraction is elementwise, of the point and of a release.
     """
-    return Rows.quantise(points, Domain(here.center, 2 * here.ball))
+    return GridTable.quantise(points.table, Domain(here.center, 2 * here.ball))
 
 
 def ball_sum(rows, ball, clip, units):
@@ -114,7 +115,12 @@ def ball_sum(rows, ball, clip, units):
     return total, inside
 
 
-def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
+def _ball_sum(part, ball, clip):
+    """A pass: the sums of a part."""
+    return part, ball_sum(part[ROWS], ball, clip, part.units)
+
+
+def released_mean(session, entry, rows, here, facts, clip, weight, rho):
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
     Parameters
@@ -122,10 +128,8 @@ def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
     session : PrivacySession
     entry : str
         Pays `rho`.
-    rows : Rows
-        About the center of `here`.
-    units : Units
-        Of the rows; every row is a unit.
+    rows : GridTable
+        About the center of `here`; every row is a unit.
     here : Here
     facts : Facts
     clip : float
@@ -148,7 +152,7 @@ def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
     weights of the combination are those of their variances. The ball allows for the noise of the
     sum and for that of the number, which moves the mean along itself by up to the clipping radius.
     """
-    total, inside = ball_sum(rows, here.ball / rows.unit, clip / rows.unit, units)
+    total, inside = rows.sums(_ball_sum, here.ball / rows.unit, clip / rows.unit)
     # A point adds a vector of norm at most `limit` to the sum and one to the number:
     # limit^2 (1 - weight) / limit^2 + weight = 1. One of weight w, a part of `units.scale` steps,
     # adds a vector of norm at most w limit and the number w: w^2 of that, at most one.
@@ -157,8 +161,8 @@ def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
     noisy = session.gaussian(
         entry,
         np.append(total, inside),
-        sensitivity=np.append(np.full(facts.d, limit), one * units.scale),
-        unit=np.append(np.full(facts.d, rows.unit), units.step),
+        sensitivity=np.append(np.full(facts.d, limit), one * rows.units.scale),
+        unit=np.append(np.full(facts.d, rows.unit), rows.units.step),
         rho=rho,
     )
     size = max(float(noisy[-1]), facts.total / 4, 1.0)
@@ -169,7 +173,7 @@ def released_mean(session, entry, rows, units, here, facts, clip, weight, rho):
     return Here.within(here.center + gain * noisy[:-1] / size, miss, variance, facts)
 
 
-def approach(session, points, units, here, facts, rho):
+def approach(session, points, here, facts, rho):
     """A noisy mean of the points in the ball, and a smaller ball about it.
 
     The weight minimizes d / (1 - w) + 1 / w: the noise of d coordinates of the sum, and that of the
@@ -177,10 +181,10 @@ def approach(session, points, units, here, facts, rho):
     """
     weight = 1 / (1 + math.sqrt(facts.d))
     rows = rows_about(points, here)
-    return released_mean(session, "approach", rows, units, here, facts, here.clip, weight, rho)
+    return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)
 
 
-def refine(session, points, units, here, facts):
+def refine(session, points, here, facts):
     """The mean clipped to a radius that few points exceed, for all that is left.
 
     Returns
@@ -202,17 +206,17 @@ def refine(session, points, units, here, facts):
     unequal weights at most one have a mean of at most that variance.
     """
     rows = rows_about(points, here)
-    clip, square = _clip_radius(session, rows, units, here, facts)
+    clip, square = _clip_radius(session, rows, here, facts)
     miss = facts.spread * math.sqrt(here.variance)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip)))
     rho = session.remaining("mean")
-    end = released_mean(session, "mean", rows, units, here, facts, clip, weight, rho)
+    end = released_mean(session, "mean", rows, here, facts, clip, weight, rho)
     number_sd = 1 / (facts.total * math.sqrt(2 * rho * weight))
     variance = end.variance + square / (facts.d * facts.total)
     return end.center, clip, np.hypot(math.sqrt(variance), (end.center - here.center) * number_sd)
 
 
-def _clip_radius(session, rows, units, here, facts):
+def _clip_radius(session, rows, here, facts):
     """Radius that few points exceed, and the mean square of the distances, clipped to it.
 
     Where the counts would be too noisy to help, the radius that there was stands for both.
@@ -229,16 +233,8 @@ def _clip_radius(session, rows, units, here, facts):
     look = _FEW if facts.d <= _FEW_FEATURES else _MANY
     edges = np.concatenate([[0.0], here.clip * 2.0**look.bins, [here.ball]])
     squares = np.square(edges[1:] / rows.unit)
-    # Points outside the ball are not counted, as in the mean.
-    bins = np.searchsorted(squares, rows.squares)
-    counts = histogram(
-        session,
-        "distances",
-        np.where(bins < len(squares), bins, -1),
-        len(squares),
-        units,
-        rho,
-    )
+    (exact,) = rows.sums(_distance_counts, squares)
+    counts = noisy_counts(session, "distances", exact, rows.units, rho)
     target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))
     # Twice the sd: a bin of noise alone passes for points once in a thousand times.
     found = quantile_from_histogram(counts, edges, 2 * sd, target)
@@ -247,6 +243,16 @@ def _clip_radius(session, rows, units, here, facts):
     root = math.sqrt(_mean_square(counts, edges, found, facts))
     found = min(max(found, root * (1 + look.blob / math.sqrt(facts.d))), here.clip)
     return found, _mean_square(counts, edges, found, facts)
+
+
+def _distance_counts(part, squares):
+    """A pass: weights in bins of squared distances.
+
+    Points outside the ball, which the last bin ends at, are not counted, as in the mean.
+    """
+    bins = np.searchsorted(squares, part[ROWS].squares)
+    cells = np.where(bins < len(squares), bins, -1)
+    return part, (weighted_bincount(cells, part.units, len(squares)),)
 
 
 def _mean_square(counts, edges, most, facts):

@@ -53,9 +53,12 @@ class PartSource:
     ----------
     sparse : bool
         Whether `read` gives `SparseRows`.
+    number : int
+        Of the part: the rows of a table are numbered part after part.
     """
 
     sparse = False
+    number = 0
 
     def read(self) -> Any:
         """The rows: a finite array of float32 or float64 of shape (rows, n_features).
@@ -81,8 +84,8 @@ class PartSource:
 class ArraySource(PartSource):
     """Rows in memory."""
 
-    def __init__(self, X: Any) -> None:
-        self._X, self.sparse = X, not isinstance(X, np.ndarray)
+    def __init__(self, X: Any, number: int = 0) -> None:
+        self._X, self.sparse, self.number = X, not isinstance(X, np.ndarray), number
 
     def read(self) -> Any:
         return self._X
@@ -107,6 +110,10 @@ class Part:
 
     def __getitem__(self, name: str) -> Any:
         return self.state[name]
+
+    def reading(self, source: PartSource) -> "Part":
+        """The part with rows of another source: as many, of the same units."""
+        return replace(self, source=source)
 
     def having(self, **values: Any) -> "Part":
         """The part with further values, or new ones."""
@@ -300,7 +307,10 @@ class Table:
         ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
         places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
         if n_parts > 1:
-            parts = [Part(ArraySource(X[place]), units.take(place)) for place in places]
+            parts = [
+                Part(ArraySource(X[place], number), units.take(place))
+                for number, place in enumerate(places)
+            ]
         else:
             parts = [Part(ArraySource(X), units)]
         engine = LocalEngine(parts, n_jobs, guarded=False)

@@ -42,7 +42,8 @@ class _There(PartSource):
     """The rows of a source that have a weight."""
 
     def __init__(self, source: PartSource, there: np.ndarray) -> None:
-        self.source, self.there, self.sparse = source, there, source.sparse
+        self.source, self.there = source, there
+        self.sparse, self.number = source.sparse, source.number
 
     def read(self) -> Any:
         return self.source.read()[self.there]

@@ -43,6 +43,8 @@ class Release:
         Length of a grid step, for the report.
     told : tuple of two floats, optional
         Sensitivity and scale in the report, where these are not the fields above.
+    units : ndarray of int, optional
+        Numbers of the units that it decides about, for audits; all of them by default.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Release:
     public: dict = field(default_factory=dict)
     unit: object = 1.0
     told: tuple | None = None
+    units: object = None
 
 
 def check_cost(name, value):

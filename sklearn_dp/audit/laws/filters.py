@@ -67,23 +67,36 @@ def _realized(player, event, shift):
     )
 
 
-def _common(player, known):
+def _places(player, known, event):
+    """Where in the recording each present element is; -1 for one that is not there.
+
+    Elements are all units, or those of a sample, which say their numbers.
+    """
+    present = np.arange(len(player.units)) if event.units is None else event.units
+    before = np.arange(len(known.value)) if known.units is None else known.units
+    place = {int(number): i for i, number in enumerate(before)}
+    return np.array([place.get(int(number), -1) for number in player.units[present]], dtype=int)
+
+
+def _common(player, known, event):
     """Which present units are in the recording, what became of them there, and which are gone.
 
     Returns
     -------
+    places : ndarray of int of shape (n_present,)
+        Of the present elements in the recording.
     common : ndarray of bool of shape (n_present,)
     keep : ndarray of bool of shape (n_present,)
         The recorded decisions; False for a unit that was added.
     gone : ndarray of bool of shape (n_recorded,)
         Recorded units that are not present.
     """
-    common = player.units >= 0
-    keep = np.zeros(len(player.units), dtype=bool)
-    keep[common] = known.output[player.units[common]]
+    places = _places(player, known, event)
+    common, keep = places >= 0, np.zeros(len(places), dtype=bool)
+    keep[common] = known.output[places[common]]
     gone = np.ones(len(known.value), dtype=bool)
-    gone[player.units[common]] = False
-    return common, keep, gone
+    gone[places[common]] = False
+    return places, common, keep, gone
 
 
 def _replay_filter(player, known, event):
@@ -96,8 +109,8 @@ def _replay_filter(player, known, event):
     """
     if event.public["fixed"]:
         return _replay_fixed(player, known, event)
-    common, keep, gone = _common(player, known)
-    before = known.value[player.units[common]]
+    places, common, keep, gone = _common(player, known, event)
+    before = known.value[places[common]]
     bad = np.array(event.value <= event.public["bad"])
     bad[common] &= before <= known.public["bad"]
     if np.any(keep & bad) or np.any(gone & known.output & (known.value <= known.public["bad"])):
@@ -133,8 +146,8 @@ def _replay_bernoulli(player, known, event):
 
     The added and the removed unit count with their whole chance: the theorem bounds the total.
     """
-    common, keep, gone = _common(player, known)
-    before = known.value[player.units[common]]
+    places, common, keep, gone = _common(player, known, event)
+    before = known.value[places[common]]
     keep[~common] = player.keep_added & (event.value[~common] > 0)
     if np.any(keep & (event.value <= 0)):
         player.voided.append(event.entry)

@@ -327,14 +327,13 @@ def run_core(kind, s, X, radius=1.0):
         )
     if kind == "sample":
         inside = core.anchor_sample(s, n, 0.7)
-        friends = np.zeros(n, dtype=np.int64)
-        friends[inside] = core.friend_counts(X[inside], radius)
-        among = int(inside.sum())
+        numbers = np.flatnonzero(inside)
+        friends, among = core.friend_counts(X[inside], radius), len(numbers)
         noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
-        keep = core.core_add_remove(
-            s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA, inside=inside
+        keep = np.zeros(n, dtype=bool)
+        keep[inside] = core.core_add_remove(
+            s, "core", friends, among, noisy, sd, rho=RHO, delta=DELTA, units=numbers
         )
-        assert not keep[~inside].any()
         return keep
     return core.core_add_remove(s, "core", friends, n, noisy, sd, rho=RHO, delta=DELTA)
 

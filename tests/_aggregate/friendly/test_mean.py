@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
+from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Here
+from sklearn_dp._aggregate.friendly.points import unit_points
+from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -36,7 +38,13 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
         ),
     )
     session = PrivacySession(plan, random_state=seed)
-    result = fm.fit_friendly_mean(session, X, Units(len(X), groups), domain=domain, **options)
+    units = Units(len(X), groups)
+    points, units = unit_points(X, units), units.of_points()
+    if options.pop("refine", True):
+        table = Table.in_memory(points, units)
+        result = fm.fit_friendly_mean(session, table, domain=domain, **options)
+    else:
+        result = fm.fit_published_mean(session, points, units, domain=domain, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
     return result
 
@@ -125,8 +133,8 @@ def test_many_points_are_sampled(monkeypatch, locate):
     """Beyond a few thousand points those that are compared are a random sample."""
     asked = []
     count, most = mean_routes.friend_counts, lambda d: 400 if not asked else 100
-    monkeypatch.setattr(mean_facts, "most_pairs", most)
-    monkeypatch.setattr(fm, "most_pairs", most)
+    for module in (mean_facts, _points, fm):
+        monkeypatch.setattr(module, "most_pairs", most)
     monkeypatch.setattr(
         mean_routes, "friend_counts", lambda X, r: (asked.append(len(X)), count(X, r))[1]
     )
@@ -150,24 +158,6 @@ def test_plans_use_their_budget_and_no_more(budget, options):
     assert 0.999 * allowed < plan.rho <= allowed
     cells = options.get("locate") != "zcdp" and options.get("refine", True)
     assert plan.gaussian == bool(options.get("bounded") or (budget.rho is None and cells))
-
-
-# -- purity -----------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6))
-def test_points_of_units_depend_on_their_rows_only(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-5, 9)
-    groups = rng.integers(0, 6, size=30)
-    points = fm.unit_points(X, Units(30, groups))
-    whole = dict(zip(dict.fromkeys(groups.tolist()), points, strict=True))
-    for group, point in whole.items():
-        alone = X[groups == group]
-        assert np.array_equal(
-            fm.unit_points(alone, Units(len(alone), np.zeros(len(alone))))[0], point
-        )
-        assert np.allclose(point, alone.mean(axis=0))
 
 
 # -- replay -----------------------------------------------------------------------------------
@@ -236,6 +226,16 @@ def float_sum(rows, ball, clip, units):
     return np.rint(x[near].sum(axis=0)), int(near.sum())
 
 
+def exact_mean(points):
+    (part,) = points.table.local_parts()
+    return part.source.read()[:].mean(axis=0)
+
+
+def typical_distance(rows):
+    (part,) = rows.table.local_parts()
+    return float(np.sqrt(part[ROWS].squares).mean()) * rows.unit
+
+
 MUTANTS = {
     "clip skipped": (last_step, "ball_sum", lambda run: float_sum),
     "ball ignored": (
@@ -252,22 +252,22 @@ MUTANTS = {
         fm,
         "approach",
         lambda run: (
-            lambda s, points, units, here, facts, rho: run(
-                s, points, units, here, facts, rho * (1 - 1e-6 * len(points))
+            lambda s, points, here, facts, rho: run(
+                s, points, here, facts, rho * (1 - 1e-6 * points.number)
             )
         ),
     ),
     "private clip": (
         last_step,
         "_clip_radius",
-        lambda run: lambda s, rows, *others: (float(np.sqrt(rows.squares).mean()) * rows.unit, 1.0),
+        lambda run: lambda s, rows, *others: (typical_distance(rows), 1.0),
     ),
     "private center": (
         fm,
         "refine",
         lambda run: (
-            lambda s, points, units, here, facts: run(
-                s, points, units, Here(points.mean(axis=0), here.ball, here.clip, 0.0), facts
+            lambda s, points, here, facts: run(
+                s, points, Here(exact_mean(points), here.ball, here.clip, 0.0), facts
             )
         ),
     ),
@@ -275,8 +275,8 @@ MUTANTS = {
         fm,
         "approach",
         lambda run: (
-            lambda s, points, units, here, facts, rho: (
-                here if len(points) % 2 else run(s, points, units, here, facts, rho)
+            lambda s, points, here, facts, rho: (
+                here if points.number % 2 else run(s, points, here, facts, rho)
             )
         ),
     ),

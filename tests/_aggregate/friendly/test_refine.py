@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.shared.grid_table import ROWS
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -16,18 +19,29 @@ from sklearn_dp._privacy._units import Units
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
 
+def points_of(X):
+    return Points(Table.in_memory(X, Units(len(X))), None)
+
+
+def about(X, here):
+    """The integer rows of a table of one part."""
+    table = rows_about(points_of(X), here).table
+    table.sums(lambda part: (part, ()))
+    return table.local_parts()[0][ROWS]
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)) * 3 + 1e8
     here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
-    rows = rows_about(X, here)
+    rows = about(X, here)
     total, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
     monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
     if not stored:
         monkeypatch.setattr(_rows, "_STORED_ENTRIES", 0)
     again, count = ball_sum(
-        rows_about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
+        about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
     )
     assert np.array_equal(total, again) and inside == count
     assert inside == np.sum(np.linalg.norm(X - here.center, axis=1) <= 6.0)
@@ -37,13 +51,13 @@ def test_far_points_move_neither_sum_nor_number():
     """Whatever is beyond the ball is left out, however far; one inside adds at most the clip."""
     rng = np.random.default_rng(1)
     X, here = rng.normal(size=(50, 4)), Here(np.zeros(4), 10.0, 3.0, 1.0)
-    rows = rows_about(X, here)
+    rows = about(X, here)
     total, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit, Units(50))
     for far in (1e1, 1e3, 1e140):
-        more = rows_about(np.vstack([X, np.full((1, 4), far)]), here)
+        more = about(np.vstack([X, np.full((1, 4), far)]), here)
         moved, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
         assert count == inside and np.array_equal(moved, total)
-    near = rows_about(np.vstack([X, np.full((1, 4), 4.9)]), here)
+    near = about(np.vstack([X, np.full((1, 4), 4.9)]), here)
     moved, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
     assert count == inside + 1
     assert 1.999 < np.linalg.norm((moved - total).astype(float)) * rows.unit <= 2.0
@@ -52,7 +66,7 @@ def test_far_points_move_neither_sum_nor_number():
 def test_weighted_rows_add_their_part_by_hand():
     """Integers of a grid of one step: clipped, times the weight, toward zero."""
     here = Here(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
-    rows = rows_about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), here)
+    rows = about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), here)
     units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
     assert rows.unit == 1.0 and there.all()
     total, inside = ball_sum(rows, 60.0, 10.0, units)
@@ -73,7 +87,7 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
         PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
     )
     facts = Facts(4000.0, 20, 12.0, 2.0, 1e-6, None)
-    mean, clip, error = refine(session, X, Units(4000), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    mean, clip, error = refine(session, points_of(X), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
     norms = np.linalg.norm(X, axis=1)
     assert np.quantile(norms, 0.98) < clip < 1.1 * norms.max()
     assert np.linalg.norm(mean - X.mean(axis=0)) < 0.1

@@ -1,0 +1,216 @@
+"""The points of a friendly mean: what they are, where they are, and a sample of them.
+
+A point stands for a privacy unit. Without groups it is a row, wherever the row is
+(:class:`Points`); that of a group is the mean of its rows, which takes all of them together
+(:func:`unit_points`).
+
+Pairs of points are compared within a sample of a few thousand. The sample, and nothing else of the
+rows, is collected at the place of the fit, which is trusted. Which points are in it is a function
+of a seed and of their numbers: rows are numbered part after part, so that a table in parts has the
+sample, and with it the bits, of the same rows in memory.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..shared.table import PartSource, Summed, Table
+from .core import anchor_bound
+from .mean_facts import most_pairs
+
+__all__ = ["ByPart", "Points", "Sample", "unit_points"]
+
+_DRAWS = 2**16  # at a time
+
+
+def unit_points(X, units):
+    """One point for each unit: the (weighted) mean of its rows, a function of these rows alone.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    units : Units
+
+    Returns
+    -------
+    points : ndarray of shape (units.size, d)
+        `X` itself where every row is a unit.
+
+    Examples
+    --------
+    >>> from sklearn_dp._privacy._units import Units
+    >>> unit_points([[0.0], [5.0], [2.0]], Units(3, ["a", "b", "a"])).tolist()
+    [[1.0], [5.0]]
+    """
+    X = np.asarray(X, dtype=np.float64)
+    if units.index is None:
+        return X
+    order = np.argsort(units.index, kind="stable")
+    index = units.index[order]
+    # A row that is there has a step at least: the mean of no steps is none.
+    steps = np.maximum(units.weights[order], 1) if units.own_weights else np.ones(len(index))
+    sizes = np.bincount(index, steps, minlength=units.size)
+    points = np.zeros((units.size, X.shape[1]))
+    # Row after row, in the order they have in the data: no other unit takes part.
+    np.add.at(points, index, X[order] / (sizes[index] / steps)[:, None])
+    return points
+
+
+class ByPart(Summed):
+    """A value of each part, under its number: for what has to be in the order of the rows.
+
+    Parameters
+    ----------
+    values : dict of int to object
+        Unreleased.
+    """
+
+    def __init__(self, values: dict) -> None:
+        self.values = values
+
+    def __add__(self, other: "ByPart") -> "ByPart":
+        if self.values.keys() & other.values.keys():
+            raise ValueError("a part counts once.")
+        return ByPart({**self.values, **other.values})
+
+    def in_order(self) -> list:
+        """The values, those of the first part first."""
+        return [self.values[number] for number in sorted(self.values)]
+
+
+class Sample(NamedTuple):
+    """Points that are compared with each other; unreleased.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, d)
+    numbers : ndarray of int64 of shape (m,), or None
+        Which of all points they are; None: all of them.
+    """
+
+    points: np.ndarray
+    numbers: np.ndarray | None
+
+
+class Points:
+    """The points of a table whose rows are units; one pass counts them.
+
+    Parameters
+    ----------
+    table : Table
+        From here on its sources give points.
+    domain : Domain or None
+        Public bounds: the points are moved into them, and are about their center.
+
+    Attributes
+    ----------
+    table : Table
+    number, weight : int
+        Of all points, the weight in steps; unreleased.
+    """
+
+    def __init__(self, table: Table, domain) -> None:
+        self.table = table
+        self._sizes, self.weight = table.sums(_as_points, domain)
+        self.number = sum(self._sizes.values.values())
+        self._sample: Sample | None = None
+
+    @property
+    def n_features(self) -> int:
+        return self.table.n_features
+
+    def sample(self, session, size) -> Sample:
+        """All points, or about as many of them as can be compared with each other.
+
+        A sample at a released rate, by coins of each point's own: whatever the coins are, the
+        samples of neighbours are neighbours, or equal. The second time it is the same one.
+
+        Parameters
+        ----------
+        session : PrivacySession
+        size : float
+            Released number of points.
+        """
+        if self._sample is None:
+            most, draws = most_pairs(self.n_features), None
+            if size > most:
+                draws = session.addressed_draws(self.number)
+            numbers = sorted(self._sizes.values)
+            ends = np.cumsum([0, *(self._sizes.values[number] for number in numbers)])
+            firsts = {number: int(first) for number, first in zip(numbers, ends, strict=False)}
+            bound = None if draws is None else anchor_bound(most / size)
+            (found,) = self.table.sums(_sampled, firsts, draws, bound)
+            points, places = zip(*found.in_order(), strict=True)
+            self._sample = Sample(
+                np.concatenate(points), None if draws is None else np.concatenate(places)
+            )
+        return self._sample
+
+
+class _PointSource(PartSource):
+    """Rows of a source as points.
+
+    Parameters
+    ----------
+    source : PartSource
+    domain : Domain or None
+    """
+
+    def __init__(self, source, domain) -> None:
+        self.source, self.domain, self.number = source, domain, source.number
+
+    def read(self):
+        return _PointRows(self.source.read(), self.domain)
+
+    def n_rows(self):
+        return self.source.n_rows()
+
+
+class _PointRows:
+    """Points made of rows when they are asked for: each is a function of its row alone."""
+
+    def __init__(self, X, domain) -> None:
+        self.X, self.domain, self.shape = X, domain, X.shape
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, places):
+        points = np.asarray(self.X[places], dtype=np.float64)
+        if self.domain is None:
+            return points
+        return self.domain.clip_points(points) - self.domain.center
+
+
+# -- passes ----------------------------------------------------------------------------------------
+
+
+def _as_points(part, domain):
+    """The part with points for rows; how many, and what they weigh."""
+    part, units = part.reading(_PointSource(part.source, domain)), part.units
+    weight = units.n_rows if units.weights is None else int(units.weights.sum())
+    return part, (ByPart({part.source.number: units.n_rows}), weight)
+
+
+def _sampled(part, firsts, draws, bound):
+    """The points of the part that are in the sample, and their numbers among all.
+
+    Parameters
+    ----------
+    part : Part
+    firsts : dict of int to int
+        Number of the first point of each part.
+    draws : UnitDraws or None
+        None: all points.
+    bound : uint64
+        The largest draw of a point that is in the sample.
+    """
+    number, n = part.source.number, part.units.n_rows
+    if draws is None:
+        return part, (ByPart({number: (part.source.read()[:], None)}),)
+    first, chosen = firsts[number], [np.empty(0, dtype=np.int64)]
+    for start in range(0, n, _DRAWS):
+        drawn = draws.take(first + start, min(_DRAWS, n - start))
+        chosen.append(start + np.flatnonzero(drawn <= bound))
+    places = np.concatenate(chosen)
+    return part, (ByPart({number: (part.source.read()[places], first + places)}),)
