@@ -8,6 +8,9 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans
+from sklearn_dp._aggregate.friendly import mean as friendly
+from sklearn_dp._aggregate.friendly import mean_facts, points
+from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
 from sklearn_dp._aggregate.shared import table_units
 from sklearn_dp._aggregate.shared.table import (
     CellCounts,
@@ -22,6 +25,7 @@ from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._sklearn_compat import Progress
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.decomposition import DPPCA
+from sklearn_dp.mean import FriendlyMean
 
 N = 331
 RNG = np.random.default_rng(0)
@@ -36,8 +40,8 @@ WEIGHTS = np.where(RNG.random(N) < 0.1, 0.0, RNG.uniform(0, 2, N))
 class Piece(PartSource):
     """A part that goes wherever a pickle goes."""
 
-    def __init__(self, X, groups, weights):
-        self.X, self.groups, self.weights = X, groups, weights
+    def __init__(self, number, X, groups, weights):
+        self.number, self.X, self.groups, self.weights = number, X, groups, weights
 
     def read(self):
         return self.X
@@ -81,7 +85,12 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere):
         warnings.simplefilter("ignore")
         session = model._open_session(X, unit_of(groups))
         model.n_features_in_ = d
-        held = engine([Piece(X[place], of(groups, place), of(weights, place)) for place in places])
+        held = engine(
+            [
+                Piece(number, X[place], of(groups, place), of(weights, place))
+                for number, place in enumerate(places)
+            ]
+        )
         table = Table(held, d, X.dtype, UnitFacts())
         largest = None if weights is None else model.max_weight
         open_units(table, grouped=groups is not None, largest=largest)
@@ -199,7 +208,9 @@ def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewher
     recorder = Trace()
     with trace(recorder):
         known, _ = fitted(model, X, places, groups[0], engine=engine)
-    player = Replay(recorder.events, np.arange(len(Y)))
+    before = {row: number for number, row in enumerate(np.concatenate(places).tolist())}
+    units = [before.get(row, -1) for row in np.concatenate(others).tolist()]
+    player = Replay(recorder.events, np.array(units, dtype=int))
     with trace(player):
         found, _ = fitted(model, Y, others, groups[1], engine=engine)
     player.finish()
@@ -240,6 +251,102 @@ def test_replay_audit_of_many_parts(name):
     for seed in range(167):
         for pair in neighbours(X[: 20 + seed], seed):
             assert violations(model, *pair) == []
+
+
+# --- means, whose points are compared within a sample ---------------------------------------------
+
+MEANS = {
+    "epsilon": {"epsilon": 20.0},
+    "box": {"epsilon": 20.0, "bounds": (-1.0, [3.0, 4.0, 3.0, 2.0, 2.0])},
+    "cells": {"epsilon": 30.0, "locate": "cells", "diameter": 4.0},
+    "zcdp": {"rho": 40.0, "delta": 1e-3, "locate": "zcdp"},
+    "basic": {"rho": 40.0, "delta": 1e-3, "locate": "basic"},
+}
+CORES = ("zcdp", "basic")
+
+
+def mean(name):
+    return FriendlyMean(random_state=0, max_weight=1.5, **MEANS[name])
+
+
+@pytest.fixture
+def few_pairs(monkeypatch):
+    """Half of the rows or so are in a sample."""
+    for module in (mean_facts, points, friendly):
+        monkeypatch.setattr(module, "most_pairs", lambda d: 170)
+
+
+def sampled(name, X=WIDE, **options):
+    found = in_memory(mean(name), X, **options)
+    assert found.status_ == "ok"
+    return released(found)
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_means_of_parts_have_the_bits_of_one_array(name):
+    known = sampled(name)
+    for places in (cuts(1), cuts(2), cuts(7)):
+        assert released(fitted(mean(name), WIDE, places)[0]) == known
+    assert released(fitted(mean(name), WIDE, cuts(50), engine=LocalEngine)[0]) == known
+    narrow = WIDE.astype(np.float32)
+    found, _ = fitted(mean(name), narrow, cuts(7), weights=WEIGHTS, engine=LocalEngine)
+    assert released(found) == sampled(name, narrow, sample_weight=WEIGHTS)
+
+
+@pytest.mark.parametrize("name", ["epsilon", *CORES])
+def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
+    known, weighted = sampled(name), sampled(name, sample_weight=WEIGHTS)
+    for places in (cuts(2), cuts(7), cuts(50)):
+        assert released(fitted(mean(name), WIDE, places, engine=LocalEngine)[0]) == known
+    found, engine = fitted(mean(name), WIDE, cuts(7), weights=WEIGHTS)
+    assert released(found) == weighted
+    threads = clone(mean(name)).set_params(n_jobs=3)
+    assert released(in_memory(threads, WIDE)) == known
+
+
+def test_of_rows_only_the_sample_travels(few_pairs):
+    """Beside numbers of rows, counts of cells, and sums of released shapes."""
+    for name in MEANS:
+        _, engine = fitted(mean(name), WIDE, np.split(np.arange(N), [101, 204]))
+        sizes, gathered = {101, 103, 127}, 0
+        for value in (value for sums in engine.sent for value in sums):
+            if isinstance(value, points.ByPart):
+                (held,) = value.values.values()
+                gathered += 0 if isinstance(held, int) else len(held[0])
+            elif isinstance(value, CellsOfMeans):
+                assert sum(value.counts.values()) in sizes
+            else:
+                assert isinstance(value, int) or not sizes & set(np.shape(value))
+        assert engine.passes <= 9 and gathered < 230
+        assert (gathered > 100) == (name in ("epsilon", "box", *CORES))
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_replay_audit_of_means_of_parts(name, few_pairs):
+    for pair in neighbours(WIDE[:260], 0):
+        assert violations(mean(name), *pair, engine=LocalEngine) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEANS)
+def test_replay_audit_of_many_means_of_parts(name, few_pairs):
+    """501 pairs of each."""
+    for seed in range(167):
+        for pair in neighbours(WIDE[: 100 + seed], seed):
+            assert violations(mean(name), *pair, engine=LocalEngine) == []
+
+
+def test_draws_by_position_within_a_part_are_caught(few_pairs, monkeypatch):
+    known, run = sampled("zcdp"), points._sampled
+
+    def sampled_by_part(part, firsts, draws, bound):
+        return run(part, dict.fromkeys(firsts, 0), draws, bound)
+
+    monkeypatch.setattr(points, "_sampled", sampled_by_part)
+    found, _ = fitted(mean("zcdp"), WIDE, cuts(7), engine=LocalEngine)
+    assert released(found) != known
+    moved = [violations(mean("zcdp"), *pair, engine=LocalEngine) for pair in neighbours(WIDE, 3)]
+    assert any(moved)
 
 
 class Twice(Elsewhere):

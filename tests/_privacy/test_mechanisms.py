@@ -54,6 +54,10 @@ def test_numbers_and_weights_are_released_together():
     assert np.linalg.norm(moved / claimed) <= 1
     plain = mechanisms.count_and_weight(session(), "e", Units(9))
     assert plain[0] == plain[1] == mechanisms.count(session(), "e", Units(9))
+    for of in (units, Units(9)):
+        weight = 9 if of.weights is None else int(of.weights.sum())
+        added_up = mechanisms.noisy_count_and_weight(session(), "e", of.size, weight, of.facts)
+        assert added_up == mechanisms.count_and_weight(session(), "e", of)
 
 
 def test_weighted_second_moments_by_hand():

@@ -26,6 +26,14 @@ def test_algorithmic_randomness_is_no_noise():
     assert session.rng("a").integers(2**60) != session.rng("b").integers(2**60)
 
 
+def test_draws_by_number_are_those_of_all_units():
+    session = open_session()
+    known, draws = session.unit_draws(9000, "a"), session.addressed_draws(9000, "a")
+    for first, size in ((0, 9000), (4095, 3), (4096, 10), (8999, 1), (5, 0)):
+        assert np.array_equal(draws.take(first, size), known[first : first + size])
+    assert not np.array_equal(session.addressed_draws(9000).take(0, 9), known[:9])
+
+
 def test_blocks_are_uniform_and_stay_when_a_unit_is_added():
     """Chi-square over 7 blocks; false alarm 1e-6."""
     session = open_session()

@@ -10,8 +10,10 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.ledger import PrivacyLedger
 from sklearn_dp.mean import FriendlyMean
 
 pytestmark = [
@@ -136,3 +138,25 @@ def test_an_unknown_diameter_is_found_or_said_to_be_missing(n):
             assert np.linalg.norm(fitted.mean_ - 6.4e6) < 5000
         else:
             assert n < 500
+
+
+def test_a_table_in_parts(X):
+    """The bits of one array, with weights too; answers come in parts."""
+    pieces, weights = [X[:7], X[7:7], X[7:]], np.linspace(0, 1, len(X))
+    model = FriendlyMean(random_state=0)
+    for options in ({}, {"sample_weight": weights}):
+        known = clone(model).fit(X, **options)
+        cut = {name: [value[:7], value[7:7], value[7:]] for name, value in options.items()}
+        found = clone(model).fit(pieces, **cut)
+        assert np.array_equal(found.mean_, known.mean_) and found.size_ == known.size_
+        assert np.array_equal(found.transform(pieces), known.transform(X))
+
+
+def test_what_needs_rows_together_is_refused_before_the_charge(X):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
+    before, pieces = ledger.remaining, [X[:1000], X[1000:]]
+    with pytest.raises(TypeError, match="X must be in memory for FriendlyMean with groups"):
+        FriendlyMean(ledger=ledger).fit(pieces, groups=[np.arange(1000), np.arange(2000)])
+    with pytest.raises(TypeError, match="X must be in memory .* with refine=False"):
+        FriendlyMean(ledger=ledger, refine=False).fit(pieces)
+    assert ledger.remaining == before

@@ -16,7 +16,8 @@ Who does what:
 A function of a pass lives at the top of a module, so that it can be pickled by its name. It is
 *pure*: it returns a new state and changes nothing in place, so that a part that is lost, or
 computed twice, gives the same sums. What travels to the place of the fit is exact sums, never a
-value of a row; they are unreleased until a session has added noise.
+value of a row (but for a bounded sample, see `friendly.points`); they are unreleased until a
+session has added noise.
 """
 
 from collections.abc import Callable, Mapping

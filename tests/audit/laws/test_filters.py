@@ -1,5 +1,7 @@
 """What the audit knows of friendly-core filters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -35,6 +37,17 @@ def test_an_added_unit_stays_if_the_audit_wants_it_and_it_is_not_bad():
     for wanted, score, expected in ((True, 9, True), (False, 9, False), (True, 0, False)):
         _, keep = replayed(known, scores([11, score]), [0, -1], keep_added=wanted)
         assert keep == [True, expected]
+
+
+def test_elements_of_a_sample_are_found_by_the_numbers_of_their_units():
+    """Units 3, 5 and 8 of the recording; the neighbour lacks unit 4, and 5 is not in its sample."""
+    known = replace(scores([10, 20, 3], [True, False, True]), units=np.array([3, 5, 8]))
+    units = [0, 1, 2, 3, 5, 6, 7, 8, -1]
+    present = replace(scores([11, 9, 4]), units=np.array([3, 8, 7]))
+    player, keep = replayed(known, present, units, keep_added=False)
+    assert keep == [True, False, True] and player.ratios == {"a": 1.0}
+    far = replace(scores([11, 4]), units=np.array([3, 4]))  # unit 5, whose score was 20
+    assert replayed(known, far, units)[0].ratios == {"a": 16.0}
 
 
 def test_a_bad_unit_that_survives_voids_the_pair():
