@@ -281,10 +281,18 @@ def _(original):
 def _(original):
     def clip_radius(session, rows, *others):
         radius, square = original(session, rows, *others)
-        far = np.sqrt(rows.squares) * rows.unit
+        far = np.sqrt(rows.in_memory.squares) * rows.unit
         return max(1e-9, min(radius, float(np.median(np.append(far, radius))))), square
 
     return clip_radius
+
+
+@mutant("raw number of points used", "check_replay", _mechanisms, "noisy_count_and_weight")
+def _(original):
+    def noisy_count_and_weight(session, entry, number, weight, units):
+        return float(number), weight * units.step
+
+    return noisy_count_and_weight
 
 
 @mutant("points outside the ball counted", "check_replay", _refine, "ball_sum")
