@@ -300,7 +300,11 @@ class Session:
             else [f"{name} does not return the estimator"]
         )
         for key, array in vars(model).items():
-            if key.endswith("_") and isinstance(array, np.ndarray) and wrong_numbers(array):
+            if not key.endswith("_") or not isinstance(array, np.ndarray):
+                continue
+            if key.endswith("_std_error_"):  # infinite where nothing was found
+                array = np.where(np.isposinf(array), 0.0, array)
+            if wrong_numbers(array):
                 found.append(f"{key} is not finite")
         if not (isinstance(model.status_, str) and model.status_):
             found.append("no status_")
