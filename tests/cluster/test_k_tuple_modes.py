@@ -140,7 +140,7 @@ def audit(mode, n_pairs, seed=0):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_replays(mode):
-    violations, paths, voided = audit(mode, 8)
+    violations, paths, voided = audit(mode, 6)
     assert violations == [] and voided <= 3 and "coreset" not in paths
 
 

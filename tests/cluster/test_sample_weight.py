@@ -171,16 +171,25 @@ class Weighed(LastColumn, DPKMeans):
     pass
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"n_clusters": 3},
-        {"n_clusters": 2, "epsilon": 1000.0, "bounds": 3.0},
-        {"n_clusters": 2, "epsilon": 30.0, "max_weight": 5.0},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("grouped", [False, True])
+WEIGHED = [
+    {"n_clusters": 3},
+    {"n_clusters": 2, "epsilon": 1000.0, "bounds": 3.0},
+    {"n_clusters": 2, "epsilon": 30.0, "max_weight": 5.0},
+]
+# Each with rows or with groups as units, and the first one with both; all in `make audit`.
+UNITS = [
+    pytest.param(
+        options,
+        grouped,
+        id=f"{options}-{'groups' if grouped else 'rows'}",
+        marks=pytest.mark.slow if (number, grouped) in {(1, True), (2, False)} else (),
+    )
+    for number, options in enumerate(WEIGHED)
+    for grouped in (False, True)
+]
+
+
+@pytest.mark.parametrize(("options", "grouped"), UNITS)
 def test_replay_audit(options, grouped):
     X = np.random.default_rng(1).normal(size=(60, 3))
     groups = np.arange(60) // 3 if grouped else None

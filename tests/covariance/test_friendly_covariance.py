@@ -132,11 +132,20 @@ def test_bad_parameters(options, error, match):
 # -- audits and mutants -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"assume_centered": True}, {"bounds": 5.0}, {"method": "gram", "bounds": (-2.0, 4.0)}],
-)
-@pytest.mark.parametrize("groups", [None, np.arange(90) // 2])
+WAYS = [{}, {"assume_centered": True}, {"bounds": 5.0}, {"method": "gram", "bounds": (-2.0, 4.0)}]
+# With groups, the defaults and the way that is unlike the others.
+UNITS = [
+    *((options, None) for options in WAYS),
+    *(
+        pytest.param(
+            options, np.arange(90) // 2, marks=() if number in (0, 3) else pytest.mark.slow
+        )
+        for number, options in enumerate(WAYS)
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "groups"), UNITS)
 def test_replay_audit(options, groups):
     X = normal(90, 3, 100.0, shift=1.0)[0]
     result = replay_audit(
