@@ -347,8 +347,9 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         progress : Progress
             To be called with the name of each step that is done.
         """
-        table = X if isinstance(X, Table) else Table.in_memory(X, units, self.n_jobs)
-        self._fit_table(table, session, progress)
+        if not isinstance(X, Table):
+            X = Table.in_memory(X, units, None if self._together() else self.n_jobs)
+        self._fit_table(X, session, progress)
 
     @row_guard
     def _validate_predict(self, X: ArrayLike) -> np.ndarray:

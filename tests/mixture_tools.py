@@ -8,8 +8,11 @@ from scipy.stats import multivariate_normal
 from sklearn_dp._aggregate.mixture.partition import partition_entries, partition_parts
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
 from sklearn_dp._aggregate.mixture.tree import Recursion
+from sklearn_dp._aggregate.moments.moment_releases import LABELS
+from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.location import Located
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -123,9 +126,9 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     session = session_of(*entries, rho=rho, seed=seed)
     radius = float(np.linalg.norm(X, axis=1).max()) + 1e-9
     domain = Domain.from_bounds(2 * radius, X.shape[1])
-    rows = Rows.quantise(X, domain)
-    place = Located(rows, domain, rows.ball / 2, float(len(X)), "ok")
     units = Units(len(X)) if units is None else units
+    rows = GridTable.quantise(Table.in_memory(X, units), domain)
+    place = Located(rows, domain, rows.ball / 2, float(len(X)), "ok")
     roots, grow = [], Recursion.grow
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -133,7 +136,13 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
             "grow",
             lambda self, root: (roots.append(root), grow(self, root)),
         )
-        context = MixtureContext(session, X, units, place, rows, settings, "", lambda name: None)
+        context = MixtureContext(session, place, rows, None, settings, "", lambda name: None)
         parts = partition_parts(context)
     assert session.spent <= rho
     return parts, roots[0], session
+
+
+def labels_of(parts):
+    """Of the rows of a table of one part, where they are."""
+    (part,) = parts.rows.table.local_parts()
+    return part[LABELS]

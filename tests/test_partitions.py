@@ -24,8 +24,10 @@ from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import UnitFacts, unit_of
 from sklearn_dp._sklearn_compat import Progress
 from sklearn_dp.audit._player import Replay
+from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.mean import FriendlyMean
+from sklearn_dp.mixture import DPGaussianMixture
 
 N = 331
 RNG = np.random.default_rng(0)
@@ -128,6 +130,27 @@ MODELS = {
     "coreset": (DPCoreset(3, epsilon=20.0, random_state=0), WIDE),
     "components": (DPPCA(2, epsilon=20.0, random_state=0), WIDE),
     "components in a box": (DPPCA(2, epsilon=9.0, bounds=(-1.0, 3.0), random_state=0), WIDE),
+    "covariance": (FriendlyCovariance(epsilon=20.0, random_state=0), WIDE),
+    "gram": (FriendlyCovariance(method="gram", bounds=(-1.0, 3.0), random_state=0), WIDE),
+    "mixture": (DPGaussianMixture(3, epsilon=50.0, random_state=0), WIDE),
+}
+SETTINGS = {  # of the same passes
+    "covariance about 0": (
+        FriendlyCovariance(assume_centered=True, epsilon=20.0, bounds=90.0, random_state=0),
+        FLAT,
+    ),
+    "mixture of one": (DPGaussianMixture(1, epsilon=20.0, bounds=90.0, random_state=0), FLAT),
+    "mixture of any number": (
+        DPGaussianMixture((2, 4), epsilon=50.0, bounds=(-1.0, 3.0), random_state=0),
+        WIDE,
+    ),
+    **{
+        f"{form} mixture": (
+            DPGaussianMixture(3, covariance_type=form, epsilon=50.0, bounds=2.0, random_state=0),
+            WIDE,
+        )
+        for form in ("tied", "diag", "spherical")
+    },
 }
 
 
@@ -141,6 +164,15 @@ def test_parts_have_the_bits_of_one_array(name):
     assert released(fitted(model, X, cuts(50), engine=LocalEngine)[0]) == known
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_in_parts_have_the_bits_of_one_array(name):
+    model, X = SETTINGS[name]
+    places = np.split(np.random.default_rng(1).permutation(N), [0, 5, 90, 200])
+    known = released(in_memory(model, X))
+    assert len(known) >= 7
+    assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_narrow_rows_in_parts_have_the_bits_of_one_array(name):
     model, X = MODELS[name]
@@ -150,7 +182,7 @@ def test_narrow_rows_in_parts_have_the_bits_of_one_array(name):
         assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
 
 
-@pytest.mark.parametrize("name", ["k-means", "components"])
+@pytest.mark.parametrize("name", ["k-means", "components", "mixture"])
 def test_threads_change_no_bits(name):
     """Each thread has a part of its own; groups go across them."""
     model, X = MODELS[name]
@@ -161,7 +193,7 @@ def test_threads_change_no_bits(name):
 
 
 @pytest.mark.parametrize("groups", [ACROSS, WITHIN])
-@pytest.mark.parametrize("name", ["k-means", "coreset", "components"])
+@pytest.mark.parametrize("name", ["k-means", "coreset", "components", "covariance"])
 def test_groups_may_be_anywhere(name, groups):
     model, X = MODELS[name]
     known = released(in_memory(model, X, groups=groups))
@@ -169,8 +201,14 @@ def test_groups_may_be_anywhere(name, groups):
         assert released(fitted(model, X, places, groups, engine=LocalEngine)[0]) == known
 
 
-@pytest.mark.parametrize("groups", [None, ACROSS])
-@pytest.mark.parametrize("name", ["k-means", "components"])
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [
+        *[(name, groups) for name in ("k-means", "components") for groups in (None, ACROSS)],
+        ("covariance", None),
+        ("mixture", ACROSS),
+    ],
+)
 def test_weights_travel_with_their_rows(name, groups):
     model, X = MODELS[name]
     model = clone(model).set_params(max_weight=1.5)
@@ -190,7 +228,8 @@ def test_no_value_of_a_row_travels(name):
     model, X = MODELS[name]
     sizes = {101, 103, 127}  # of parts: no other length is one of these
     _, engine = fitted(model, X, np.split(np.arange(N), [101, 204]))
-    assert engine.n_parts == 3 and 4 <= engine.passes <= 45
+    assert engine.n_parts == 3 and engine.passes <= 45
+    assert engine.passes == 1 if name == "gram" else engine.passes >= 4
     for sums in engine.sent:
         for value in sums:
             if isinstance(value, CellCounts):
@@ -233,7 +272,10 @@ def neighbours(X, seed):
     yield X, X, alone, [alone[0], alone[1][:0]]
 
 
-FINE = {name: MODELS[name] for name in ("k-means in bounds", "coreset", "components")}
+FINE = {
+    name: MODELS[name]
+    for name in ("k-means in bounds", "coreset", "components", "covariance", "gram", "mixture")
+}
 
 
 @pytest.mark.parametrize("name", FINE)
@@ -244,10 +286,10 @@ def test_replay_audit_of_parts(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", {**MODELS, **SETTINGS})
 def test_replay_audit_of_many_parts(name):
     """501 pairs of each."""
-    model, X = MODELS[name]
+    model, X = {**MODELS, **SETTINGS}[name]
     for seed in range(167):
         for pair in neighbours(X[: 20 + seed], seed):
             assert violations(model, *pair) == []

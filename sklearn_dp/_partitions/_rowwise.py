@@ -57,10 +57,18 @@ class InParts:
                 if inspect.isfunction(method) and not hasattr(method, "_takes_parts"):
                     setattr(cls, name, wrapper(method))
 
+    def _together(self) -> str | None:
+        """What needs the rows together, in words: this class, or a setting of it; None: nothing.
+
+        In memory such a fit gets a table of one part. Asked before parameters are checked.
+        """
+        return None if type(self)._fit_table is not InParts._fit_table else type(self).__name__
+
     def _check_parts(self, groups: Any) -> None:
         """Raise for a table in parts that a fit cannot take; asked before the charge."""
-        if type(self)._fit_table is InParts._fit_table:  # it needs its rows together
-            raise TypeError(f"X must be in memory for {type(self).__name__}, and not in parts.")
+        together = self._together()
+        if together is not None:
+            raise TypeError(f"X must be in memory for {together}, and not in parts.")
 
     def _fit_table(self, table: Table, session: Any, progress: Any) -> None:
         """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.moments.covariance_core import BLOCK_LIMIT, core_stage
-from .._aggregate.moments.ellipsoid import Ellipsoid, component_weights
+from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
+from .._aggregate.shared.grid_table import ROWS, GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
-from .._aggregate.shared.rows import Rows
-from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
@@ -77,7 +76,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        For interface compatibility: the fit runs on one thread.
+        Threads, each with a part of the rows. No bit of the answer depends on it. The fit of
+        ``method="friendly_core"`` runs on one.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -223,7 +223,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+            Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
+            taken too, but for ``method="friendly_core"``.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -247,9 +248,15 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         """
         return self._fit_validated(X, groups, sample_weight)
 
-    def _fit(self, X, units, session, progress):
+    def _together(self):
+        # Blocks are drawn for the units in their order, which no part of a table knows.
+        method = self.method
+        core = isinstance(method, str) and method == "friendly_core"
+        return "FriendlyCovariance(method='friendly_core')" if core else None
+
+    def _fit_table(self, table, session, progress):
         find = self._by_gram if self.method == "gram" else self._by_rounds
-        end, seen, rows, origin = find(X, units, session, progress)
+        end, seen, rows, origin = find(table, session, progress)
         if self.status_ == "ok" and not seen:
             self.status_ = _UNSEEN
         factor = end.factor * rows.unit
@@ -257,56 +264,45 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.covariance_ = symmetric(factor @ factor.T)
         self.precision_ = self._precision() if self.store_precision else None
         self.location_ = origin + end.center * rows.unit
-        self.size_ = end.weight * units.unit_weight
+        self.size_ = end.weight * table.units.unit_weight
         self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
         known = 0.0 if self.assume_centered else end.errors.mean
         self.location_std_error_ = known * np.sqrt(np.diag(self.covariance_))
-        self.size_std_error_ = end.errors.weight * units.unit_weight
+        self.size_std_error_ = end.errors.weight * table.units.unit_weight
 
     # The two ways give an Ellipsoid in grid steps, whether it stands out of the noise, the rows
     # (which know how long a step is) and the point that they are about. They set `path_` and
     # `status_`.
 
-    def _by_gram(self, X, units, session, progress):
+    def _by_gram(self, table, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
-        domain, centered = self._domain(X.shape[1]), bool(self.assume_centered)
+        domain, centered = self._domain(table.n_features), bool(self.assume_centered)
         if centered:
             # The ball about the origin that holds the bounds: farther out there is nothing.
             reach = float(np.linalg.norm(domain.center)) + domain.radius
-            domain = Domain(np.zeros(X.shape[1]), reach, domain.low, domain.high)
-        rows = Rows.quantise(X, domain)
+            domain = Domain(np.zeros(table.n_features), reach, domain.low, domain.high)
+        rows = GridTable.quantise(table, domain)
         self.path_, self.status_ = self.method, "ok"
-        return *fit_gram(session, rows, units, rows.ball, centered=centered), rows, domain.center
+        return *fit_gram(session, rows, rows.ball, centered=centered), rows, domain.center
 
-    def _by_rounds(self, X, units, session, progress):
+    def _by_rounds(self, table, session, progress):
         """A location, a first guess, and rounds that whiten by what has been released."""
-        domain, centered = self._domain(X.shape[1]), bool(self.assume_centered)
-        table = Table.in_memory(X, units)
+        domain, centered = self._domain(table.n_features), bool(self.assume_centered)
         place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
-        place = replace(place, rows=place.rows.in_memory)
         progress("location")
         rows, self.status_ = place.rows, place.status
-        start = self._start(session, place, units, centered)
+        start = self._start(session, place, centered)
         progress("core")
-        (end,), (seen,) = refine(
-            session,
-            rows,
-            units,
-            [start],
-            centered=centered,
-            pool=True,
-            assign=lambda now, _: component_weights(rows, now),
-        )
+        (end,), (seen,) = refine(session, rows, [start], centered=centered, pool=True)
         return end, seen, rows, place.domain.center
 
-    def _start(self, session, place, units, centered):
+    def _start(self, session, place, centered):
         """The friendly core's covariance, or the ball of most rows where that gives none.
 
         Parameters
         ----------
         session : PrivacySession
         place : Located
-        units : Units
         centered : bool
 
         Returns
@@ -314,7 +310,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         ellipsoid : Ellipsoid
         """
         stage, _ = self._stage(session.plan.target, place.rows.n_features)
-        found = stage and stage.run(session, place.rows, units, centered=centered)
+        found = None
+        if stage is not None:
+            (part,) = place.rows.table.local_parts()  # see `_together`
+            found = stage.run(session, part[ROWS], part.units, centered=centered)
         self.path_ = "whiten" if found is None else "friendly core"
         if found is None:
             center = np.zeros(place.rows.n_features)

@@ -76,7 +76,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Blocks of "k_tuples" fitted at a time, through joblib.
+        Blocks of "k_tuples" fitted at a time, through joblib; threads of "coreset", each with a
+        part of the rows. No bit of the answer depends on it.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -267,7 +268,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+            Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
+            taken too where `method` is "coreset" or "auto".
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -324,13 +326,18 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         """
         return self.fit(X, y, sample_weight, groups=groups).predict(X)
 
-    def _fit(self, X, units, session, progress):
+    def _together(self):
+        # Halves, blocks and balls are of whole rows.
+        method = self.method
+        together = isinstance(method, str) and method in ("k_tuples", "partition")
+        return f"DPGaussianMixture(method={method!r})" if together else None
+
+    def _fit_table(self, table, session, progress):
         settings = self._settings()
         result = fit_mixture(
             session,
-            X,
-            units,
-            self._domain(X.shape[1]),
+            table,
+            self._domain(table.n_features),
             settings,
             self._budget(session.plan.target, settings),
             progress,
@@ -338,7 +345,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         self.weights_, self.means_, self.path_ = result.weights, result.means, result.path
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
-        self.size_, self.status_ = result.size * units.unit_weight, result.status
+        self.size_, self.status_ = result.size * table.units.unit_weight, result.status
         self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
         shapes = [

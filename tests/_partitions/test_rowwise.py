@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -9,13 +10,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from partition_tools import SECRET, quotes_nothing
+from sklearn.base import clone
 
 from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
+from sklearn_dp.mixture import DPGaussianMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -155,6 +159,14 @@ def test_no_rows_at_all_are_refused_as_in_memory():
     assert fitted.predict([X[:0]]).shape == (0,) and fitted.transform([X[:0]]).shape == (0, 4)
 
 
+IN_PARTS = (
+    "DPCoreset",
+    "DPGaussianMixture",
+    "DPKMeans",
+    "DPPCA",
+    "FriendlyCovariance",
+    "FriendlyMean",
+)
 ESTIMATORS = [name for name, _ in all_estimators() if "Federated" not in name]
 
 
@@ -172,9 +184,25 @@ def test_every_estimator_takes_parts_or_refuses_them(name):
             expected = kind(**options).fit(rows)
     except TypeError as error:
         assert "X must be in memory" in str(error) and ledger.remaining == before
-        assert name not in ("DPKMeans", "DPCoreset", "DPPCA", "FriendlyMean")
+        assert name not in IN_PARTS
     else:
         assert same(found.set_params(ledger=None), expected.set_params(ledger=None))
+
+
+@pytest.mark.parametrize(
+    "refusing",
+    [
+        FriendlyCovariance(method="friendly_core"),
+        DPGaussianMixture(2, method="k_tuples"),
+        DPGaussianMixture(2, method="partition"),
+    ],
+)
+def test_settings_that_need_their_rows_together_refuse_parts_before_a_charge(refusing):
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
+    before, name = ledger.remaining, f"{type(refusing).__name__}(method={refusing.method!r})"
+    with pytest.raises(TypeError, match=re.escape(f"X must be in memory for {name}")):
+        clone(refusing).set_params(ledger=ledger).fit([X[:5], X[5:600]])
+    assert ledger.remaining == before
 
 
 def test_copies_that_travel_hold_no_ledger_and_no_labels():

@@ -11,7 +11,7 @@ from sklearn_dp._aggregate.moments.ellipsoid import (
     Ellipsoid,
 )
 from sklearn_dp.audit import replay_audit
-from sklearn_dp.covariance import FriendlyCovariance, _friendly_covariance
+from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = [
@@ -210,10 +210,10 @@ class _Unclipped:
 def _clipped_before_whitening(original):
     """The clip at the wrong norm: whitened rows may then have any length."""
 
-    def moments(rows, units, parts, weights, radius, form):
-        white = [Ellipsoid(p.center, p.axes, p.scales / 3, p.square, p.weight) for p in parts]
-        counts, sums, moments = original(rows, units, white, weights, 3 * radius, form)
-        return counts, 3 * sums, 9 * moments
+    def moments(part, components, radius, *rest):
+        white = [Ellipsoid(p.center, p.axes, p.scales / 3, p.square, p.weight) for p in components]
+        part, (counts, sums, moments) = original(part, white, 3 * radius, *rest)
+        return part, (counts, 3 * sums, 9 * moments)
 
     return moments
 
@@ -223,8 +223,8 @@ def _not_isometric(original):
 
 
 def _order_of_rows(original):
-    def weights(rows, parts, **options):
-        out = original(rows, parts, **options)
+    def weights(x, components):
+        out = original(x, components)
         out[0] *= 2
         return out
 
@@ -232,9 +232,9 @@ def _order_of_rows(original):
 
 
 def _repair_reads_data(original):
-    def moments(rows, units, parts, *rest):
-        estimates.NARROWEST = 1e6 * rows.n_rows
-        return original(rows, units, parts, *rest)
+    def moments(part, *rest):
+        estimates.NARROWEST = 1e6 * part.units.n_rows
+        return original(part, *rest)
 
     return moments
 
@@ -243,7 +243,7 @@ MUTATIONS = {
     "clip forgotten": (moment_releases, "Grid", lambda original: _Unclipped),
     "clip at the wrong norm": (rounds, "exact_moments", _clipped_before_whitening),
     "noise too small": (moment_releases, "_moment_sensitivity", _not_isometric),
-    "a row of weight two": (_friendly_covariance, "component_weights", _order_of_rows),
+    "a row of weight two": (moment_releases, "component_weights", _order_of_rows),
     "repair that reads the data": (rounds, "exact_moments", _repair_reads_data),
 }
 

@@ -65,8 +65,8 @@ def _no_noise_off_the_diagonal(original):
 
 
 def _weight_of_two(original):
-    def weights(rows, parts, **options):
-        out = original(rows, parts, **options)
+    def weights(x, parts):
+        out = original(x, parts)
         out[0] *= 2
         return out
 
@@ -74,64 +74,66 @@ def _weight_of_two(original):
 
 
 def _responsibilities_above_one(original):
-    def weights(rows, parts, **options):
-        return np.minimum(original(rows, parts, **options) + 2**19, 2**20).astype(np.int32)
+    def weights(x, parts):
+        return np.minimum(original(x, parts) + 2**19, 2**20).astype(np.int32)
 
     return weights
 
 
 def _labels_from_true_points(original):
-    def weights(rows, parts, **options):
-        (_, x), *_ = rows.chunks()
-        moved = [replace(part, center=part.center + x[0]) for part in parts]
-        return original(rows, moved, **options)
+    def weights(x, parts):
+        return original(x, [replace(part, center=part.center + x[0]) for part in parts])
 
     return weights
 
 
 def _weights_from_true_counts(original):
     def result(parts, rows, *rest):
-        parts = [replace(part, weight=part.weight + rows.n_rows) for part in parts]
+        n_rows = rows.in_memory.n_rows
+        parts = [replace(part, weight=part.weight + n_rows) for part in parts]
         return original(parts, rows, *rest)
 
     return result
 
 
 def _repair_reads_data(original):
-    def moments(rows, units, parts, *rest):
-        _estimates.NARROWEST = 1e6 * rows.n_rows
-        return original(rows, units, parts, *rest)
+    def moments(part, *rest):
+        _estimates.NARROWEST = 1e6 * part.units.n_rows
+        return original(part, *rest)
 
     return moments
 
 
 def _radii_without_noise(original):
-    def histogram(session, entry, cells, n_cells, units, rho=None):
-        original(session, entry, cells, n_cells, units, rho)
-        return np.bincount(cells, minlength=n_cells).astype(float)
+    def noisy_counts(session, entry, counts, units, rho=None):
+        original(session, entry, counts, units, rho)
+        return counts.astype(float)
 
-    return histogram
+    return noisy_counts
 
 
 def _rounds_from_rows(original):
     def refine(session, rows, *rest, **options):
-        options |= {"least_rounds": 1 + rows.n_rows % 2, "most_rounds": 1 + rows.n_rows % 2}
+        number = 1 + rows.in_memory.n_rows % 2
+        options |= {"least_rounds": number, "most_rounds": number}
         return original(session, rows, *rest, **options)
 
     return refine
 
 
 def _components_from_rows(original):
-    def fit(session, X, units, domain, settings, *rest):
-        settings = replace(settings, n_components=settings.n_components + len(X) % 2)
-        return original(session, X, units, domain, settings, *rest)
+    def fit(session, table, domain, settings, *rest):
+        (part,) = table.local_parts()
+        number = settings.n_components + part.units.n_rows % 2
+        settings = replace(settings, n_components=number)
+        return original(session, table, domain, settings, *rest)
 
     return fit
 
 
 def _true_order(original):
     def result(parts, rows, *rest):
-        parts = parts[::-1] if rows.n_rows % 2 else parts
+        parts = parts[::-1] if rows.in_memory.n_rows % 2 else parts
         return original([replace(part, weight=1.0) for part in parts], rows, *rest)
 
     return result
@@ -140,10 +142,10 @@ def _true_order(original):
 def _wrong_norm(original):
     """Clipped before whitening: whitened rows may then have any length."""
 
-    def moments(rows, units, parts, weights, radius, form):
-        wide = [replace(part, scales=part.scales * 4) for part in parts]
-        counts, sums, moments = original(rows, units, wide, weights, radius, form)
-        return counts, 4 * sums, 16 * moments
+    def moments(part, components, *rest):
+        wide = [replace(component, scales=component.scales * 4) for component in components]
+        part, (counts, sums, moments) = original(part, wide, *rest)
+        return part, (counts, 4 * sums, 16 * moments)
 
     return moments
 
@@ -290,18 +292,23 @@ MUTATIONS = {
         "_moment_sensitivity",
         _no_noise_off_the_diagonal,
     ),
-    "a row of weight two": ("coreset", _mixture, "component_weights", _weight_of_two),
+    "a row of weight two": ("coreset", moment_releases, "component_weights", _weight_of_two),
     "responsibilities above one": (
         "coreset",
-        _mixture,
+        moment_releases,
         "component_weights",
         _responsibilities_above_one,
     ),
-    "labels from true means": ("coreset", _mixture, "component_weights", _labels_from_true_points),
+    "labels from true means": (
+        "coreset",
+        moment_releases,
+        "component_weights",
+        _labels_from_true_points,
+    ),
     "weights from true counts": ("coreset", _mixture, "_result", _weights_from_true_counts),
     "order from the data": ("coreset", _mixture, "_result", _true_order),
     "repair that reads the data": ("coreset", _rounds, "exact_moments", _repair_reads_data),
-    "radii without noise": ("coreset", _mixture_start, "histogram", _radii_without_noise),
+    "radii without noise": ("coreset", _mixture_start, "noisy_counts", _radii_without_noise),
     "rounds from the data": ("coreset", _mixture, "refine", _rounds_from_rows),
     "components from the data": (
         "coreset",

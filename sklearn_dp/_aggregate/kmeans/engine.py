@@ -232,6 +232,7 @@ def fit_engine(
     callback: Callable[[str], object] | None = None,
     quality: bool = False,
     tuning: Tuning = TUNING,
+    rows: GridTable | None = None,
 ) -> EngineResult:
     """Release the centers of k clusters, where k may be chosen here.
 
@@ -254,6 +255,9 @@ def fit_engine(
     quality : bool
         As for `engine_entries`.
     tuning : Tuning
+    rows : GridTable, optional
+        Those of the table, on the grid of `domain`; by default they are made here. They are moved
+        to a released center.
 
     Returns
     -------
@@ -262,7 +266,7 @@ def fit_engine(
     domain, status = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
-        rows=GridTable.quantise(table, domain),
+        rows=GridTable.quantise(table, domain) if rows is None else rows,
         n_clusters=reference_number(n_clusters),
         prefix=prefix,
         tuning=tuning,

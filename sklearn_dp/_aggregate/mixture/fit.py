@@ -17,10 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kmeans.candidates import Choice
-from ..moments.ellipsoid import WEIGHT_STEPS, Ellipsoid, Errors, component_weights
+from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
 from ..shared.location import locate
-from ..shared.table import Table
 from .k_tuples import enough_rows, tuple_parts
 from .partition import partition_parts
 from .parts import MixtureContext, Parts
@@ -70,15 +69,15 @@ class MixtureResult:
     choice: Choice | None = None
 
 
-def fit_mixture(session, X, units, domain, settings, budget, progress):
+def fit_mixture(session, table, domain, settings, budget, progress):
     """Release the components of a Gaussian mixture.
 
     Parameters
     ----------
     session : PrivacySession
         Its plan holds `mixture_entries`.
-    X : ndarray of shape (n, d), finite
-    units : Units
+    table : Table
+        Of one part in memory, unless the method is "coreset".
     domain : Domain or None
         Public bounds.
     settings : Settings
@@ -91,14 +90,9 @@ def fit_mixture(session, X, units, domain, settings, budget, progress):
     -------
     result : MixtureResult
     """
-    table = Table.in_memory(X, units)
     place = locate(session, table, domain, fraction=_HELD, wider=_WIDER)
-    # From here on rows are needed together: halves and parts of them are cut out.
-    place = dataclasses.replace(place, rows=place.rows.in_memory)
     progress("location")
-    if domain is not None:  # as `locate` does with the rows of its own
-        X = domain.clip_points(X)
-    context = MixtureContext(session, X, units, place, place.rows, settings, PREFIX, progress)
+    context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place.size)
     progress("components")
@@ -122,7 +116,7 @@ def _start(context, budget):
     place = context.place
     if context.settings.n_components == 1:
         centers = np.zeros((1, place.rows.n_features))  # the released location
-        parts = Parts(context.session, place.rows, context.units, centers, None, "coreset")
+        parts = Parts(context.session, place.rows, centers, "coreset")
         return parts, [Ellipsoid.ball(centers[0], place.radius, weight=place.size)]
     parts = _parts(context, budget)
     return parts, first_guesses(parts, place, context.settings.form)
@@ -134,7 +128,7 @@ def _parts(context, budget):
     if settings.method == "partition":
         return spherical_parts(context) if settings.spherical else partition_parts(context)
     rho, delta = budget
-    stage = stage_of(rho, delta, settings, context.X.shape[1])
+    stage = stage_of(rho, delta, settings, context.rows.n_features)
     if stage is not None and enough_rows(context.place.size, settings, stage):
         return tuple_parts(context, stage)
     parts = context.by_coreset("coreset")
@@ -159,44 +153,25 @@ def _refined(parts, start, form, size):
     seen : ndarray of bool of shape (k,)
         Whether the component stood out of the noise in all directions.
     """
-    rows, labels = parts.rows, parts.labels
     least = least_weight(parts.session, len(start), size)
-
-    def assign(ellipsoids, number):
-        # The first round believes the partition: balls about its centers say less than it does.
-        if number == 0 and labels is not None:
-            return _hard(labels, len(ellipsoids))
-        return component_weights(rows, ellipsoids)
 
     def repair(ellipsoids, number):
         # After the first round, which is the first to tell weights and shapes; and only once, so
         # that no two rounds undo each other.
         once = number == 1 and form in _SPLIT_FORMS
-        return split_widest(ellipsoids, least, rows.ball) if once else ellipsoids
+        return split_widest(ellipsoids, least, parts.rows.ball) if once else ellipsoids
 
     return refine(
         parts.session,
-        rows,
-        parts.units,
+        parts.rows,
         start,
-        assign=assign,
+        # The first round believes the partition: balls about its centers say less than it does.
+        labelled=len(start) > 1,
         repair=repair,
         form=form,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
     )
-
-
-def _hard(labels, k):
-    """The whole weight of each row in the component of its label, in steps of 2**-20.
-
-    >>> _hard(np.array([1, 0]), 2) / WEIGHT_STEPS
-    array([[0., 1.],
-           [1., 0.]])
-    """
-    weights = np.zeros((len(labels), k), dtype=np.int32)
-    weights[np.arange(len(labels)), labels] = WEIGHT_STEPS
-    return weights
 
 
 def _status(place, parts, seen):
@@ -217,7 +192,7 @@ def _result(ellipsoids, rows, place, status, path):
     ----------
     ellipsoids : list of Ellipsoid
         In grid steps about the center of the location.
-    rows : Rows
+    rows : GridTable
         They know how long a step is.
     place : Located
     status, path : str

@@ -125,8 +125,9 @@ def tuple_parts(context, stage):
         Of the rows of the second half only.
     """
     session, domain = context.session, context.place.domain
-    second = half_of_rows(session, context.units)
-    tuples = _tuples(session, context.X, context.units, ~second, domain, context.settings, stage)
+    X, units, _ = context.together()
+    second = half_of_rows(session, units)
+    tuples = _tuples(session, X, units, ~second, domain, context.settings, stage)
     context.progress("inner fits")
     found = stage.run(session.part("first half"), tuples - domain.center, domain.radius)
     context.progress("aggregation")

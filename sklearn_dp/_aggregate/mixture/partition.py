@@ -28,9 +28,9 @@ from ..kmeans.principal_axes import principal_axes
 from ..shared.axes import plain_axes
 from ..shared.centering import Size
 from ..shared.grid_table import GridTable
-from ..shared.rows import Rows, nearest
+from ..shared.rows import Rows
 from ..shared.weighted_kmeans import weighted_kmeans
-from .parts import Parts, in_ball, representatives
+from .parts import Parts, in_ball, labelled, nearest_label, representatives
 from .tree import Node, Recursion, level_entries
 
 __all__ = ["partition_entries", "partition_parts"]
@@ -95,8 +95,9 @@ def partition_parts(context):
         coreset take its place.
     """
     session, place, k = context.session, context.place, context.settings.n_components
-    X, alone = representatives(session, context.X, context.units)
-    points = place.rows if alone is context.units else Rows.quantise(X, place.domain)
+    X, units, rows = context.together()
+    X, alone = representatives(session, X, units)
+    points = rows if alone is units else Rows.quantise(X, place.domain)
     coreset, axes = _coreset(session, points, alone, place, k, context.prefix)
     context.progress("coreset")
     candidates = _candidates(session, coreset, axes, context.settings, points)
@@ -109,12 +110,12 @@ def partition_parts(context):
         session.join([leaf.session for leaf in leaves])
     if len(leaves) < k:
         start = weighted_kmeans(coreset.points, coreset.weights, k, session.rng("start"))
-        centers = in_ball(axes.lift(start), points.ball)
-        labels, path = nearest(place.rows, centers)[0], "partition, then coreset"
+        centers, path = in_ball(axes.lift(start), points.ball), "partition, then coreset"
+        context.rows.update(labelled, nearest_label, centers)
     else:
-        centers = _leaf_centers(root, len(leaves), coreset, axes, points)
-        labels, path = root.labels(place.rows), "partition"
-    return Parts(session, place.rows, context.units, centers, labels, path)
+        centers, path = _leaf_centers(root, len(leaves), coreset, axes, points), "partition"
+        context.rows.update(labelled, root.labels)
+    return Parts(session, context.rows, centers, path)
 
 
 def _coreset(session, points, units, place, k, prefix):

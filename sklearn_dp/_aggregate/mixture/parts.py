@@ -3,7 +3,9 @@
 Each way takes a :class:`MixtureContext` (the rows, where they are, what may be released of them)
 and gives :class:`Parts`: one released center for each component, a label for each row, and the
 session through which everything else about these rows is released. A label is a function of the
-row and of releases, so that a row that comes or goes moves no label of another row.
+row and of releases, so that a row that comes or goes moves no label of another row. Labels are
+where the rows are (:func:`labelled`), in the parts of a table. The "coreset" asks parts for sums
+alone; the other ways need all rows together, in a table of one part in memory.
 """
 
 from collections.abc import Callable
@@ -12,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
+from ..moments.moment_releases import LABELS
+from ..shared.grid_table import ROWS, GridTable
 from ..shared.location import Located
-from ..shared.rows import Rows, nearest
-from ..shared.table import Table
+from ..shared.rows import nearest
+from ..shared.table import Part, Table
 
 __all__ = [
     "METHODS",
@@ -29,6 +34,8 @@ __all__ = [
     "half_of_units",
     "in_ball",
     "integer_centers",
+    "labelled",
+    "nearest_label",
     "representatives",
 ]
 
@@ -81,13 +88,10 @@ class Parts:
     ----------
     session : PrivacySession
         What is released of these rows goes through it.
-    rows : Rows
-    units : Units
-        Of these rows.
+    rows : GridTable
+        With labels (:func:`labelled`), unless the number of components is given as one.
     centers : ndarray of shape (k, d), integers in the ball of the rows
         Released.
-    labels : ndarray of int of shape (n,) or None
-        Of each row: a function of the row and of releases. None: there is one component.
     path : str
         Which way the releases led.
     status : str
@@ -96,10 +100,8 @@ class Parts:
     """
 
     session: PrivacySession
-    rows: Rows
-    units: Units
+    rows: GridTable
     centers: np.ndarray
-    labels: np.ndarray | None
     path: str
     status: str = "ok"
     choice: Choice | None = None
@@ -112,13 +114,12 @@ class MixtureContext:
     Attributes
     ----------
     session : PrivacySession
-    X : ndarray of shape (n, d), finite
-        In the public bounds, if there are any.
-    units : Units
     place : Located
         Where all the rows of the fit are: released, and shared by both halves.
-    rows : Rows
-        `X` on the integer grid about the released center.
+    rows : GridTable
+        On the integer grid about the released center.
+    known : Domain or None
+        Public bounds that the rows of the table may lie out of.
     settings : Settings
     prefix : str
         Of the plan entries of the partition.
@@ -127,13 +128,27 @@ class MixtureContext:
     """
 
     session: PrivacySession
-    X: np.ndarray
-    units: Units
     place: Located
-    rows: Rows
+    rows: GridTable
+    known: Domain | None
     settings: Settings
     prefix: str
     progress: Callable[[str], Any]
+
+    def together(self):
+        """Unreleased: the rows in the public bounds, their units, and the rows on the grid.
+
+        Of a table of one part in memory: for the ways that need all rows together.
+
+        Returns
+        -------
+        X : ndarray of shape (n, d), finite
+        units : Units
+        rows : Rows
+        """
+        (part,) = self.rows.table.local_parts()
+        X = part.source.read()
+        return X if self.known is None else self.known.clip_points(X), part.units, part[ROWS]
 
     def part(self, label, chosen):
         """The context of some units, apart from those of parts with other labels.
@@ -146,31 +161,39 @@ class MixtureContext:
             All rows of a unit or none: then no unit is in two parts, and what is released of one
             part costs nothing in another one.
         """
-        X = self.X[chosen]
-        return replace(
-            self,
-            session=self.session.part(label),
-            X=X,
-            units=self.units.take(chosen),
-            rows=Rows.quantise(X, self.place.domain),
-        )
+        X, units, _ = self.together()
+        table = Table.in_memory(X[chosen], units.take(chosen))
+        rows = GridTable.quantise(table, self.place.domain)
+        return replace(self, session=self.session.part(label), rows=rows, known=None)
 
     def by_nearest(self, centers, path):
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
         steps = integer_centers(centers, self.rows, self.place.domain)
-        labels = nearest(self.rows, steps)[0]
-        return Parts(self.session, self.rows, self.units, steps, labels, path)
+        self.rows.update(labelled, nearest_label, steps)
+        return Parts(self.session, self.rows, steps, path)
 
     def by_coreset(self, path):
         """Parts about the centers of the private k-means engine."""
         found = fit_engine(
             self.session,
-            Table.in_memory(self.X, self.units),
+            self.rows.table,
             self.place.domain,
             self.settings.n_components,
             prefix=self.prefix,
+            rows=self.rows,
         )
+        self.rows.recenter(np.zeros(self.rows.n_features))  # which the engine has moved
         return replace(self.by_nearest(found.centers, path), choice=found.choice)
+
+
+def labelled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tuple[Part, tuple]:
+    """The part with a label for each row: ``label(rows, *released)``, a function of single rows."""
+    return part.having(**{LABELS: label(part[ROWS], *released)}), ()
+
+
+def nearest_label(rows, centers):
+    """The index of the nearest of some released centers, for each of the rows."""
+    return nearest(rows, centers)[0]
 
 
 def half_of_units(session, units):

@@ -31,7 +31,7 @@ from ..kmeans.engine import engine_entries
 from ..one_cluster.balls import squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..shared.rows import Rows, nearest
-from .parts import Parts, half_of_units, in_ball, representatives
+from .parts import Parts, half_of_units, in_ball, labelled, representatives
 from .projection import BASIS_STEPS, top_axes
 
 __all__ = ["spherical_entries", "spherical_parts"]
@@ -98,24 +98,25 @@ def spherical_parts(context):
         Of the rows of the second half only.
     """
     place, k = context.place, context.settings.n_components
-    coins = half_of_units(context.session, context.units)
-    points, alone = representatives(context.session, context.X, context.units)
-    rows = context.rows if alone is context.units else Rows.quantise(points, place.domain)
+    X, units, rows = context.together()
+    coins = half_of_units(context.session, units)
+    points, alone = representatives(context.session, X, units)
+    rows = rows if alone is units else Rows.quantise(points, place.domain)
     axes = None
     if rows.n_features > k:
         first = context.session.part(_FIRST)
         axes = top_axes(first, context.prefix + _AXES, rows, ~coins, place.radius, k)
     context.progress("principal axes")
-    rest = context.part(_SECOND, context.units.spread(coins))
+    rest = context.part(_SECOND, units.spread(coins))
     balls = _balls(rest, _projected(rows, axes), coins)
     context.progress("partition")
     if any(ball.status != "ok" for ball in balls):
         return rest.by_coreset("partition, then coreset")
-    labels = _first_near(_projected(rest.rows, axes), balls)
+    rest.rows.update(labelled, _first_near, axes, balls)
     centers = np.array([ball.center for ball in balls])
     whole = centers if axes is None else np.rint(centers @ axes.T / BASIS_STEPS)
     centers = in_ball(whole, rest.rows.ball)
-    return Parts(rest.session, rest.rows, rest.units, centers, labels, "partition")
+    return Parts(rest.session, rest.rows, centers, "partition")
 
 
 def _projected(rows, axes):
@@ -160,8 +161,9 @@ def _reach(ball):
     return math.floor(_NEAR**2 * ball.square)
 
 
-def _first_near(rows, balls):
+def _first_near(rows, axes, balls):
     """The first ball that a row is near, or else that of the nearest center."""
+    rows = _projected(rows, axes)
     labels = nearest(rows, np.array([ball.center for ball in balls]))[0].astype(np.int64)
     for number in reversed(range(len(balls))):  # the first one is written last
         ball = balls[number]

@@ -11,11 +11,13 @@ import math
 
 import numpy as np
 
-from ..._privacy._mechanisms import histogram
+from ..._privacy._mechanisms import noisy_counts, weighted_bincount
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
-from ..moments.moment_releases import MOMENTS
+from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.centering import bins_of, geometric_edges, noise_sd
+from ..shared.grid_table import ROWS
 from ..shared.rows import to_centers
+from ..shared.table import Part
 from .plan import RADII
 
 __all__ = ["first_guesses", "least_weight", "split_widest"]
@@ -43,12 +45,11 @@ def first_guesses(parts, place, form):
         With released weights: sums of the noisy histograms.
     """
     rows, centers = parts.rows, parts.centers
-    squared = to_centers(rows, centers, parts.labels)
     edges = geometric_edges(2 * place.radius, _BINS, _RATIO)
-    cells = parts.labels.astype(np.int64) * _BINS + bins_of(squared, edges)
     rho = parts.session.remaining(RADII)
     # A row is in one bin of one component.
-    counts = histogram(parts.session, RADII, cells, _BINS * len(centers), parts.units, rho)
+    exact = rows.sums(_distance_counts, centers, edges)[0]
+    counts = noisy_counts(parts.session, RADII, exact, rows.units, rho)
     counts = counts.reshape(len(centers), _BINS)
     d, sd = rows.n_features, noise_sd(rho)
     widths = [_median(row, edges, sd) for row in counts]
@@ -64,6 +65,13 @@ def first_guesses(parts, place, form):
         )
         for center, width, row in zip(centers, widths, counts, strict=True)
     ]
+
+
+def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+    """The weight of the rows in bins of distances from the centers of their labels, one by one."""
+    squared = to_centers(part[ROWS], centers, part[LABELS])
+    cells = part[LABELS].astype(np.int64) * _BINS + bins_of(squared, edges)
+    return part, (weighted_bincount(cells, part.units, _BINS * len(centers)),)
 
 
 def _median(counts, edges, sd):

@@ -117,7 +117,7 @@ class Ellipsoid:
         return self.axes * self.scales
 
 
-def component_weights(rows, ellipsoids, *, soft=True):
+def component_weights(x, ellipsoids):
     """How much each row belongs to each released component.
 
     The posterior probabilities of a mixture of normals, rounded down: in proportion to the weight
@@ -125,10 +125,9 @@ def component_weights(rows, ellipsoids, *, soft=True):
 
     Parameters
     ----------
-    rows : Rows
+    x : ndarray of shape (n, d), integer-valued
+        Rows of a chunk.
     ellipsoids : list of Ellipsoid
-    soft : bool, default=True
-        False: all of the weight of a row for the likeliest component.
 
     Returns
     -------
@@ -141,27 +140,21 @@ def component_weights(rows, ellipsoids, *, soft=True):
     and everything after them is elementwise in a fixed order, so that a row's weights depend on
     nothing but that row. (scipy's exp2 is a scalar function; numpy's own may differ by lane.)
     """
-    weights = np.zeros((rows.n_rows, len(ellipsoids)), dtype=np.int32)
     if len(ellipsoids) == 1:
-        weights[:] = WEIGHT_STEPS
-        return weights
+        return np.full((len(x), 1), WEIGHT_STEPS, dtype=np.int32)
+    weights = np.empty((len(x), len(ellipsoids)), dtype=np.int32)
     offsets = [math.log(max(e.weight, 1e-300)) - float(np.log(e.scales).sum()) for e in ellipsoids]
-    for part, x in rows.chunks(len(ellipsoids)):
-        # Minus log-densities, but for a constant of all components.
-        energies = [_energy(e, x) - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
-        least = np.minimum.reduce(energies)
-        if not soft:
-            label = np.argmin(energies, axis=0)
-            weights[part][np.arange(len(x)), label] = WEIGHT_STEPS
-            continue
-        parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
-        total = np.zeros(len(x))
-        for share in parts:  # in this order for every row, which np.sum does not promise
-            total += share
-        for j, share in enumerate(parts):
-            # Rounded down by far more than the errors above: levels sum to at most 1023.
-            level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
-            weights[part, j] = level * (WEIGHT_STEPS // _LEVELS)
+    # Minus log-densities, but for a constant of all components.
+    energies = [_energy(e, x) - offset for e, offset in zip(ellipsoids, offsets, strict=True)]
+    least = np.minimum.reduce(energies)
+    parts = [exp2((least - energy) * math.log2(math.e)) for energy in energies]
+    total = np.zeros(len(x))
+    for share in parts:  # in this order for every row, which np.sum does not promise
+        total += share
+    for j, share in enumerate(parts):
+        # Rounded down by far more than the errors above: levels sum to at most 1023.
+        level = np.floor(share / total * (_LEVELS + 1) * (1 - 2.0**-40))
+        weights[:, j] = level * (WEIGHT_STEPS // _LEVELS)
     return weights
 
 

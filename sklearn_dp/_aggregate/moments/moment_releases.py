@@ -3,8 +3,8 @@
 For each component j of k, with weights w_j of a row that sum to at most one, and the row whitened
 by the released ellipsoid of j and clipped to a radius r, white_j:
 
-1. :func:`exact_moments` adds up w_j, w_j white_j and w_j white_j white_j^T over the rows, as
-   integers.
+1. :func:`exact_moments` adds up w_j, w_j white_j and w_j white_j white_j^T over the rows of a part
+   of the table, as integers: one pass a round.
 2. :func:`release_moments` adds noise and divides by the noisy counts. All k components together
    cost what one costs: a row that comes or goes moves the stacked counts by at most 1, the stacked
    sums by at most r, and the stacked second moments by at most r**2 in Frobenius norm, whatever
@@ -23,9 +23,20 @@ from ..._privacy._grid import Grid, sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.centering import noise_sd
-from .ellipsoid import WEIGHT_STEPS
+from ..shared.grid_table import ROWS
+from .ellipsoid import WEIGHT_STEPS, component_weights
 
-__all__ = ["MOMENTS", "exact_moments", "moment_entries", "release_moments", "round_shares"]
+__all__ = [
+    "LABELS",
+    "MOMENTS",
+    "exact_moments",
+    "moment_entries",
+    "release_moments",
+    "round_shares",
+]
+
+LABELS = "component labels"
+"""Name of the released component of each row in the state of a part."""
 
 _COUNTS, _SUMS, MOMENTS = "component counts", "component sums", "component moments"
 _WORDS = {
@@ -69,7 +80,7 @@ def moment_entries(rho, *, centered=False, prefix=""):
     )
 
 
-def exact_moments(rows, units, ellipsoids, weights, radius, form):
+def exact_moments(part, ellipsoids, radius, form, labelled=False):
     """Counts, sums and second moments of the whitened rows, clipped to a radius, as integers.
 
     Unreleased: sums of a term for each row, every term a function of its row alone and rounded
@@ -77,32 +88,36 @@ def exact_moments(rows, units, ellipsoids, weights, radius, form):
 
     Parameters
     ----------
-    rows : Rows
-    units : Units
-        Its weights, if rows of a group share one, multiply those of `weights`.
+    part : Part
+        With integer rows. The weights of its units multiply those of the components.
     ellipsoids : list of Ellipsoid
-    weights : ndarray of int32 of shape (n, k)
-        In steps of 2**-20; those of a row sum to at most 1.
     radius : float
         In standard deviations.
     form : str, one of `FORMS`
+    labelled : bool, default=False
+        Whether the whole weight of a row is in the component of its label, which the part has;
+        otherwise :func:`.ellipsoid.component_weights` tells.
 
     Returns
     -------
+    part : Part
+        Without the labels: no later round asks for them.
     counts : ndarray of integers of shape (k,), in steps of 2**-20
     sums : ndarray of integers of shape (k, d), in steps of radius / 2**15
     moments : ndarray of integers of shape (k or 1, p), in squared steps
         Upper triangles; diagonals ("diag"); traces ("spherical"). One for all if "tied".
     """
+    rows, units = part[ROWS], part.units
     k, d = len(ellipsoids), rows.n_features
     exact = sum_type(rows.n_rows, 30)
     counts, sums = np.zeros(k, dtype=exact), np.zeros((k, d), dtype=exact)
     moments = np.zeros((k, _n_moments(d, form)), dtype=exact)
-    for part, x in rows.chunks():
-        share = weights[part].astype(np.float64)
+    for place, x in rows.chunks(k):
+        weights = _whole(part[LABELS][place], k) if labelled else component_weights(x, ellipsoids)
+        share = weights.astype(np.float64)
         if units.weights is not None:
             # Exact products of integers below 2**20 each, rounded down.
-            share = np.floor(share * (units.weights[part] * units.step)[:, None])
+            share = np.floor(share * (units.weights[place] * units.step)[:, None])
         for j, ellipsoid in enumerate(ellipsoids):
             inside = np.flatnonzero(share[:, j])
             weight = share[inside, j]
@@ -115,7 +130,21 @@ def exact_moments(rows, units, ellipsoids, weights, radius, form):
             # The root of the weight scales the row, rounded down: its square is at most weight.
             root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
             moments[j] += _moments_of(np.trunc(white * root[:, None]), form)
-    return counts, sums, moments.sum(axis=0, keepdims=True) if form == "tied" else moments
+    if form == "tied":
+        moments = moments.sum(axis=0, keepdims=True)
+    return part.without(LABELS), (counts, sums, moments)
+
+
+def _whole(labels, k):
+    """The whole weight of each row in the component of its label, in steps of 2**-20.
+
+    >>> _whole(np.array([1, 0]), 2) / WEIGHT_STEPS
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    weights = np.zeros((len(labels), k), dtype=np.int32)
+    weights[np.arange(len(labels)), labels] = WEIGHT_STEPS
+    return weights
 
 
 def _n_moments(d, form):
@@ -239,7 +268,7 @@ def release_moments(session, prefix, exact, radius, shares, form):
         Its plan holds `moment_entries`.
     prefix : str
     exact : tuple
-        Of `exact_moments`.
+        Of `exact_moments`, added up over all parts.
     radius : float
         That the rows were clipped to.
     shares : RoundShares

@@ -5,9 +5,9 @@ the component should be about a standard normal, which makes a clipping radius o
 right whatever the scale and the condition number; noise that is isotropic there is in proportion
 to the covariance everywhere [1]_. A round of :func:`refine`
 
-1. gives each row its weights in the components, from released values;
-2. whitens and clips the rows, and releases counts, sums and second moments
-   (:mod:`.moment_releases`);
+1. in one pass over the parts of the table, gives each row its weights in the components, from
+   released values, whitens and clips it, and sums (:mod:`.moment_releases`);
+2. releases counts, sums and second moments of all rows;
 3. undoes what clipping did to the second moments, pools them with those of earlier rounds where
    these are about the same rows, and takes back what may be only noise (:mod:`.estimates`);
 4. composes the next guess. A direction that is hidden in the noise is given the size of the noise:
@@ -33,10 +33,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
 from ..shared.centering import noise_sd
-from ..shared.rows import Rows
-from .ellipsoid import Ellipsoid, Errors, component_weights, normal_quantile
+from ..shared.grid_table import GridTable
+from .ellipsoid import Ellipsoid, Errors, normal_quantile
 from .estimates import composed, kept, noise_norm, pooled, shrunk, square_of, unclip, within
 from .moment_releases import MOMENTS, exact_moments, release_moments, round_shares
 
@@ -53,10 +52,9 @@ _SEEN = 1.3  # spectral norms of the noise that a variance must be, not to be hi
 def refine(
     session,
     rows,
-    units,
     ellipsoids,
     *,
-    assign,
+    labelled=False,
     repair=None,
     form="full",
     least_rounds=1,
@@ -72,12 +70,12 @@ def refine(
     ----------
     session : PrivacySession
         Its plan holds `moment_entries`; all that they have left is spent.
-    rows : Rows
-    units : Units
+    rows : GridTable
     ellipsoids : list of Ellipsoid
         Released; the first round whitens by them.
-    assign : callable
-        ``assign(ellipsoids, round)`` gives the weights of the rows, from released values.
+    labelled : bool
+        Whether the first round takes the labels of the rows, which the parts then have, for the
+        weights in components; in all others these follow from the ellipsoids.
     repair : callable, optional
         ``repair(ellipsoids, round)`` gives those that the round takes instead; post-processing.
     form : str, one of `FORMS`
@@ -90,7 +88,7 @@ def refine(
         Whether the centers are known.
     pool : bool
         Whether what earlier rounds released counts in later ones too: where the form is "full"
-        and `assign` gives the same weights every time.
+        and the weights are the same every time: there is one component.
     prefix : str
 
     Returns
@@ -101,19 +99,19 @@ def refine(
     """
     budget = left = session.remaining(prefix + MOMENTS)
     past: list[list] | None = [[] for _ in ellipsoids] if pool else None
-    context = _Context(session, rows, units, form, centered, prefix, past)
+    context = _Context(session, rows, form, centered, prefix, past)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
         taken = repair(ellipsoids, number) if repair else ellipsoids
-        ellipsoids, seen, open_ = context.round(taken, assign(taken, number), radius, part)
+        by_label = labelled and number == 0
+        ellipsoids, seen, open_ = context.round(taken, radius, part, by_label=by_label)
         left = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
         if number + 1 >= least_rounds and not open_.any() or left < (1 - _MOST_EXPLORED) * budget:
             break
     radius = _last_radius(ellipsoids, rows.n_features, left, seen)
     taken = repair(ellipsoids, number + 1) if repair else ellipsoids
-    weights = assign(taken, number + 1)
-    ellipsoids, seen, _ = context.round(taken, weights, radius, left, last=True)
+    ellipsoids, seen, _ = context.round(taken, radius, left, last=True)
     return ellipsoids, seen
 
 
@@ -154,8 +152,7 @@ class _Context:
     Attributes
     ----------
     session : PrivacySession
-    rows : Rows
-    units : Units
+    rows : GridTable
     form : str
     centered : bool
     prefix : str
@@ -164,24 +161,24 @@ class _Context:
     """
 
     session: PrivacySession
-    rows: Rows
-    units: Units
+    rows: GridTable
     form: str
     centered: bool
     prefix: str
     past: list | None = None
 
-    def round(self, ellipsoids, weights, radius, rho, *, last=False):
-        """One round of releases.
+    def round(self, ellipsoids, radius, rho, *, by_label=False, last=False):
+        """One round of releases, of one pass over the rows.
 
         Parameters
         ----------
         ellipsoids : list of Ellipsoid
-        weights : ndarray of int32 of shape (n, k)
         radius : float
             Of the clip, in standard deviations.
         rho : float
             Of the round.
+        by_label : bool
+            Whether each row counts in the component of its label.
         last : bool
             Whether no round follows.
 
@@ -194,7 +191,7 @@ class _Context:
             larger than the whitened component, another one only explores noise.
         """
         d, k = self.rows.n_features, len(ellipsoids)
-        exact = exact_moments(self.rows, self.units, ellipsoids, weights, radius, self.form)
+        exact = self.rows.sums(exact_moments, ellipsoids, radius, self.form, by_label)
         shares = round_shares(rho, radius, d, self.centered, self.form, k)
         release = release_moments(self.session, self.prefix, exact, radius, shares, self.form)
         clipped = [replace(e, square=radius**2) for e in ellipsoids]
@@ -283,15 +280,14 @@ def _errors(release, j, noise, square, form):
     )
 
 
-def fit_gram(session, rows, units, radius, *, centered=False, prefix=""):
+def fit_gram(session, rows, radius, *, centered=False, prefix=""):
     """One release of all the budget, clipped to a public radius: the classical bounded route.
 
     Parameters
     ----------
     session : PrivacySession
         Its plan holds `moment_entries`.
-    rows : Rows
-    units : Units
+    rows : GridTable
     radius : float
         Public, in grid steps.
     centered : bool
@@ -305,8 +301,7 @@ def fit_gram(session, rows, units, radius, *, centered=False, prefix=""):
         Whether it stands out of the noise in all directions.
     """
     start = Ellipsoid.ball(np.zeros(rows.n_features), radius)
-    context = _Context(session, rows, units, "full", centered, prefix)
-    weights = component_weights(rows, [start])
+    context = _Context(session, rows, "full", centered, prefix)
     rho = session.remaining(prefix + MOMENTS) * (1 - 1e-9)
-    (end,), seen, _ = context.round([start], weights, 1.0, rho, last=True)
+    (end,), seen, _ = context.round([start], 1.0, rho, last=True)
     return end, bool(seen[0])

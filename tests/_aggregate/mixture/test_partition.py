@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mixture_tools import in_ball, partition
+from mixture_tools import in_ball, labels_of, partition
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -15,7 +15,7 @@ def test_three_pure_leaves(ball):
     X = np.vstack([in_ball(300, place, 1.0, rng) for place in places])
     parts, root, _ = partition(X, 3, rho=1e8, ratio=5.0, ball=ball)
     assert parts.path == "partition" and len(root.leaves()) == 3
-    groups = parts.labels.reshape(3, 300)
+    groups = labels_of(parts).reshape(3, 300)
     assert (groups == groups[:, :1]).all() and len(set(groups[:, 0])) == 3
 
 

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from sklearn_dp._aggregate.moments import moment_releases
-from sklearn_dp._aggregate.moments.ellipsoid import (
-    FORMS,
-    WEIGHT_STEPS,
-    Ellipsoid,
-    component_weights,
-)
-from sklearn_dp._aggregate.moments.moment_releases import exact_moments
+from sklearn_dp._aggregate.moments.ellipsoid import FORMS, WEIGHT_STEPS, Ellipsoid
+from sklearn_dp._aggregate.moments.moment_releases import LABELS, exact_moments
+from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.table import Part
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
@@ -41,8 +38,9 @@ def random_components(rng, d, k):
     return parts
 
 
-def rows_of(X):
-    return Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
+def part_of(X, units=None):
+    rows = Rows.quantise(X, Domain.from_bounds(3.0, X.shape[1]))
+    return Part(None, units or Units(len(X)), {ROWS: rows})
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -52,9 +50,7 @@ def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
     parts, X = random_components(rng, 3, 3), rng.normal(size=(60, 3))
 
     def moments(X):
-        rows = rows_of(X)
-        weights = component_weights(rows, parts)
-        return exact_moments(rows, Units(len(X)), parts, weights, 2.0, form)
+        return exact_moments(part_of(X), parts, 2.0, form)[1]
 
     whole, single = moments(X), [moments(X[i : i + 1]) for i in range(60)]
     for i in range(3):
@@ -68,14 +64,15 @@ def test_sensitivities_hold_and_are_tight(form, groups):
     rng = np.random.default_rng(2)
     parts = random_components(rng, 3, 3)
     X = 10.0 ** rng.uniform(-3, 3, size=(400, 1)) * rng.normal(size=(400, 3))
-    worst = np.zeros(3)
+    worst, labels = np.zeros(3), rng.integers(3, size=400)
     for soft in (True, False):
         for unit in range(200):
             pick = slice(2 * unit, 2 * unit + (1 if groups is None else 2))
-            rows = rows_of(X[pick])
-            units = Units(rows.n_rows, None if groups is None else groups[pick])
-            weights = component_weights(rows, parts, soft=soft)
-            counts, sums, moments = exact_moments(rows, units, parts, weights, 2.0, form)
+            units = Units(len(X[pick]), None if groups is None else groups[pick])
+            part = part_of(X[pick], units).having(**{LABELS: labels[pick]})
+            left, found = exact_moments(part, parts, 2.0, form, not soft)
+            assert LABELS in part.state and LABELS not in left.state
+            counts, sums, moments = found
             claim = moment_releases._moment_sensitivity(3, form, 2.0**30)
             worst = np.maximum(
                 worst,
@@ -103,11 +100,10 @@ def test_weights_of_rows_multiply_those_of_components():
     """By hand: a row of weight 1/4 adds a quarter of what a whole one does."""
     rows = Rows.of(np.array([[2.0, 0.0], [2.0, 0.0]]), 8.0)
     parts = [Ellipsoid.ball(np.zeros(2), 2.0)]
-    weights = component_weights(rows, parts)
     found = []
     for part in (0.25, 1.0):
         units, _ = Units.weighted(np.array([part, part]), 1.0)
-        found.append(exact_moments(rows, units, parts, weights, 2.0, "diag"))
+        found.append(exact_moments(Part(None, units, {ROWS: rows}), parts, 2.0, "diag")[1])
     quarter, whole = found
     assert whole[0].tolist() == [2 * WEIGHT_STEPS] and quarter[0].tolist() == [WEIGHT_STEPS // 2]
     for i in (1, 2):

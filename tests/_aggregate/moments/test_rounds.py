@@ -47,15 +47,16 @@ def test_the_errors_are_those_of_theory():
 
 
 def test_a_stop_on_true_values_is_killed(monkeypatch):
-    original = FriendlyCovariance._fit
+    original = FriendlyCovariance._fit_table
 
-    def fit(self, X, units, session, progress):
-        numbers = {"least_rounds": 1 + len(X) % 2, "most_rounds": 1 + len(X) % 2}
+    def fit(self, table, session, progress):
+        (part,) = table.local_parts()
+        numbers = dict.fromkeys(("least_rounds", "most_rounds"), 1 + part.units.n_rows % 2)
         monkeypatch.setattr(
             rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}
         )
-        original(self, X, units, session, progress)
+        original(self, table, session, progress)
 
-    monkeypatch.setattr(FriendlyCovariance, "_fit", fit)
+    monkeypatch.setattr(FriendlyCovariance, "_fit_table", fit)
     X = normal(90, 3, 100.0)[0]
     assert replay_audit(FriendlyCovariance(epsilon=20.0), X, stop_at_first=True).violations
