@@ -91,6 +91,9 @@ class Sample(NamedTuple):
     points: np.ndarray
     numbers: np.ndarray | None
 
+    def __repr__(self) -> str:
+        return "Sample"  # its points are nothing to print
+
 
 class Points:
     """The points of a table whose rows are units; one pass counts them.

@@ -90,6 +90,7 @@ def test_only_the_sample_is_collected(monkeypatch):
     assert len(sample.points) == len(sample.numbers) < 4600
     assert np.array_equal(sample.numbers, points_of(X).sample(session(), 20_000.0).numbers)
     assert points.sample(session(1), 20_000.0) is sample
+    assert repr(sample) == "Sample"
 
 
 def test_points_are_in_bounds_and_about_their_center():
