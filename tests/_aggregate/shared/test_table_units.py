@@ -25,7 +25,7 @@ GROUPS = {
 
 
 class Piece:
-    sparse = False
+    sparse, number = False, 0
 
     def __init__(self, X, groups, weights):
         self.X, self.groups, self.weights = X, groups, weights
