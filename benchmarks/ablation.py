@@ -3,6 +3,7 @@
     python benchmarks/ablation.py                  # pieces, 15 seeds; about five minutes
     python benchmarks/ablation.py --numbers        # each number halved and doubled: three minutes
                                                    # of a quiet core for each seed
+    python benchmarks/ablation.py --choice         # the same for the numbers of n_clusters="auto"
     python benchmarks/ablation.py --seeds 5 --data FOLDER
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
@@ -13,6 +14,7 @@ a field of :class:`sklearn_dp._aggregate.kmeans.tuning.Tuning`.
 
 import argparse
 import os
+import re
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
@@ -22,8 +24,10 @@ from unittest.mock import patch
 
 import kmeans as setting  # the benchmark beside this file; it also limits the threads
 import numpy as np
+import selection  # another one beside it: mixtures for the choice of a number of clusters
 
 from sklearn_dp._aggregate.kmeans import (
+    candidates,
     cell_tree,
     clip,
     coreset,
@@ -52,7 +56,19 @@ CELLS = [
 ]
 WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide
 FILE_NAMES = ("s3", "unbalance", "letter16")
-PIECES, NUMBERS = "## Pieces", "## Numbers"
+CHOICE_CELLS = [  # rows, features, clusters; "touching": those of selection.overlapping
+    (2000, 2, 20),
+    ("touching", 2, 35),
+    (2000, 5, 8),
+    (10_000, 5, 20),
+    (2000, 20, 3),
+    (2000, 20, 8),
+    (10_000, 20, 20),
+    (10_000, 50, 8),
+    (10_000, 50, 20),
+]
+OF_CHOICE = ("choice_", "gap_", "sketch_", "small_sketch_")  # names of these numbers begin so
+PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
 
 
 # --- pieces: what is put in the place of which function --------------------------------------
@@ -128,6 +144,7 @@ def with_tuning(tuning):
     return (
         (_dp_kmeans, "fit_engine", partial(engine.fit_engine, tuning=tuning)),
         (_dp_kmeans, "engine_entries", partial(engine.engine_entries, tuning=tuning)),
+        (candidates, "TUNING", tuning),  # which criterion, and for how many clusters before it
     )
 
 
@@ -187,10 +204,15 @@ class WatchedTuning(Tuning):
 NAMES = {field.name for field in fields(TUNING)}
 
 
-def number_variants():
+def tuned_fields(choice):
+    """The numbers of the choice, or the others."""
+    return [each for each in fields(TUNING) if each.name.startswith(OF_CHOICE) == choice]
+
+
+def number_variants(choice=False):
     """The default, then each number halved and doubled."""
     yield "full", ()
-    for field in fields(TUNING):
+    for field in tuned_fields(choice):
         for factor in (0.5, 2.0):
             value = scaled(getattr(TUNING, field.name), factor)
             yield (field.name, factor), tuned(**{field.name: value})
@@ -269,7 +291,7 @@ def number_lines(names, keys, columns):
     # Mean of logarithms: a fit that misses a cluster counts, and does not rule.
     change = np.array([np.log(each) - np.log(each[0]) for each in columns])
     mean, error = change.mean(axis=2), change.std(axis=2) / np.sqrt(change.shape[2])
-    for field in fields(TUNING):
+    for field in tuned_fields(False):
         cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((field.name, factor))
@@ -295,18 +317,74 @@ def number_cells(names, mean, error):
     return [total, f"{100 * mean[clear]:+.2f} ± {100 * error[clear]:.2f} %: {names[clear]}"]
 
 
+def chosen(variants, cell, n_seeds):
+    """Numbers of clusters that each variant chooses, and costs: (variants, seeds) of both.
+
+    nan where a variant asks for more than the plan has.
+    """
+    n, d, k = cell
+    found = np.full((2, len(variants), n_seeds), np.nan)
+    for seed in range(n_seeds):
+        touching = n == "touching"
+        X = (
+            selection.overlapping(k, 600 + seed)
+            if touching
+            else selection.mixture(n, d, k, 60_000 + seed)
+        )
+        model = DPKMeans((1, 100) if touching else "auto", random_state=seed)
+        WatchedTuning.read.clear()
+        with replaced(with_tuning(WatchedTuning())):
+            default = model.fit(X).n_clusters_, -model.score(X)
+        read = set(WatchedTuning.read)
+        for i, (variant, pieces) in enumerate(variants.items()):
+            if not pieces or needless(variant, read):
+                found[:, i, seed] = default
+                continue
+            with replaced(pieces), suppress(PlanError):
+                found[:, i, seed] = model.fit(X).n_clusters_, -model.score(X)
+    return found
+
+
+def choice_lines(keys, columns):
+    """A line for each number of the choice: how often it is right, and what it costs."""
+    names = [
+        f"touching clusters k={k}" if n == "touching" else f"n={n} d={d} k={k}"
+        for n, d, k in CHOICE_CELLS
+    ]
+    near = np.array(
+        [
+            (np.abs(each[0] - k) <= 0.1 * k + 1e-9).sum(axis=1)
+            for each, (_, _, k) in zip(columns, CHOICE_CELLS, strict=True)
+        ]
+    )
+    change = np.array([np.log(each[1]) - np.log(each[1, 0]) for each in columns])
+    mean, error = change.mean(axis=2), change.std(axis=2) / np.sqrt(change.shape[2])
+    yield (
+        "| number | value | halved: right | mean change | worst cell | doubled: right | "
+        "mean change | worst cell |"
+    )
+    yield "|---" * 8 + "|"
+    total = near[:, 0].sum()
+    shown = ", ".join(f"{right} {name}" for name, right in zip(names, near[:, 0], strict=True))
+    yield f"| (all as they are) | | {total} | | {shown} | {total} | | |"
+    for field in tuned_fields(True):
+        cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
+        for factor in (0.5, 2.0):
+            i = keys.index((field.name, factor))
+            right = "" if np.isnan(mean[:, i]).any() else str(near[:, i].sum())
+            cells += [right, *number_cells(names, mean[:, i], error[:, i])]
+        yield " | ".join(cells) + " |"
+
+
 def written(path, title, text):
-    """Put one section into the page, and leave the other one as it is."""
+    """Put one section into the page, and leave the other ones as they are."""
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    other = NUMBERS if title == PIECES else PIECES
-    kept = ""
-    if other in before:
-        kept = before[before.index(other) :]
-        kept = kept[: kept.index(title)] if title in kept else kept
-    parts = [text, kept] if title == PIECES else [kept, text]
-    page = "# What each piece and each number of the k-means engine is worth\n\n"
-    page += "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
-    path.write_text(page, encoding="utf-8")
+    head, *sections = re.split(r"^(?=## )", before, flags=re.MULTILINE)
+    kept = {section.partition("\n")[0]: section.strip() for section in sections}
+    kept[title] = text.strip()
+    head = head or "# What each piece and each number of the k-means engine is worth"
+    parts = [head.strip(), *(kept[name] for name in (PIECES, NUMBERS, CHOICE) if name in kept)]
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 ABOUT = {
@@ -316,6 +394,9 @@ ABOUT = {
     "above, with its standard error) when a number is halved or doubled, and the cell "
     "where the change for the worse is clearest, if one is worse by two standard errors; "
     "epsilon = 1. Fits that do not read a number are the same fits.",
+    CHOICE: 'The same for `DPKMeans("auto")` without bounds, {n} seeds of each of {m} mixtures of '
+    "[the benchmark of choices](selection.md). Right: fits within 10 % of the true number, of {t}. "
+    "A number of clusters that is too large lowers the cost: both columns are needed.",
 }
 
 
@@ -323,32 +404,43 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=15)
     parser.add_argument("--numbers", action="store_true", help="halve and double each number")
+    parser.add_argument("--choice", action="store_true", help="those of the choice of a number")
     parser.add_argument("--data", help="folder of .npz files: three more cells")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
-    cells = CELLS + [cell for cell in setting.file_cells() if cell.name in FILE_NAMES]
     warnings.simplefilter("ignore", UtilityWarning)
     warnings.simplefilter("ignore", SeededNoiseWarning)
+    title = CHOICE if options.choice else NUMBERS if options.numbers else PIECES
+    lines = of_choice(options.seeds) if options.choice else of_engine(options)
+    flag = {PIECES: "", NUMBERS: "--numbers ", CHOICE: "--choice "}[title]
+    about = ABOUT[title].format(
+        n=options.seeds, m=len(CHOICE_CELLS), t=options.seeds * len(CHOICE_CELLS)
+    )
+    command = setting.stamp(f"python benchmarks/ablation.py {flag}--seeds {options.seeds}")
+    text = "\n".join([title, "", about, "", command, "", *lines])
+    print(text)
+    written(options.output, title, text)
+
+
+def of_choice(n_seeds):
+    """Lines of the numbers of the choice."""
+    variants = dict(number_variants(choice=True))
+    columns = [chosen(variants, cell, n_seeds) for cell in CHOICE_CELLS]
+    return choice_lines(list(variants), columns)
+
+
+def of_engine(options):
+    """Lines of the pieces, or of the numbers of fits that are given theirs."""
+    cells = CELLS + [cell for cell in setting.file_cells() if cell.name in FILE_NAMES]
     variants = dict(number_variants()) if options.numbers else VARIANTS
     columns = [ratios(variants, cell, options.seeds) for cell in cells]
     columns.append(ratios(variants, WIDE, options.seeds, 50))
     names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
-    title = NUMBERS if options.numbers else PIECES
-    lines = (
-        number_lines(names, list(variants), columns)
-        if options.numbers
-        else piece_lines(names, columns)
-    )
-    command = (
-        f"python benchmarks/ablation.py {'--numbers ' * options.numbers}--seeds {options.seeds}"
-    )
-    text = "\n".join(
-        [title, "", ABOUT[title].format(n=options.seeds), "", setting.stamp(command), "", *lines]
-    )
-    print(text)
-    written(options.output, title, text)
+    if options.numbers:
+        return number_lines(names, list(variants), columns)
+    return piece_lines(names, columns)
 
 
 if __name__ == "__main__":

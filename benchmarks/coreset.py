@@ -2,6 +2,7 @@
 
     python benchmarks/coreset.py              # 5 coresets of each data set; a minute
     python benchmarks/coreset.py --seeds 12
+    python benchmarks/coreset.py --data FOLDER    # of .npz files: more lines
 
 Prints two tables and writes doc/benchmarks/coreset.md. k-means: the cost on the rows of the centers
 that scikit-learn's KMeans finds on the weighted points, over the cost of those that it finds on the
@@ -31,6 +32,7 @@ from sklearn_dp import DPCoreset, DPKMeans  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "coreset.md"
 CLUSTERS = (2, 5, 8, 12, 20)
+FILES = ("s1", "s3", "cabs_sf", "letter16", "dim064")
 HEAD = """# Released points in the place of rows
 
 `DPCoreset` at epsilon = 1, delta = 1e-6, with public bounds and its default `n_clusters=20`;
@@ -39,9 +41,10 @@ medians of {seeds} fits.
 First table: the cost, on the rows, of the centers that `KMeans` finds on the weighted points, over
 the cost of those that it finds on the rows; in parentheses the same of `DPKMeans(k)`, which pays
 for each k anew. Seconds are CPU seconds of one coreset. Below 1: a better optimum was found.
+Files are those of [k-means](kmeans.md), in boxes that are scaled into a ball of radius 1.
 Second table: labels of `DBSCAN` on the points, carried back to the rows, beside the truth.
 
-`python benchmarks/coreset.py --seeds {seeds}` with {versions}.
+`python benchmarks/coreset.py --seeds {seeds}{data}` with {versions}.
 
 """
 SHAPES = ((make_moons, {}), (make_circles, {"factor": 0.5}))
@@ -58,12 +61,25 @@ def mixture(n, d, k, seed=0):
     return setting.into_ball(X), 1.0
 
 
+def lattice(n=100_000, side=10, seed=0):
+    """Clusters of a plane whose centers are a square lattice, 6 standard deviations apart."""
+    rng = np.random.default_rng(seed)
+    centers = np.stack(np.meshgrid(*[np.arange(side)] * 2), axis=-1).reshape(-1, 2) - (side - 1) / 2
+    X = centers[rng.integers(0, side**2, n)] + rng.normal(size=(n, 2)) / 6
+    return setting.into_ball(X / side * 1.25), 1.0
+
+
 def data_sets():
     """Name, rows, public bounds."""
-    for n, d in ((10_000, 2), (10_000, 20)):
+    for n, d in ((10_000, 2), (10_000, 20), (100_000, 20)):
         yield f"8 clusters, n = {n:,}, d = {d}", *mixture(n, d, 8)
+    yield "100 clusters, n = 100,000, d = 2", *lattice()
     X = load_digits().data
     yield f"digits, n = {len(X):,}, d = 64", X, (0.0, 16.0)
+    for cell in setting.file_cells():
+        if cell.name in FILES:
+            X, _, _ = setting.file_data(cell, 0)
+            yield f"{cell.name}, n = {len(X):,}, d = {X.shape[1]}", X, 1.0
 
 
 def best_of(X, k, weights=None, n_init=5):
@@ -126,7 +142,11 @@ def main():
     """Measure, print, write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
-    n_seeds = parser.parse_args().seeds
+    parser.add_argument("--data", help="folder of .npz files: more lines")
+    options = parser.parse_args()
+    n_seeds = options.seeds
+    if options.data:
+        os.environ["SKLEARN_DP_DATA"] = options.data
     warnings.simplefilter("ignore")
     versions = (
         f"Python {platform.python_version()}, numpy {np.__version__}, "
@@ -136,7 +156,8 @@ def main():
     for line in tables(n_seeds):
         print(line, flush=True)
         lines.append(line)
-    page = HEAD.format(seeds=n_seeds, versions=versions)
+    data = " --data FOLDER" if options.data else ""
+    page = HEAD.format(seeds=n_seeds, data=data, versions=versions)
     OUTPUT.write_text(page + "\n".join(lines) + "\n", encoding="utf-8")
 
 

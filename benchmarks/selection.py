@@ -3,6 +3,7 @@
     python benchmarks/selection.py                        # all tables, 12 seeds; half an hour
     python benchmarks/selection.py price refit            # only these
     python benchmarks/selection.py auto --seeds 3 --sizes 2000 10000
+    python benchmarks/selection.py files --data FOLDER    # of .npz files, as benchmarks/kmeans.py
 
 Prints tables and keeps them in doc/benchmarks/selection.json, of which selection.md is made; tables
 that are not made anew are kept. delta = 1e-6 everywhere.
@@ -11,6 +12,7 @@ price     how much more noise a run has than a single fit (closed form; the boun
 refit     the same of a last fit after the search
 auto      the number of clusters, chosen by the fit itself: epsilon = 1, no public bounds,
           candidates 1 to 30
+files     the same on real and on published data, also below and above epsilon = 1
 search    the number of clusters by DPGridSearch, beside other ways to spend the same epsilon
 pipeline  the number of components in front of a k-means
 curve     what utility_curve says from 2,000 public rows, beside fits of all rows
@@ -35,6 +37,7 @@ from _style import COLORS, INK, legend_on_top, new, plain_ticks, read_table, sav
 from scipy.spatial.distance import pdist  # noqa: E402
 from scipy.special import ndtr  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
+from sklearn.datasets import load_digits  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 
@@ -208,6 +211,9 @@ def _factor(value):
 # ------------------------------------------------------------------------ number of clusters
 
 FEATURES = (2, 5, 20, 50)
+FILES = {  # clusters, or classes
+    "s1": 15, "s2": 15, "s3": 15, "s4": 15, "unbalance": 8, "letter16": 26, "dim064": 16,
+}  # fmt: skip
 CLUSTERS = (3, 8, 20)
 SIZES = (2000, 10_000, 100_000)
 
@@ -277,6 +283,39 @@ def auto(n_seeds, sizes):
         off = np.abs(np.array(found) - k)
         shown = ", ".join(str(number) for number in sorted(found))
         yield f"| {name} | {k} | {np.sum(off == 0)} | {np.sum(off <= 0.1 * k + 1e-9)} | {shown} |"
+
+
+def published(folder):
+    """Name, rows and the number of clusters or classes of each data set that is there."""
+    yield "digits", load_digits().data, 10
+    for name, k in FILES.items():
+        path = Path(folder) / f"{name}.npz"
+        if path.exists():
+            with np.load(path, allow_pickle=False) as file:
+                yield name, file["X"].astype(float), k
+
+
+def files(n_seeds, folder):
+    """The number of clusters of published data: one line for each and each epsilon."""
+    yield (
+        "| data | rows | features | clusters | epsilon | exact | within 10 % | chosen | "
+        "cost (largest) |"
+    )
+    yield "|---" * 9 + "|"
+    for name, X, k in published(folder):
+        for epsilon in (1.0, 4.0):
+            found, ratios = [], []
+            for _ in range(n_seeds):
+                chosen, given = (DPKMeans(m, epsilon=epsilon).fit(X) for m in ("auto", k))
+                found.append(chosen.n_clusters_)
+                ratios.append(chosen.score(X) / given.score(X))
+            off = np.abs(np.array(found) - k)
+            shown = ", ".join(str(number) for number in sorted(found))
+            yield (
+                f"| {name} | {len(X):,} | {X.shape[1]} | {k} | {epsilon:g} | {np.sum(off == 0)} | "
+                f"{np.sum(off <= 0.1 * k + 1e-9)} | {shown} | "
+                f"{np.median(ratios):.3f} ({max(ratios):.3f}) |"
+            )
 
 
 # ----------------------------------------------------------------------------------- searches
@@ -511,6 +550,13 @@ noise of its own. "within 10 %" also counts 18 to 22 for 20. Cost: on the rows, 
 `DPKMeans(k)` with the true k; median (largest). Seconds are CPU seconds of a fit that chooses, and
 of one with the true k.
 """),
+    "files": (lambda options: files(options.seeds, options.data), "Clusters of published data", """
+The number of clusters in data that others have published, chosen as above: `s1` to `s4` (15 round
+clusters that overlap more and more), `unbalance` (three clusters of 2,000 rows, five of 100),
+`dim064` (16 clusters of 64 rows), and two sets with classes, which need not be clusters: digits and
+`letter16`. {seeds} fits for each line. Cost: over that of `DPKMeans(k)`; below 1 where more
+clusters were chosen.
+"""),
     "search": (lambda options: search(options.seeds), "Searches over the number of clusters", """
 epsilon = 1 for everything in a line (but the scores of `GridSearchCV`); {seeds} mixtures, each with
 noise of its own; round clusters at least 6 standard deviations apart, of unequal weights; `bounds`:
@@ -553,6 +599,8 @@ def _command(name, options):
     words += f" --seeds {options.seeds}"
     if name == "auto" and tuple(options.sizes) != SIZES:
         words += f" --sizes {' '.join(map(str, options.sizes))}"
+    if name == "files":
+        words += " --data FOLDER"
     return words
 
 
@@ -564,6 +612,9 @@ def main():
     parser.add_argument("tables", nargs="*", metavar="table", help=f"some of {', '.join(TABLES)}")
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="rows, for auto")
+    parser.add_argument(
+        "--data", default=os.environ.get("SKLEARN_DP_DATA", "."), help="folder of .npz, for files"
+    )
     parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--no-page", action="store_true", help="print only")
     options = parser.parse_args()

@@ -16,6 +16,7 @@ from .._privacy._rounding import sum_up
 from .._privacy._units import unit_of
 from .._sklearn_compat import num_features
 from .._validation import check_steps
+from ..exceptions import BudgetExceededError
 from ._arguments import listed
 from ._candidates import Step
 from ._widths import widths_after
@@ -214,8 +215,20 @@ def _check_none_inside(estimator):
         )
 
 
+def _too_many(charges, done, error):
+    """What all fits need, how many of them the ledger can hold, and what it says of the next."""
+    if len(charges) == 1:
+        return str(error)
+    return (
+        f"search: {len(charges)} private fits need epsilon "
+        f"{sum_up([charge.epsilon for charge in charges]):.4g} and delta "
+        f"{sum_up([charge.delta for charge in charges]):.3g} together, and the ledger holds {done} "
+        f"of them. After those, {error}"
+    )
+
+
 def _remaining(made):
-    """What each ledger has left after all charges, or the error of the first that does not fit.
+    """What each ledger has left after all charges, or an error that counts those that fit.
 
     Charges are simulated in order, by the ledger's own rule for admitting one; nothing is written.
     A ledger that several steps share is counted once, by its path, or by its identity where it is
@@ -232,8 +245,11 @@ def _remaining(made):
     for book, charges in books.values():
         state = book.state()
         spent = [state.terms.costs(charge) for charge in state.charges]
-        for charge in charges:
-            state.terms.admit(charge, spent)
+        for done, charge in enumerate(charges):
+            try:
+                state.terms.admit(charge, spent)
+            except BudgetExceededError as error:
+                raise BudgetExceededError(_too_many(charges, done, error)) from None
             spent.append(state.terms.costs(charge))
         after = type(state)(state.terms, (*state.charges, *charges))
         left[book.path or "in memory"] = after.remaining

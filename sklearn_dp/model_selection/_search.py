@@ -24,8 +24,8 @@ class DPGridSearch(BaseDPSearch):
         the search sets them. Other steps of a Pipeline must be free of fitting (such as
         ``Normalizer``), or be named in `public_steps`. Each must treat every row by itself.
     param_grid : dict or list of dict
-        As for scikit-learn's ``GridSearchCV``. The grid must be public: values that were seen in
-        the data are not.
+        As for scikit-learn's ``GridSearchCV``; an empty dict is one candidate, the estimator as it
+        is. The grid must be public: values that were seen in the data are not.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of single rows, between public limits, added up and released with noise. None:

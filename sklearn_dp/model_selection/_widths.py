@@ -6,6 +6,7 @@ choose are followed from step to step.
 """
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from .._base import check_number_of_clusters
 
@@ -51,9 +52,19 @@ def widths_after(step, widths):
     if step.private:
         found = {each for width in widths for each in _widths_of_private(step.estimator, width)}
     else:
-        one_row = (np.zeros((1, width)) for width in widths)
-        found = {int(np.asarray(step.estimator.transform(row)).shape[1]) for row in one_row}
+        found = {_width_of_answer(step, width) for width in widths}
     return tuple(sorted(found))
+
+
+def _width_of_answer(step, width):
+    try:
+        return int(np.asarray(step.estimator.transform(np.zeros((1, width)))).shape[1])
+    except NotFittedError:
+        kind = type(step.estimator).__name__
+        raise ValueError(
+            f"public_steps: step {step.name!r} ({kind}) is not fitted. Fit it on public rows "
+            "first: the search uses it as it is."
+        ) from None
 
 
 def _widths_of_private(estimator, width):

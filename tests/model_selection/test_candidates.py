@@ -58,6 +58,14 @@ BAD = {
         ),
         "public_steps",
     ),
+    "public step that is not fitted": (
+        lambda: DPGridSearch(
+            make_pipeline(StandardScaler(), DPKMeans()),
+            {"dpkmeans__n_clusters": [2, 3]},
+            public_steps=["standardscaler"],
+        ),
+        "public_steps: step 'standardscaler' .* is not fitted",
+    ),
     "memory": (
         lambda: DPGridSearch(
             make_pipeline(Normalizer(), DPKMeans(), memory="cache"),

@@ -40,7 +40,7 @@ def test_what_it_says_is_what_the_search_is_charged():
 def test_what_a_ledger_cannot_hold_is_refused_before_the_first_fit():
     ledger = book(3.4)
     search = GridSearchCV(DPKMeans(epsilon=0.5, ledger=ledger), {"n_clusters": [2, 3]}, cv=3)
-    with pytest.raises(BudgetExceededError):
+    with pytest.raises(BudgetExceededError, match="7 private fits need epsilon 3.5 .* holds 6 of"):
         preflight(search, X)
     assert ledger.entries == ()
     search.set_params(refit=False)
