@@ -14,6 +14,7 @@ auto      the number of clusters, chosen by the fit itself: epsilon = 1, no publ
           candidates 1 to 30
 files     the same on real and on published data, also below and above epsilon = 1
 search    the number of clusters by DPGridSearch, beside other ways to spend the same epsilon
+shares    how much of the budget the candidates should have, where the best one is fitted again
 pipeline  the number of components in front of a k-means
 curve     what utility_curve says from 2,000 public rows, beside fits of all rows
 """
@@ -53,7 +54,7 @@ from sklearn_dp._privacy._selection_rules import (  # noqa: E402
 )
 from sklearn_dp.inspection import utility_curve  # noqa: E402
 from sklearn_dp.mixture import DPGaussianMixture  # noqa: E402
-from sklearn_dp.model_selection import DPGridSearch, preflight  # noqa: E402
+from sklearn_dp.model_selection import DPGridSearch, Shares, preflight  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[1] / "doc" / "benchmarks"
 DELTA = 1e-6
@@ -184,7 +185,7 @@ def price():
 
 def refit():
     """How much more noise the last fit has than a single fit, where runs have mu0 / x each."""
-    parts = (3.0, 4.0, 6.0)
+    parts = (3.0, 4.0, 6.0, 20.0)
     yield "| m | " + " | ".join(f"x = {x:g}: all / thin / geometric" for x in parts) + " |"
     yield "|---" * (1 + len(parts)) + "|"
     alone = gaussian_mu(1.0, DELTA)
@@ -406,6 +407,36 @@ def charged():
         yield f"| {m} | {told.n_fits} | {told.epsilon:.0f} | {together:.1f} | 1 |"
 
 
+SPENT = (  # rows, features, clusters, candidates
+    (10_000, 10, 8, tuple(range(3, 13))),
+    (2000, 5, 3, tuple(range(1, 9))),
+    (2000, 2, 8, (3, 4, 6, 8, 10, 12, 14, 16)),
+    (100_000, 20, 20, (5, 10, 15, 20, 25, 30, 35, 40)),
+)
+
+
+def shares(n_seeds):
+    """How often a search with a last fit is right, by the part of the budget before that fit."""
+    parts = (0.1, 0.3, 0.5, 0.7)
+    yield "| rows, features, clusters, m | " + " | ".join(f"{part:g}" for part in parts) + " |"
+    yield "|---" * (1 + len(parts)) + "|"
+    for n, d, k, candidates in SPENT:
+        found = {part: [] for part in parts}
+        for seed in range(n_seeds):
+            X = mixture(n, d, k, 35_000 + seed)
+            least = KMeans(k, n_init=10, random_state=0).fit(X).inertia_
+            for part in parts:
+                way = by_search(selection="all", final="refit", shares=Shares(search=part))
+                centers = way(X, k, radius_of(X), candidates)[0].best_estimator_.cluster_centers_
+                found[part].append((len(centers) == k, cost(X, centers) / least))
+        cells = [
+            f"{int(sum(right for right, _ in runs))}: "
+            f"{np.median([ratio for _, ratio in runs]):.4f} ({max(ratio for _, ratio in runs):.2f})"
+            for runs in found.values()
+        ]
+        yield f"| {n:,}, {d}, {k}, {len(candidates)} | " + " | ".join(cells) + " |"
+
+
 COMPONENTS = (2, 4, 7, 12, 20, 35, 50)
 
 
@@ -536,6 +567,8 @@ below this, because some pair of neighbours loses as much. "runs": expected numb
     "refit": (lambda options: refit(), "A last fit after the search", """
 Each run has mu0 / x, where mu0 is the mu of a single fit with the whole budget (epsilon = 1). The
 cells tell how many times as much noise the last fit has as that single fit; "-": nothing is left.
+x = 20 is enough for runs that are a score alone, as where all candidates are made of one released
+`DPCoreset`: there releasing all of them costs next to nothing.
 """),
     "charged": (lambda options: charged(), "What `GridSearchCV` is charged", """
 Five folds, epsilon = 1 for each fit. The epsilon of all fits together: as `preflight` says and a
@@ -563,6 +596,12 @@ noise of its own; round clusters at least 6 standard deviations apart, of unequa
 the next power of two above the largest norm; m candidates, by silhouette. "right": the number of
 clusters was chosen. Cost: on the rows, over that of `KMeans` with ten starts and the true number;
 below 1 where more clusters were chosen. `DPKMeans("auto")` chooses among 1 to 30.
+"""),
+    "shares": (lambda options: shares(options.seeds), "How much for the candidates", """
+A search with `selection="all"` and a last fit, by silhouette, at epsilon = 1: the part of the
+budget that its candidates have together (`Shares(search=...)`; the default is 0.3). Cells: how
+often of {seeds} the number of clusters was right, and the cost over that of `KMeans` with ten
+starts and the true number, median (largest).
 """),
     "pipeline": (lambda options: pipeline(options.seeds), "Components in front of k-means", """
 `DPPCA` and `DPKMeans` in a pipeline, (10,000, 50 features, 8 clusters), epsilon = 1, {seeds}

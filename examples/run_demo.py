@@ -19,6 +19,7 @@ import plot_densest_place
 import plot_digits_pipeline
 import plot_far_mean
 import plot_federated
+import plot_number_of_clusters
 import plot_private_coreset
 import plot_private_mixture
 import plot_private_palette
@@ -35,6 +36,7 @@ PARTS = [
     ("K-means over clients", plot_federated),
     ("Topics of documents", plot_private_topics),
     ("What epsilon costs", plot_what_epsilon_costs),
+    ("How many clusters", plot_number_of_clusters),
     ("A search with one guarantee", plot_private_search),
     ("Points to run anything on", plot_private_coreset),
 ]

@@ -28,6 +28,7 @@ SAYS = {
         "Charged for the curve: nothing",
     ],
     "plot_private_search": ["released score", "Noise of a score", "Charges in the ledger: 1"],
+    "plot_number_of_clusters": ["chosen", "cost / KMeans(12)"],
     "plot_private_coreset": ["cost / KMeans", "DBSCAN on the points: ARI"],
     "plot_private_topics": ["ARI to KMeans", "What the released centers are about"],
     "plot_private_mixture": ["area under the curve", "Synthetic rows"],
@@ -86,7 +87,13 @@ def started(name, picture):
 
 
 # The dearest ones; `make demo` and the site run all.
-DEAR = ("plot_digits_pipeline", "plot_far_mean", "plot_private_topics", "plot_what_epsilon_costs")
+DEAR = (
+    "plot_digits_pipeline",
+    "plot_far_mean",
+    "plot_number_of_clusters",
+    "plot_private_topics",
+    "plot_what_epsilon_costs",
+)
 
 
 @pytest.mark.parametrize(
