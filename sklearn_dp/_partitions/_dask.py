@@ -12,8 +12,8 @@ array in the memory of the client) are computed once and stay in the memory of t
 fit ends; so do those that the user has persisted.
 """
 
-from asyncio import CancelledError
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,30 +21,26 @@ import numpy as np
 from .._aggregate.shared.table import PassFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
-from ._input import EngineInput
-from ._steps import FAN_IN, Message, Step, name_of, raised, rows_of, run, total
+from ._dask_tasks import check_clients, futures, own_tasks
+from ._input import EngineInput, check_list
+from ._steps import (
+    FAN_IN,
+    Message,
+    Step,
+    asked,
+    columns_or_words,
+    name_of,
+    raised,
+    rows_of,
+    run,
+    total,
+)
 
 __all__ = ["DaskEngine", "from_dask", "from_delayed"]
 
-
-class OwnTasks:
-    """Makes a part by its own tasks, inside of the task that asks for it.
-
-    Parameters
-    ----------
-    graph : dict
-        All tasks that the part needs.
-    key : object
-        The last of them.
-    """
-
-    def __init__(self, graph: dict, key: Any) -> None:
-        self.graph, self._key = graph, key
-
-    def __call__(self) -> Any:
-        from dask.local import get_sync
-
-        return get_sync(self.graph, self._key)
+_on_dask = partial(
+    asked, "Dask", "a client that is closed, and of workers that have died too often"
+)
 
 
 class DaskEngine:
@@ -71,6 +67,8 @@ class DaskEngine:
         lengths: Sequence[Any] | None = None,
     ) -> None:
         self.n_parts, self._lengths = len(rows), lengths if weights is None else None
+        for name, parts in (("X", rows), ("groups", groups), ("sample_weight", weights)):
+            check_clients(name, parts or ())
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
         self._steps = [
             _constant(Step(i, CheckedSource(i, columns, *own)), _key("part"))
@@ -87,7 +85,7 @@ class DaskEngine:
 
         # What steps before have made is from now on held by these alone, and by their lineage.
         steps = self._next(run, function, broadcast)
-        self._steps = list(_on_dask(lambda: dask.persist(*steps)))
+        self._steps = list(_on_dask(lambda: dask.persist(*steps), self._failed))
         sums = _in_tree(self._steps, _name(function, broadcast))
         return raised(_on_dask(sums.compute, self._failed))
 
@@ -113,10 +111,9 @@ class DaskEngine:
 
     def _failed(self) -> int | None:
         """The first part whose own tasks have failed, where a cluster knows."""
+        check_clients("X", [*self._steps, *(piece for pieces in self._pieces for piece in pieces)])
         for number, pieces in enumerate(self._pieces):
-            nodes = [node for piece in pieces for node in dict(piece.dask).values()]
-            held = [getattr(node, "value", node) for node in nodes]
-            if any(getattr(future, "status", None) == "error" for future in held):
+            if any(future.status == "error" for future in futures(pieces)):
                 return number
         return None
 
@@ -163,30 +160,6 @@ def _sums_of(step: Step) -> Any:
     return step.sums
 
 
-def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
-    """What Dask answers; an error of it tells its type, and the part where that is known.
-
-    Parameters
-    ----------
-    call : callable
-    failed : callable
-        Finds the number of the part.
-    """
-    try:
-        return call()
-    except PartError as error:
-        words = str(error)
-    except (Exception, CancelledError) as error:
-        number = failed()
-        words = (
-            f"{'X' if number is None else f'X, part {number}'}: Dask could not compute it "
-            f"({type(error).__name__}); so it says of a client that is closed, and of workers "
-            "that have died too often."
-        )
-    # Outside the handlers: Dask's error brings the words of a worker along.
-    raise PartError(words)
-
-
 def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tuple]]:
     """How sources read their pieces, and what Dask has to bring along for them.
 
@@ -206,7 +179,7 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
 
     readers, brought = [], []
     for parts in collections:
-        own = None if parts is None else _own_tasks(parts)
+        own = None if parts is None else own_tasks(parts)
         if parts is None or own is not None:
             readers.append(own or [None] * len(collections[0]))  # type: ignore[arg-type]
             continue
@@ -217,35 +190,6 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
     n_parts = len(readers[0])
     pieces = list(zip(*brought, strict=True)) if brought else [()] * n_parts
     return list(zip(*readers, strict=True)), pieces
-
-
-def _own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
-    """The tasks of each part, if no two parts share one and none holds data."""
-    from dask.optimization import cull
-
-    graphs = [part.dask for part in parts]  # mostly one for all; held, so that no two share an id
-    tasks = {id(graph): dict(graph) for graph in graphs}
-    found = [
-        OwnTasks(cull(tasks[id(graph)], [part.key])[0], part.key)
-        for graph, part in zip(graphs, parts, strict=True)
-    ]
-    n_tasks = sum(len(own.graph) for own in found)
-    every = {key: node for own in found for key, node in own.graph.items()}
-    if any(map(_is_gone, every.values())):
-        raise PartError("X: the client of Dask that holds it is closed.")
-    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
-
-
-def _is_gone(node: Any) -> bool:
-    client = getattr(getattr(node, "value", node), "client", None)
-    return getattr(client, "status", None) in ("closed", "closing")
-
-
-def _is_data(node: Any) -> bool:
-    """Whether a node of a graph is no task but what one has made, or will."""
-    value = getattr(node, "value", node)
-    future = type(value).__name__ == "Future" and hasattr(value, "status")
-    return future or isinstance(value, np.ndarray) or hasattr(value, "__array__")
 
 
 def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.ndarray) -> Any:
@@ -288,20 +232,29 @@ def from_dask(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
     groups, sample_weight : dask collection, optional
         One-dimensional, in the parts of `X`.
     """
+    check_clients("X", [X])
     if hasattr(X, "to_dask_array"):
-        columns, parts, lengths = _quiet_columns(X._meta), X.to_delayed, None
+        columns, cut, lengths = _quiet_columns(X._meta), X.to_delayed, None
+        n_parts = X.npartitions
     else:
         if X.ndim != 2:
             raise ValueError("Expected 2D array: X must have shape (n_samples, n_features).")
         if not isinstance(X.shape[1], int):
             raise ValueError("X must have a known number of columns.")
         columns = _quiet_columns(np.empty((0, X.shape[1]), dtype=X.dtype))
-        lengths = X.chunks[0]
+        lengths, n_parts = X.chunks[0], X.numblocks[0]
 
-        def parts():
-            return X.rechunk({1: -1}).to_delayed().ravel()
+        def cut():
+            rows = X.rechunk({1: -1})
+            # Where a client holds some of it, Dask would take that out of the graphs of the parts.
+            return rows.to_delayed(optimize_graph=not any(futures([X]))).ravel()
 
-    return _input(columns, parts, lengths, groups, sample_weight)
+    def parts():
+        check_clients("X", [X])  # again: what is gone leaves no trace in parts
+        return cut()
+
+    beside = _beside(groups, sample_weight, n_parts)
+    return _input(columns, parts, lengths, *beside)
 
 
 def from_delayed(
@@ -317,24 +270,44 @@ def from_delayed(
     """
     import dask
 
-    first = dask.delayed(_columns_or_words, pure=False)(parts[0], dask_key_name=_key("columns"))
+    check_clients("X", parts)
+    beside = _beside(groups, sample_weight, len(parts))
+    first = dask.delayed(columns_or_words, pure=False)(parts[0], dask_key_name=_key("columns"))
     columns = _on_dask(first.compute, lambda: 0)
     if isinstance(columns, str):
         raise PartError(columns)
-    return _input(columns, lambda: parts, None, groups, sample_weight)
-
-
-def _columns_or_words(piece: Any) -> Columns | str:
-    """Only they leave the worker: no error does."""
-    try:
-        return quietly(lambda: columns_of(piece), 0)
-    except PartError as error:
-        return str(error)
+    return _input(columns, lambda: parts, None, *beside)
 
 
 def _quiet_columns(example: Any) -> Columns:
     """Columns of an empty table; words of an error have no number of a part."""
     return quietly(lambda: columns_of(example))
+
+
+def _beside(groups: Any, sample_weight: Any, n_parts: int) -> tuple:
+    """Groups and weights as they were given, if they may belong to so many parts of `X`."""
+    given = {"groups": groups, "sample_weight": sample_weight}
+    for name, values in given.items():
+        if values is None:
+            continue
+        if hasattr(values, "to_delayed"):
+            if getattr(values, "ndim", 0) != 1:
+                raise TypeError(f"{name} must be one-dimensional.")
+            if values.npartitions != n_parts:
+                raise ValueError(f"{name} must have the parts of X.")
+        elif isinstance(values, list | tuple):
+            check_list(values, name, n_parts, _is_delayed, "a delayed object")
+        else:
+            raise TypeError(
+                f"{name} must be a one-dimensional Dask collection, as X is one, or a list of "
+                f"delayed objects, not {type(values).__name__}."
+            )
+        check_clients(name, values if isinstance(values, list | tuple) else [values])
+    return tuple(given.values())
+
+
+def _is_delayed(value: Any) -> bool:
+    return hasattr(value, "__dask_graph__") and hasattr(value, "key")
 
 
 def _input(
@@ -373,15 +346,12 @@ def _answer(piece: Any, number: int, columns: Columns, message: Message) -> np.n
 
 
 def _parts_of(values: Any, name: str, n_parts: int) -> list[Any] | None:
-    """The parts of groups or weights: as many as `X` has."""
+    """The parts of groups or weights: as many as `X` turns out to have."""
     if values is None:
         return None
     if isinstance(values, list | tuple):
-        parts = list(values)
-    elif hasattr(values, "to_delayed") and getattr(values, "ndim", 0) == 1:
-        parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
-    else:
-        raise TypeError(f"{name} must be a one-dimensional Dask collection, as X is one.")
+        return list(values)
+    parts = list(np.ravel(np.array(values.to_delayed(), dtype=object)))
     if len(parts) != n_parts:
         raise ValueError(f"{name} must have the parts of X.")
     return parts

@@ -10,7 +10,7 @@ import numpy as np
 from .._aggregate.shared.table import Engine
 from ._check_part import Columns
 
-__all__ = ["EngineInput"]
+__all__ = ["EngineInput", "check_list", "is_list_of_values"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +72,52 @@ class EngineInput:
     def shape(self) -> tuple[float, int]:
         """How many rows there are is private, and unknown."""
         return float("nan"), self.n_features
+
+
+def check_list(
+    values: Any, name: str, n_parts: int | None, is_piece: Callable[[Any], bool], piece: str
+) -> None:
+    """Refuse what is no list of a piece for each part, by types alone: before the charge.
+
+    Parameters
+    ----------
+    values : object
+        What a user has given for groups or weights; None is none.
+    name : str
+        Of the parameter.
+    n_parts : int or None
+        Of `X`; None: not known yet.
+    is_piece : callable
+        Whether something is one, by its type.
+    piece : str
+        What it should be, in words.
+
+    Raises
+    ------
+    TypeError
+        For a single value, other containers, and lists of other things.
+    ValueError
+        For another number of pieces.
+    """
+    if values is None:
+        return
+    words = f"{name} must be a list with {piece} for each part of X"
+    if not isinstance(values, list | tuple):
+        raise TypeError(f"{words}, not {type(values).__name__}.")
+    for value in values:
+        if not is_piece(value):
+            raise TypeError(f"{words}: it holds {type(value).__name__}.")
+    if n_parts is not None and len(values) != n_parts:
+        raise ValueError(f"{words}: it has another number of them.")
+
+
+def is_list_of_values(piece: Any) -> bool:
+    """Whether something is one-dimensional and holds values; none of them is looked at.
+
+    >>> is_list_of_values([1, 2]), is_list_of_values(np.ones(3)), is_list_of_values(3.0)
+    (True, True, False)
+    """
+    if isinstance(piece, str | bytes | bytearray | memoryview | dict | set | frozenset | type):
+        return False
+    sized = hasattr(piece, "__len__") and not hasattr(piece, "__dask_graph__")
+    return sized and getattr(piece, "ndim", 1) == 1

@@ -16,27 +16,33 @@ import numpy as np
 
 from .._aggregate.shared.table import LocalEngine
 from ._check_part import CheckedSource, Columns, Reason, columns_of, quietly
-from ._input import EngineInput
+from ._input import EngineInput, check_list, is_list_of_values
 
 __all__ = ["from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"]
 
 _PART_ENTRIES = 2**23
 _KEPT_BYTES = 2**28  # beyond this size a stream goes to a file
 
+_PIECE = "an array, or a function that returns one,"  # of groups or weights, for errors
+
 Reader = Callable[[], Any]
 
 
 def _input(
-    columns: Columns, readers: Callable[[], list[Reader]], groups: Any, sample_weight: Any
+    columns: Columns,
+    readers: Callable[[], list[Reader]],
+    groups: Any,
+    sample_weight: Any,
+    n_parts: int | None = None,
 ) -> EngineInput:
     """What a fit needs of pieces; `readers` is called when it has been charged."""
+    beside = ((groups, "groups"), (sample_weight, "sample_weight"))
+    for values, name in beside:
+        check_list(values, name, n_parts, _is_piece, _PIECE)
 
     def sources() -> list[CheckedSource]:
         rows = quietly(readers)
-        others = [
-            _readers_of(values, name, len(rows))
-            for values, name in ((groups, "groups"), (sample_weight, "sample_weight"))
-        ]
+        others = [_readers_of(values, name, len(rows)) for values, name in beside]
         return [
             CheckedSource(i, columns, *own) for i, own in enumerate(zip(rows, *others, strict=True))
         ]
@@ -51,9 +57,14 @@ def _readers_of(values: Any, name: str, n_parts: int) -> list[Any]:
     """How groups or weights are read: as many pieces as `X` has."""
     if values is None:
         return [None] * n_parts
-    if not isinstance(values, list | tuple) or len(values) != n_parts:
-        raise ValueError(f"{name} must be a list with a piece for each part of X.")
+    check_list(values, name, n_parts, _is_piece, _PIECE)
     return [_reader_of(piece) for piece in values]
+
+
+def _is_piece(piece: Any) -> bool:
+    """Whether it holds values of rows, or is a function that may return them."""
+    lazy = hasattr(piece, "__dask_graph__") or isinstance(piece, type)
+    return (callable(piece) and not lazy) or is_list_of_values(piece)
 
 
 def _reader_of(piece: Any) -> Reader:
@@ -77,14 +88,14 @@ def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -
     """
     readers = [_reader_of(piece) for piece in X]
     columns = quietly(lambda: columns_of(readers[0]()), 0)
-    return _input(columns, lambda: readers, groups, sample_weight)
+    return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 
 def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """An array that should not be copied as a whole, such as integers in a file."""
     columns = quietly(lambda: columns_of(X[:0]))
     readers = [partial(X.__getitem__, part) for part in _slices(*X.shape)]
-    return _input(columns, lambda: readers, groups, sample_weight)
+    return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 
 # -- pyarrow ---------------------------------------------------------------------------------------
@@ -141,16 +152,17 @@ def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 def _spooled_frame(X: Any, columns: Columns) -> list[Reader]:
     import polars
 
-    folder = tempfile.TemporaryDirectory(prefix="sklearn_dp-", ignore_cleanup_errors=True)
-    path = os.path.join(folder.name, "rows.arrow")
-    X.sink_ipc(path, compression="uncompressed")
-    scan = polars.scan_ipc(path)
+    # Without a name: it goes away with its readers, and with this process, however that ends.
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    X.sink_ipc(file, compression="uncompressed")
+    file.seek(0)  # writes what is still on its way, too
+    scan = polars.scan_ipc(file)
     n_rows = scan.select(polars.len()).collect().item()
-    return [partial(_slice, scan, part, folder) for part in _slices(n_rows, columns.n_features)]
+    return [partial(_slice, scan, part, file) for part in _slices(n_rows, columns.n_features)]
 
 
-def _slice(scan: Any, part: slice, folder: Any) -> Any:
-    """Rows of a lazy frame; the folder goes away with the last reader of it."""
+def _slice(scan: Any, part: slice, file: Any) -> Any:
+    """Rows of a lazy frame; the file goes away with the last reader of it."""
     return scan.slice(part.start, part.stop - part.start).collect()
 
 

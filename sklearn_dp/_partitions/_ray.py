@@ -5,6 +5,7 @@ dies has held Ray makes again from the tasks that had made it.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,23 @@ import numpy as np
 from .._aggregate.shared.table import PassFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
-from ._input import EngineInput
-from ._steps import FAN_IN, Message, Step, name_of, raised, rows_of, run, total
+from ._input import EngineInput, check_list
+from ._steps import (
+    FAN_IN,
+    Message,
+    Step,
+    asked,
+    columns_or_words,
+    name_of,
+    raised,
+    rows_of,
+    run,
+    total,
+)
 
 __all__ = ["RayEngine", "from_dataset", "from_references"]
+
+_on_ray = partial(asked, "Ray", "an instance that is shut down")
 
 
 class RayEngine:
@@ -102,29 +116,6 @@ def _nothing(*pieces: Any) -> None:
     return None
 
 
-def _on_ray(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
-    """What Ray answers; an error of it tells its type, and the part where that is known.
-
-    Parameters
-    ----------
-    call : callable
-    failed : callable
-        Finds the number of the part.
-    """
-    try:
-        return call()
-    except PartError as error:
-        words = str(error)
-    except Exception as error:
-        number = failed()
-        words = (
-            f"{'X' if number is None else f'X, part {number}'}: Ray could not compute it "
-            f"({type(error).__name__}); so it says of an instance that is shut down."
-        )
-    # Outside the handlers: Ray's error brings the words of a worker along.
-    raise PartError(words)
-
-
 # -- collections -----------------------------------------------------------------------------------
 
 
@@ -148,8 +139,21 @@ def from_dataset(X: Any, groups: Any = None, sample_weight: Any = None) -> Engin
         kind = np.dtype(schema.types[0].storage_type.value_type.to_pandas_dtype())
         columns = quietly(lambda: columns_of(np.empty((0, *shape), dtype=kind)))
         return _input(columns, lambda: X.to_numpy_refs(column=schema.names[0]))
-    columns = quietly(lambda: columns_of(schema.base_schema.empty_table()))
+    columns = quietly(lambda: columns_of(_empty(schema.base_schema)))
     return _input(columns, X.to_arrow_refs)
+
+
+def _empty(schema: Any) -> Any:
+    """A table without rows, by the schema of pyarrow, or of blocks of pandas."""
+    if hasattr(schema, "empty_table"):
+        return schema.empty_table()
+    import pandas
+
+    columns = {
+        name: pandas.Series(dtype=kind)
+        for name, kind in zip(schema.names, schema.types, strict=True)
+    }
+    return pandas.DataFrame(columns)
 
 
 def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
@@ -163,23 +167,13 @@ def from_references(X: Sequence[Any], groups: Any = None, sample_weight: Any = N
     """
     import ray
 
-    task = ray.remote(_columns_or_words).options(name="dp-columns")
+    for name, values in (("groups", groups), ("sample_weight", sample_weight)):
+        check_list(values, name, len(X), lambda one: isinstance(one, ray.ObjectRef), "a reference")
+    task = ray.remote(columns_or_words).options(name="dp-columns")
     columns = _on_ray(lambda: ray.get(task.remote(X[0])))
     if isinstance(columns, str):
         raise PartError(columns)
-    given = {"groups": groups, "sample_weight": sample_weight}
-    for name, values in given.items():
-        if values is not None and not (isinstance(values, list | tuple) and len(values) == len(X)):
-            raise ValueError(f"{name} must be a list with a reference for each part of X.")
     return _input(columns, lambda: list(X), groups, sample_weight)
-
-
-def _columns_or_words(piece: Any) -> Columns | str:
-    """Only they leave the worker: no error does."""
-    try:
-        return quietly(lambda: columns_of(piece), 0)
-    except PartError as error:
-        return str(error)
 
 
 def _input(

@@ -16,9 +16,11 @@ from .._aggregate.shared.table import PassFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
 from ._input import EngineInput
-from ._steps import Message, Step, name_of, raised, rows_of, run, total
+from ._steps import Message, Step, asked, columns_or_words, name_of, raised, rows_of, run, total
 
 __all__ = ["SparkEngine", "from_frame", "from_rdd"]
+
+_on_spark = partial(asked, "Spark", "a session that is stopped")
 
 # Names of Spark's types, and what NumPy calls them. Others hold no numbers.
 _TYPES = {
@@ -91,21 +93,6 @@ def _two(one: Any, other: Any) -> Any:
     return total((one, other))
 
 
-def _on_spark(call: Callable[[], Any]) -> Any:
-    """What Spark answers; an error of it tells its type and no more."""
-    try:
-        return call()
-    except PartError as error:
-        words = str(error)
-    except Exception as error:
-        words = (
-            f"X: Spark could not compute it ({type(error).__name__}); so it says of a session "
-            "that is stopped."
-        )
-    # Outside the handlers: Spark's error brings the words of an executor along.
-    raise PartError(words)
-
-
 # -- collections -----------------------------------------------------------------------------------
 
 
@@ -147,7 +134,7 @@ def from_rdd(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineInp
     An executor looks at the first one for the columns, before a fit is charged.
     """
     _refuse(groups, sample_weight)
-    columns = _on_spark(lambda: X.map(_columns_or_words).take(1))
+    columns = _on_spark(lambda: X.map(_columns_of_rows).take(1))
     if not columns:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     if isinstance(columns[0], str):
@@ -171,12 +158,12 @@ def _refuse(groups: Any, sample_weight: Any) -> None:
             raise TypeError(f"{name} cannot be given beside a collection of Spark.")
 
 
-def _columns_or_words(element: Any) -> Columns | str:
-    """Only they leave the executor: no error does."""
+def _columns_of_rows(element: Any) -> Columns | str:
     try:
-        return quietly(lambda: columns_of(np.atleast_2d(element)), 0)
-    except PartError as error:
-        return str(error)
+        rows = np.atleast_2d(element)
+    except Exception:  # in the words for what is no table
+        rows = element
+    return columns_or_words(rows)
 
 
 def _packed(batches: Iterable[Any]) -> Iterator[Any]:

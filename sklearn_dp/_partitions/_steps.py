@@ -6,6 +6,7 @@ both into logs, and they try again whatever raises; so a step that fails ends wi
 cluster itself does again, because a worker died, is the same pure function on the same state.
 """
 
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,9 +17,12 @@ import numpy as np
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.table import add_sums
 from ..exceptions import PartError
-from ._check_part import at_hand
+from ._check_part import Columns, at_hand, columns_of, quietly
 
-__all__ = ["FAN_IN", "Failure", "Message", "Step", "name_of", "raised", "rows_of", "run", "total"]
+__all__ = [
+    "FAN_IN", "Failure", "Message", "Step", "asked", "columns_or_words", "name_of", "raised",
+    "rows_of", "run", "total",
+]  # fmt: skip
 
 FAN_IN = 16
 """How many sums are added at a time: those of many parts are added up in a tree."""
@@ -116,6 +120,48 @@ def raised(sums: Any) -> tuple:
     if isinstance(sums, Failure):
         raise PartError(sums.words)
     return sums
+
+
+def asked(
+    engine: str,
+    others: str,
+    call: Callable[[], Any],
+    failed: Callable[[], int | None] = lambda: None,
+) -> Any:
+    """What a cluster answers; an error of it tells its type, and the part where that is known.
+
+    Parameters
+    ----------
+    engine : str
+        Its name.
+    others : str
+        What else an error of it may be about, in words.
+    call : callable
+    failed : callable
+        Finds the number of the part. It may raise a `PartError` that tells more.
+    """
+    try:
+        return call()
+    except PartError as error:
+        words, kind = str(error), None
+    except (Exception, CancelledError) as error:
+        words, kind = "", type(error).__name__
+    # Outside the handlers: the error of a cluster brings the words of a worker along.
+    if kind is not None:
+        number = failed()
+        words = (
+            f"{'X' if number is None else f'X, part {number}'}: {engine} could not compute it "
+            f"({kind}); so it says of {others}."
+        )
+    raise PartError(words)
+
+
+def columns_or_words(piece: Any) -> Columns | str:
+    """The columns of the first part, or what is wrong with it: no error leaves a worker."""
+    try:
+        return quietly(lambda: columns_of(piece), 0)
+    except PartError as error:
+        return str(error)
 
 
 def name_of(function: Callable, broadcast: tuple) -> str:

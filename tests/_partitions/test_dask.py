@@ -31,10 +31,12 @@ from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask import OwnTasks, _readers
+from sklearn_dp._partitions._dask import _readers
+from sklearn_dp._partitions._dask_tasks import OwnTasks
 from sklearn_dp._partitions._steps import FAN_IN, Step
 from sklearn_dp._privacy._units import UnitFacts
 from sklearn_dp.exceptions import PartError
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
 dask = pytest.importorskip("dask", reason="needs the extra dask")
 da = pytest.importorskip("dask.array", reason="needs the extra dask")
@@ -267,9 +269,26 @@ def test_groups_come_in_the_parts_of_the_table():
         engine = engine_of(X, groups, groups).engine
         assert engine.reduce(group_sums) == (int(ids.sum()), int(ids.sum()))
     with pytest.raises(ValueError, match="groups must have the parts of X"):
-        engine_of(X, da.from_array(ids.to_numpy(), chunks=70)).engine  # noqa: B018
-    with pytest.raises(TypeError, match="sample_weight must be a one-dimensional Dask"):
-        engine_of(X, None, ids).engine  # noqa: B018
+        engine_of(X, da.from_array(ids.to_numpy(), chunks=70))
+
+
+@pytest.mark.parametrize("name", ["array", "frame", "delayed"])
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (3.0, "must be a one-dimensional Dask collection.* not float"),
+        (np.arange(200), "not ndarray"),
+        (da.ones((200, 1), chunks=60), "must be one-dimensional"),
+        ([np.ones(3)] * 5, "a list with a delayed object for each part of X: it holds ndarray"),
+    ],
+)
+def test_groups_and_weights_of_other_types_are_refused_before_the_charge(name, values, words):
+    X, ledger = COLLECTIONS[name](), PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    for given in ("groups", "sample_weight"):
+        before = ledger.remaining
+        with pytest.raises(TypeError, match=words) as told:
+            DPKMeans(2, ledger=ledger).fit(X, **{given: values})
+        assert str(told.value).startswith(given) and ledger.remaining == before
 
 
 def test_values_of_rows_with_weights_have_no_known_lengths():
@@ -334,6 +353,15 @@ def test_every_collection_on_a_cluster(name, client):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
+def test_persisted_collections_on_a_cluster(name, client, monkeypatch):
+    kept = COLLECTIONS[name]().persist()
+    for X in (kept, kept * 1.0):
+        monkeypatch.setitem(COLLECTIONS, name, lambda X=X: X)
+        check(name)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_bad_parts_on_a_cluster(name, client):
     check_bad(name)
@@ -388,20 +416,6 @@ def test_no_row_comes_to_the_client(client, monkeypatch):
 
 def signs_and_sums(part):
     return part, (int(signs(part).sum()),)
-
-
-@pytest.mark.slow
-def test_a_client_that_is_closed():
-    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
-    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False,
-                            dashboard_address=None, set_as_default=True) as own:  # fmt: skip
-        X = COLLECTIONS["array"]().persist()
-        distributed.wait(X)
-        found = engine_of(X)
-        del own
-    with pytest.raises(PartError, match="^X") as caught:
-        passes(found)
-    assert quotes_nothing(caught.value)
 
 
 @pytest.mark.slow

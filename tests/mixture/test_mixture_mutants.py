@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grid_tools import rows_in_memory
 from mixture_tools import WAYS, Mixture, audit_data
 
 from sklearn_dp._aggregate.mixture import (
@@ -89,7 +90,7 @@ def _labels_from_true_points(original):
 
 def _weights_from_true_counts(original):
     def result(parts, rows, *rest):
-        n_rows = rows.in_memory.n_rows
+        n_rows = rows_in_memory(rows).n_rows
         parts = [replace(part, weight=part.weight + n_rows) for part in parts]
         return original(parts, rows, *rest)
 
@@ -114,7 +115,7 @@ def _radii_without_noise(original):
 
 def _rounds_from_rows(original):
     def refine(session, rows, *rest, **options):
-        number = 1 + rows.in_memory.n_rows % 2
+        number = 1 + rows_in_memory(rows).n_rows % 2
         options |= {"least_rounds": number, "most_rounds": number}
         return original(session, rows, *rest, **options)
 
@@ -133,7 +134,7 @@ def _components_from_rows(original):
 
 def _true_order(original):
     def result(parts, rows, *rest):
-        parts = parts[::-1] if rows.in_memory.n_rows % 2 else parts
+        parts = parts[::-1] if rows_in_memory(rows).n_rows % 2 else parts
         return original([replace(part, weight=1.0) for part in parts], rows, *rest)
 
     return result

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from grid_tools import rows_in_memory
 
 from sklearn_dp._aggregate.friendly import (
     average as _averages,
@@ -43,7 +44,7 @@ def _rows_of(X):
 def _(original):
     def iterate(context, estimate, number, last):
         settled = original(context, estimate, number, last)
-        labels, _ = _rows.nearest(context.rows.in_memory, np.rint(estimate.centers))
+        labels, _ = _rows.nearest(rows_in_memory(context.rows), np.rint(estimate.centers))
         # Whatever the rule: here one that most pairs of neighbours tell apart.
         return settled or np.bincount(labels, minlength=len(estimate.centers)).max() % 2 == 0
 
@@ -134,7 +135,7 @@ def _(original):
 @mutant("quality: caps from the data", "check_replay", _quality, "measure_quality")
 def _(original):
     def measure_quality(context, centers, middle, caps, *others):
-        farthest = math.sqrt(context.rows.in_memory.squares.max(initial=1.0))
+        farthest = math.sqrt(rows_in_memory(context.rows).squares.max(initial=1.0))
         return original(context, centers, middle, np.minimum(caps, farthest / 4), *others)
 
     return measure_quality
@@ -157,7 +158,7 @@ def _(original):
 def _(original):
     def mean_radius(context, *others):
         _, size = original(context, *others)
-        return math.sqrt(context.rows.in_memory.squares.max(initial=1.0)), size
+        return math.sqrt(rows_in_memory(context.rows).squares.max(initial=1.0)), size
 
     return mean_radius
 
@@ -166,7 +167,7 @@ def _(original):
 def _(original):
     def mean_radius(context, *others):
         radius, size = original(context, *others)
-        return radius, replace(size, n=float(max(context.rows.in_memory.n_rows, 1)))
+        return radius, replace(size, n=float(max(rows_in_memory(context.rows).n_rows, 1)))
 
     return mean_radius
 
@@ -281,7 +282,7 @@ def _(original):
 def _(original):
     def clip_radius(session, rows, *others):
         radius, square = original(session, rows, *others)
-        far = np.sqrt(rows.in_memory.squares) * rows.unit
+        far = np.sqrt(rows_in_memory(rows).squares) * rows.unit
         return max(1e-9, min(radius, float(np.median(np.append(far, radius))))), square
 
     return clip_radius

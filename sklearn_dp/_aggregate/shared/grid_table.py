@@ -65,12 +65,6 @@ class GridTable(Frame):
         """What is public of the units."""
         return self.table.units
 
-    @property
-    def in_memory(self) -> Rows:
-        """The rows of a table of one part, for algorithms that are not on the table yet."""
-        (part,) = self.table.local_parts()
-        return part[ROWS]
-
     def recenter(self, origin: np.ndarray) -> None:
         """Serve the rows about a released integer origin from now on."""
         super().recenter(origin)

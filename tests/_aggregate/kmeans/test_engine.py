@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from grid_tools import rows_in_memory
 from sklearn.cluster import KMeans
 
 from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
@@ -213,7 +214,7 @@ def _raw_threshold(monkeypatch):
     build = _engine.build_coreset
 
     def mutant(context, *rest):
-        n_rows = 1.0 * context.rows.in_memory.n_rows
+        n_rows = 1.0 * rows_in_memory(context.rows).n_rows
         monkeypatch.setattr(_cell_tree, "detection_threshold", lambda *_: n_rows)
         return build(context, *rest)
 
@@ -226,7 +227,7 @@ def _raw_depth(monkeypatch):
 
     def mutant(context, *rest):
         monkeypatch.setattr(
-            _coreset, "depths_of_levels", lambda *_: [1 + context.rows.in_memory.n_rows % 2]
+            _coreset, "depths_of_levels", lambda *_: [1 + rows_in_memory(context.rows).n_rows % 2]
         )
         return build(context, *rest)
 
@@ -239,7 +240,7 @@ def _raw_size(monkeypatch):
 
     def mutant(context, entry, count, variance, mu):
         found, _ = radius(context, entry, count, variance, mu)
-        return found, Size(context.rows.in_memory.n_rows + 1.0, mu)
+        return found, Size(rows_in_memory(context.rows).n_rows + 1.0, mu)
 
     monkeypatch.setattr(_engine, "mean_radius", mutant)
 
@@ -292,7 +293,7 @@ def _early_stop(monkeypatch):
 
     def mutant(context, estimate, number, last):
         iterate(context, estimate, number, last)
-        return context.rows.in_memory.n_rows % 2 == 0
+        return rows_in_memory(context.rows).n_rows % 2 == 0
 
     monkeypatch.setattr(_lloyd, "_iterate", mutant)
 
@@ -303,7 +304,7 @@ def _raw_radius(monkeypatch):
 
     def mutant(context, *rest):
         clip = radius(context, *rest)
-        return replace(clip, radius=clip.radius * (1 + 1e-9 * context.rows.in_memory.n_rows))
+        return replace(clip, radius=clip.radius * (1 + 1e-9 * rows_in_memory(context.rows).n_rows))
 
     monkeypatch.setattr(_lloyd, "clip_radius", mutant)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grid_tools import rows_in_memory
 from scipy.spatial.distance import pdist
 
 from sklearn_dp import DPKMeans
@@ -72,7 +73,7 @@ def spoilt(choose):
     def choice(context, coreset, n_clusters):
         found = choose(context, coreset, n_clusters)
         k = (
-            1 + context.rows.in_memory.n_rows % 2
+            1 + rows_in_memory(context.rows).n_rows % 2
         )  # whatever the rule: one that neighbours tell apart
         return type(found)(k, found.criterion, found.status)
 
@@ -82,7 +83,7 @@ def spoilt(choose):
 def nearly_exact(sketched):
     def made(*others):
         found = sketched(*others)
-        there = others[0].rows.in_memory.n_rows / max(found.counts.sum(), 1e-300)
+        there = rows_in_memory(others[0].rows).n_rows / max(found.counts.sum(), 1e-300)
         return replace(found, counts=found.counts * there)
 
     return made

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import rows_in_memory
 
 from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
@@ -44,7 +45,7 @@ def test_integer_rows_in_memory_are_a_table_of_one_part():
     rows, units = Rows.of(np.trunc(9 * X), 100.0, 0.5), Units(40)
     rows.recenter(np.array([1.0, 2.0, 3.0]))
     table = GridTable.of(rows, units)
-    assert table.in_memory is rows and table.units == units.facts
+    assert rows_in_memory(table) is rows and table.units == units.facts
     assert (table.limit, table.unit, table.origin.tolist()) == (rows.limit, 0.5, [1, 2, 3])
 
 
@@ -55,4 +56,4 @@ class Elsewhere:
 def test_rows_elsewhere_are_not_fetched():
     table = GridTable(Table(Elsewhere(), 3, np.float64, UnitFacts()), 1.0)
     with pytest.raises(TypeError, match="needs rows in memory"):
-        _ = table.in_memory
+        _ = rows_in_memory(table)
