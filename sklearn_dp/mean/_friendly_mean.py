@@ -105,7 +105,9 @@ class FriendlyMean(
         Standard deviation of its noise; with ``refine=False``, where `size_` is a lower bound, of
         its error.
     status_ : str
-        "ok", "no diameter found" or "no location found".
+        "ok", "no diameter found", "no location found", or in words that the standard error is
+        as large as half of the spread of the rows (or their number lost in the noise), with how
+        many rows or which epsilon would help: from released values.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -247,7 +249,7 @@ class FriendlyMean(
         Warns
         -----
         UtilityWarning
-            If no location was found. It depends on released values only.
+            If no location was found or the noise hides the mean, by released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
 

@@ -140,6 +140,18 @@ def test_an_unknown_diameter_is_found_or_said_to_be_missing(n):
             assert n < 500
 
 
+@pytest.mark.parametrize(("n", "epsilon"), [(30, 0.05), (30, 1.0), (1000, 0.05)])
+def test_a_mean_that_the_noise_hides_is_not_called_ok(n, epsilon):
+    """Errors of many spreads; at 4000 rows, which the words promise to be enough, it is fine."""
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    options = {"epsilon": epsilon, "bounds": 100.0, "diameter": 10.0, "random_state": 0}
+    model = FriendlyMean(**options).fit(X[:n])
+    assert model.status_.startswith(("mostly noise", "too few rows")), model.status_
+    assert "would help" in model.status_ and np.isfinite(model.mean_std_error_).all()
+    more = FriendlyMean(**options).fit(X)
+    assert more.status_ == "ok" and np.abs(more.mean_).max() < 1
+
+
 def test_a_table_in_parts(X):
     """The bits of one array, with weights too; answers come in parts."""
     pieces, weights = [X[:7], X[7:7], X[7:]], np.linspace(0, 1, len(X))

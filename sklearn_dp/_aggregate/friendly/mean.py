@@ -39,10 +39,11 @@ from scipy.special import chdtri, ndtri
 from ..._privacy._mechanisms import noisy_count_and_weight
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..shared.remedies import hidden_in_noise
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
 from .mean_facts import Facts, most_pairs
 from .points import Points
-from .refine import approach, refine
+from .refine import Refined, approach, refine
 from .route_choice import choose_route
 
 __all__ = [
@@ -73,7 +74,7 @@ class FriendlyMeanResult:
     diameter : float
         Given or found; nan if none was found.
     status : str
-        "ok", "no diameter found" or "no location found".
+        "ok", "no diameter found", "no location found", or that the noise hides the mean.
     method : str
         How the location was found.
     size_sd : float
@@ -300,17 +301,10 @@ def _fit_published(session, points, units, diameter, radii):
     # The released size is a lower bound: by so much, and its noise, it is off. Points that are
     # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
     size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
-    error = math.hypot(average.sd, diameter / math.sqrt(2 * d * average.size))
-    return FriendlyMeanResult(
-        average.mean,
-        diameter,
-        average.size,
-        diameter,
-        "ok",
-        "zcdp",
-        size_sd,
-        np.full(d, error),
-    )
+    spread = diameter / math.sqrt(2 * d)
+    error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
+    end = Refined(average.mean, diameter, error, spread, average.size, average.size)
+    return _answer(session, end, end.size, size_sd, diameter, "zcdp")
 
 
 def _search(session, points, radii, slack, rho):
@@ -355,9 +349,22 @@ def _fit_refined(session, points, domain, diameter, radii, locate):
         here = replace(here, variance=here.variance + diameter**2 / facts.d)
     for _ in range(route.steps - route.first):
         here = approach(session, points, here, facts, route.share)
-    mean, radius, error = refine(session, points, here, facts)
+    end = refine(session, points, here, facts)
+    return _answer(session, end, weight, size_sd, diameter, route.name)
+
+
+def _answer(session, end, size, size_sd, diameter, method):
+    """The result, and whether its standard error leaves anything to be seen.
+
+    The spread is the released one, but at most that of a normal blob that has 99 % of its pairs
+    within the diameter: where counts of distances were no use, nothing else is known.
+    """
+    blob = diameter / math.sqrt(2 * chdtri(len(end.mean), 0.01))
+    error, spread = float(np.mean(end.std_error)), min(end.spread, blob)
+    epsilon, number = session.plan.epsilon, (end.size, end.least)
+    status = hidden_in_noise("the rows", error, spread, epsilon, *number, power=1 / 3)
     return FriendlyMeanResult(
-        mean, radius, weight, diameter, "ok", route.name, size_sd, std_error=error
+        end.mean, end.clip, size, diameter, status, method, size_sd, end.std_error
     )
 
 

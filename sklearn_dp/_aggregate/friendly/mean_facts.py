@@ -70,12 +70,17 @@ class Here:
         Radius that few points exceed by much; points beyond are clipped.
     variance : float
         Mean square error of the center as an estimate of the mean, in each coordinate.
+    size, least : float
+        Number (or weight) of points that the center is a mean of: what it was divided by, and what
+        there is at least, but for once in forty times. 0 where nothing has been counted.
     """
 
     center: np.ndarray
     ball: float
     clip: float
     variance: float
+    size: float = 0.0
+    least: float = 0.0
 
     @classmethod
     def within(cls, center, miss, variance, facts):

@@ -22,6 +22,7 @@ unit is one point, and rows are clipped to the step.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +33,20 @@ from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram, weigh
 from ..shared.grid_table import ROWS, GridTable
 from .mean_facts import Here
 
-__all__ = ["approach", "ball_sum", "refine", "released_mean", "rows_about"]
+__all__ = ["Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
 
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
+
+
+class Refined(NamedTuple):
+    """What :func:`refine` returns: see there."""
+
+    mean: np.ndarray
+    clip: float
+    std_error: np.ndarray
+    spread: float
+    size: float
+    least: float
 
 
 class _Look(NamedTuple):
@@ -170,7 +182,10 @@ def released_mean(session, entry, rows, here, facts, clip, weight, rho):
     gain = here.variance / (here.variance + sd**2)
     variance = gain * sd**2
     miss = facts.spread * math.sqrt(variance) + clip * one / (size * math.sqrt(2 * rho))
-    return Here.within(here.center + gain * noisy[:-1] / size, miss, variance, facts)
+    center = here.center + gain * noisy[:-1] / size
+    # The number has noise of `one / sqrt(2 rho)`.
+    least = float(noisy[-1]) - 2 * one / math.sqrt(2 * rho)
+    return replace(Here.within(center, miss, variance, facts), size=size, least=least)
 
 
 def approach(session, points, here, facts, rho):
@@ -194,6 +209,10 @@ def refine(session, points, here, facts):
         The radius.
     std_error : ndarray of shape (d,)
         Of the mean, from released values: see Notes.
+    spread : float
+        About the standard deviation of a coordinate of the points, clipped: released.
+    size, least : float
+        Number (or weight) of points: what was divided by, and what there is at least.
 
     Notes
     -----
@@ -213,7 +232,8 @@ def refine(session, points, here, facts):
     end = released_mean(session, "mean", rows, here, facts, clip, weight, rho)
     number_sd = 1 / (facts.total * math.sqrt(2 * rho * weight))
     variance = end.variance + square / (facts.d * facts.total)
-    return end.center, clip, np.hypot(math.sqrt(variance), (end.center - here.center) * number_sd)
+    error = np.hypot(math.sqrt(variance), (end.center - here.center) * number_sd)
+    return Refined(end.center, clip, error, math.sqrt(square / facts.d), end.size, end.least)
 
 
 def _clip_radius(session, rows, here, facts):

@@ -9,6 +9,7 @@ How often these words are right is measured in `doc/benchmarks/status.md`.
 import math
 from dataclasses import dataclass
 
+from ..shared.remedies import would_help
 from .tuning import Tuning
 
 __all__ = ["Signs", "in_words", "synopsis_in_words"]
@@ -183,9 +184,4 @@ def _remedy(signs: Signs, tuning: Tuning, epsilon: float) -> str:
     if signs.loss is not None and signs.loss > tuning.useless_loss:
         loss = min(signs.loss, 0.9)
         times = math.sqrt(9 * loss / (1 - loss))
-    if not times < 1000:
-        return ""
-    return (
-        f"; about {times:.2g} times the rows, or an epsilon of about {times * epsilon:.2g}, "
-        "would help"
-    )
+    return would_help(times, epsilon)

@@ -87,10 +87,13 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
         PrivacyPlan(PrivacyBudget(rho=2.6, delta=1e-6), entries), random_state=0
     )
     facts = Facts(4000.0, 20, 12.0, 2.0, 1e-6, None)
-    mean, clip, error = refine(session, points_of(X), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    found = refine(session, points_of(X), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
+    mean, clip, error = found[:3]
     norms = np.linalg.norm(X, axis=1)
     assert np.quantile(norms, 0.98) < clip < 1.1 * norms.max()
     assert np.linalg.norm(mean - X.mean(axis=0)) < 0.1
     # The rows have a standard deviation of one; the noise of a coordinate is clip / (2 n).
     noise, sampling = clip / math.sqrt(2 * 2.0) / 4000, 1 / math.sqrt(4000)
     assert np.allclose(error, math.hypot(noise, sampling), rtol=0.1)
+    assert 0.9 < found.spread < 1.1 and found.least < 4000 < found.size + 20
+    assert found.size - found.least == pytest.approx(2 * 31, rel=0.6)

@@ -1,0 +1,109 @@
+"""What a status says about answers that the noise hides, and what would help: words and numbers.
+
+A standard error falls about in proportion to the number of units, and to epsilon, as long as the
+noise is most of it. All of it is made of released values.
+"""
+
+import math
+
+__all__ = ["hidden_in_noise", "would_help"]
+
+_HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
+_ENOUGH = 0.2  # the part that a remedy leads to
+_MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
+
+
+def would_help(times: float, epsilon: float, size: float | None = None) -> str:
+    """So many times the units, or a larger epsilon: the end of a status.
+
+    Parameters
+    ----------
+    times : float
+        By which the noise is too large.
+    epsilon : float
+        Of the guarantee.
+    size : float, optional
+        Released number of units, where it is known well: the words then say how many there
+        should be.
+
+    Returns
+    -------
+    words : str
+        Empty where it would be more than a thousand times.
+
+    Examples
+    --------
+    >>> would_help(2.5, 0.1)
+    '; about 2.5 times the rows, or an epsilon of about 0.25, would help'
+    >>> would_help(2.5, 0.1, 480.0)
+    '; about 2.5 times the rows (1200), or an epsilon of about 0.25, would help'
+    """
+    if not times < _MOST_TIMES:
+        return ""
+    rows = "" if size is None else f" ({_rounded(times * size)})"
+    return (
+        f"; about {_rounded(times)} times the rows{rows}, or an epsilon of about "
+        f"{_rounded(times * epsilon)}, would help"
+    )
+
+
+def hidden_in_noise(
+    what: str,
+    error: float,
+    spread: float,
+    epsilon: float,
+    size: float,
+    least: float,
+    power: float = 1.0,
+) -> str:
+    """The status of an answer whose standard error is about as large as what it is to tell.
+
+    Parameters
+    ----------
+    what : str
+        What the spread is of, in words.
+    error, spread : float
+        Released.
+    epsilon : float
+        Of the guarantee.
+    size, least : float
+        Number of units that the error was divided by, and what there is at least, by its noise.
+        Where there may be none, the error says nothing.
+    power : float, default=1.0
+        An error of several spreads falls with this root of the number of units: less than one
+        where clips follow the noise of earlier steps, which makes the noise of all later ones.
+
+    Returns
+    -------
+    status : str
+        "ok" where the error is less than half of the spread.
+
+    Examples
+    --------
+    >>> hidden_in_noise("the rows", 0.1, 1.0, 1.0, 1000.0, 980.0)
+    'ok'
+    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, 30.0)  # doctest: +NORMALIZE_WHITESPACE
+    'mostly noise: the standard error is about 80 % of the spread of the rows;
+    about 4 times the rows (200), or an epsilon of about 4, would help'
+    >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, -8.0)
+    'too few rows for this budget: their number is lost in the noise; about 200 rows would help'
+    """
+    part = error / spread if spread > 0 else math.inf
+    if not least > 0:
+        found = "too few rows for this budget: their number is lost in the noise"
+        # Error times size does not depend on the size as long as it is noise.
+        return f"{found}; about {_rounded(max(part, 1.0) / _ENOUGH * size)} rows would help"
+    if not part > _HIDDEN:
+        return "ok"
+    words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
+    found = f"mostly noise: the standard error is {words} the spread of {what}"
+    return found + would_help(min(part, part**power) / _ENOUGH, epsilon, size)
+
+
+def _rounded(number: float) -> str:
+    """Two digits: no more are known.
+
+    >>> _rounded(1234.5), _rounded(0.256)
+    ('1200', '0.26')
+    """
+    return f"{float(f'{number:.2g}'):.12g}"
