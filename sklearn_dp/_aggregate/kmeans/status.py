@@ -140,27 +140,37 @@ def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:
 def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     """With a released quality: what is wrong, or None.
 
-    Clusters that are shown to explain something end the list: what follows are signs that are
-    common in good fits too.
+    What the clusters explain divides the answers into three. Where it is known to be next to
+    nothing, the answer is about as good as one center, and any other may be no better: noise of
+    the centers is then less of a loss than predicted, as rows are with the nearest of them. Where
+    it is more, signs that are common in good answers count in faint data only, in which no good
+    answer has had them. Where nothing is known, each sign counts.
     """
     assert signs.loss is not None
     if signs.one_center:
         return "one center for all: several would be lost in the noise"
-    if signs.loss > tuning.useless_loss:
+    shown = signs.explained > tuning.shown * signs.explained_sd
+    alike = not shown and signs.explained_sd < tuning.precise
+    if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
+    if alike:
+        return None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
-    if signs.explained > tuning.shown * signs.explained_sd:
-        return None
-    if signs.signal < tuning.useless_signal:
+    plain = signs.explained > tuning.plain * signs.explained_sd
+    if signs.signal < tuning.useless_signal and not plain:
         return "too few rows for this budget: the centers are mostly noise"
-    if signs.light > 0:
+    faint = signs.signal < tuning.faint_signal
+    if signs.light > 0 and (faint or not shown):
         return (
             f"mostly noise: {_part(signs.light)} of the clusters hold no more rows than the "
             "noise of a count"
         )
-    if signs.loss > tuning.doubtful_loss:
+    if not shown and signs.loss > tuning.doubtful_loss:
         return "no clusters shown: the centers explain no more than the error of that figure"
+    partial = signs.explained - signs.explained_sd < tuning.partial
+    if shown and faint and partial and signs.loss > tuning.partial_loss:
+        return "some clusters may be missing: few rows, and the centers explain a part only"
     return None
 
 

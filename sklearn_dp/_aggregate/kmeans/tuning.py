@@ -47,6 +47,12 @@ class Tuning:
     useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers
     doubtful_loss: float = 0.1  # the same, where the clusters are not shown to explain anything
     shown: float = 1.5  # sd above which the explained part is shown
+    plain: float = 5.0  # the same, where the signal is below `useless_signal`
+    precise: float = 0.15  # sd of the explained part up to which its absence is shown
+    useless_loss_alike: float = 0.45  # useless_loss, where no clusters are shown to be there
+    faint_signal: float = 100.0  # signal below which ...
+    partial_loss: float = 0.075  # ... such a loss ...
+    partial: float = 0.55  # ... and so small an explained part, less its sd, are doubtful
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last

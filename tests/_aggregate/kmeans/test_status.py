@@ -25,7 +25,8 @@ GOOD = Signs(
     explained=0.8,
     explained_sd=0.05,
 )
-NOT_SHOWN = replace(GOOD, explained=0.05)
+NOT_SHOWN = replace(GOOD, explained=0.05, explained_sd=0.3)
+ALIKE = replace(GOOD, explained=0.05)
 
 
 def status(signs, known="ok", epsilon=1.0):
@@ -42,6 +43,10 @@ def status(signs, known="ok", epsilon=1.0):
         (replace(NOT_SHOWN, signal=10.0), "too few rows for this budget"),
         (replace(NOT_SHOWN, light=0.4), "mostly noise: about 40 % of the clusters"),
         (replace(NOT_SHOWN, loss=0.15), "no clusters shown"),
+        (replace(ALIKE, loss=0.5), "mostly noise: about 50 % of the sum of squares"),
+        (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
+        (replace(GOOD, signal=60.0, light=0.4), "mostly noise: about 40 % of the clusters"),
+        (replace(GOOD, signal=60.0, loss=0.08, explained=0.5), "some clusters may be missing"),
         (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
         (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
         (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
@@ -61,6 +66,10 @@ def test_each_trouble_has_its_words(signs, words):
         replace(GOOD, signal=10.0),
         replace(GOOD, n_leaves=None, noise_share=np.nan),
         NOT_SHOWN,
+        replace(GOOD, signal=60.0, loss=0.08),
+        replace(GOOD, signal=60.0, explained=0.5),
+        replace(GOOD, signal=200.0, loss=0.08, explained=0.5),
+        replace(ALIKE, loss=0.4, light=0.5, noise_share=0.4, signal=10.0),
         Signs(1e3, 0.1, 5, False, 0.1),
     ],
 )
