@@ -12,6 +12,7 @@ from sklearn_dp._aggregate.friendly import mean as friendly
 from sklearn_dp._aggregate.friendly import mean_facts, points
 from sklearn_dp._aggregate.friendly.mean_routes import _Cells as CellsOfMeans
 from sklearn_dp._aggregate.shared import table_units
+from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._aggregate.shared.table import (
     CellCounts,
     LocalEngine,
@@ -352,7 +353,7 @@ def test_of_rows_only_the_sample_travels(few_pairs):
         _, engine = fitted(mean(name), WIDE, np.split(np.arange(N), [101, 204]))
         sizes, gathered = {101, 103, 127}, 0
         for value in (value for sums in engine.sent for value in sums):
-            if isinstance(value, points.ByPart):
+            if isinstance(value, ByPart):
                 (held,) = value.values.values()
                 gathered += 0 if isinstance(held, int) else len(held[0])
             elif isinstance(value, CellsOfMeans):

@@ -22,7 +22,7 @@ from .._aggregate.one_cluster.search import (
     one_cluster_entries,
 )
 from .._aggregate.shared.bounds import known_or_paid
-from .._aggregate.shared.rows import Rows
+from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.single_rows import distances, row_guard
 from .._aggregate.shared.table import Table
 from .._base import (
@@ -75,8 +75,9 @@ class BaseDPBall(BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Dense, finite. Rows outside `bounds` are clipped. In parts it is taken without `groups`;
+            a sample of about `sample_size` rows at the most is collected where the fit is.
         y : Ignored
             For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
@@ -143,14 +144,12 @@ class BaseDPBall(BaseDPEstimator):
         )
 
     def _route(self, n_features):
-        """The center method that "auto" is: a function of parameters and the number of features.
+        """The center method that "auto" is: a function of public facts, for most tables.
 
-        What the rows look like must not decide it, so it has to be right for most tables: boxes
-        of a grid separate clusters in few dimensions, principal axes do so in more, as long as
-        the noise of a second moment of that many features leaves them visible.
+        Boxes of a grid separate clusters in few dimensions, principal axes in more, while the
+        noise of a second moment leaves them visible.
         """
-        few, most = _PRINCIPAL
-        wanted = self._wanted()
+        wanted, (few, most) = self._wanted(), _PRINCIPAL
         if n_features > few and isinstance(wanted, float) and wanted >= _MAJORITY:
             return "clip"
         return "pca" if few < n_features <= most else "grid"
@@ -170,12 +169,20 @@ class BaseDPBall(BaseDPEstimator):
             rho * (1 - _BOUND_SHARE) * (1 - 1e-12)
         )
 
-    def _rows(self, X, units, session):
+    def _check_parts(self, groups):
+        if groups is not None:  # the point of a group is the mean of its rows
+            raise TypeError(f"X must be in memory for {type(self).__name__} with groups.")
+
+    def _fit(self, X, units, session, progress):
+        if not isinstance(X, Table):
+            points = X if units.index is None else unit_points(X, units)
+            X = Table.in_memory(points, self._units(points, None), self.n_jobs)
+        self._fit_table(X, session, progress)
+
+    def _rows(self, table, session):
         """Points on the integer grid of the public or paid domain, the domain, and a status."""
-        points = unit_points(X, units)
-        table = Table.in_memory(points, self._units(points, None))
-        domain, status = known_or_paid(session, "bound", table, self._domain(X.shape[1]))
-        return Rows.quantise(points, domain), domain, status
+        domain, status = known_or_paid(session, "bound", table, self._domain(table.n_features))
+        return GridTable.quantise(table, domain), domain, status
 
 
 class DPOneCluster(StandardErrors, BaseDPBall):
@@ -205,18 +212,18 @@ default="auto"
         choice, of theoretical interest: it has not been seen to win.
     center_method : {"auto", "grid", "pca", "clip", "paper"}, default="auto"
         "grid": the heaviest box of a randomly shifted grid (of a random projection to four
-        dimensions where there are more than 8 features), then means of the points near it.
-        "pca": the same with a projection to four released principal axes, which tells clusters
-        apart that are close to each other in many features, if there are points enough to see
-        the axes; if not, the axes are random.
+        dimensions where there are more than 8 features), then means of the points near it. "pca":
+        the same with a projection to four released principal axes, which tells clusters apart that
+        are close in many features, if there are points enough to see the axes; if not, they are
+        random.
         "clip": means of the points in ever smaller balls, the first of which is the domain; it
-        compares no pairs and is fast, but finds only what the mean of all points leads to.
-        "paper": the published GoodCenter, which has not been seen to win: at 10,000 rows and
-        epsilon = 1 its balls are as good in 10 features (1.01 of the best radius, both) and worse
-        in 2 (1.10 to 1.06), in six to twelve times the seconds
-        (``doc/benchmarks/one_cluster.md``). "auto" is "grid" for up to 8
-        features. For more it is "clip" if `n_points` is a fraction of at least one half, for the
-        mean of all points leads to a majority; if not, "pca" up to 500 features, "grid" beyond.
+        compares no pairs and is fast, but finds only what the mean of all points leads to. "paper":
+        the published GoodCenter, which has not been seen to win: at 10,000 rows and epsilon = 1 its
+        balls are as good in 10 features (1.01 of the best radius, both) and worse in 2 (1.10 to
+        1.06), in six to twelve times the seconds (``doc/benchmarks/one_cluster.md``). "auto" is
+        "grid" for up to 8 features. For more it is "clip" if `n_points` is a fraction of at least
+        one half, for the mean of all points leads to a majority; if not, "pca" up to 500 features,
+        "grid" beyond.
     radius_grid : {"log", "linear"}, default="log"
         Radii to choose from: of ratio sqrt(2), or multiples of `min_radius`.
     min_radius : float, optional
@@ -232,7 +239,7 @@ default="auto"
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+        Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -328,10 +335,10 @@ default="auto"
         entries, rho = self._bound_entries(rho)
         return (*entries, *one_cluster_entries(rho, failure, self._search(n_features)))
 
-    def _fit(self, X, units, session, progress):
-        rows, domain, status = self._rows(X, units, session)
+    def _fit_table(self, table, session, progress):
+        rows, domain, status = self._rows(table, session)
         progress("points")
-        ball = fit_one_cluster(session, rows, self._wanted(), self._search(X.shape[1]))
+        ball = fit_one_cluster(session, rows, self._wanted(), self._search(table.n_features))
         self.center_ = domain.clip_points(ball.center * rows.unit + domain.center)
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target

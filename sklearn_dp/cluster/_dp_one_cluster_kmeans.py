@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import squared_distances
+from .._aggregate.one_cluster.balls import ACTIVE, squared_distances
 from .._aggregate.one_cluster.search import fit_one_cluster, one_cluster_entries
+from .._aggregate.shared.grid_table import ROWS
+from .._aggregate.shared.table import Table
 from .._base import MOST_CLUSTERS, Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from ._centers import BaseDPCenters
@@ -62,7 +64,7 @@ default="auto"
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+        Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -169,14 +171,19 @@ default="auto"
         return (*entries, *(entry for each in rounds for entry in each))
 
     def _fit(self, X, units, session, progress):
-        rows, domain, status = self._rows(X, units, session)
-        active, search = np.ones(rows.n_rows, dtype=bool), self._search(X.shape[1])
+        super()._fit(X, units, session, progress)
+        if not isinstance(X, Table) and units.index is not None:
+            self.labels_ = self._nearest(X)  # of the rows, and not of the points of their groups
+
+    def _fit_table(self, table, session, progress):
+        rows, domain, status = self._rows(table, session)
+        search = self._search(table.n_features)
         balls: list[Any] = []
         for i in range(self.n_clusters):
             # A fraction is one of all points: the first round's released number of them.
             wanted = balls[0].target if balls else self._wanted()
-            ball = fit_one_cluster(session, rows, wanted, search, prefix=f"{i}/", active=active)
-            active &= squared_distances(rows, ball.center) > ball.square * _LARGER**2
+            ball = fit_one_cluster(session, rows, wanted, search, prefix=f"{i}/")
+            rows.update(_left, ball.center, ball.square * _LARGER**2)
             balls.append(ball)
             progress(f"ball {i}")
         self.radius_ = domain.radius
@@ -189,4 +196,10 @@ default="auto"
         self.radii_ = radii[order]
         self.cluster_weights_std_error_ = np.array([ball.n_points_sd for ball in balls])[order]
         steps = np.array([ball.center for ball in balls])
-        self._set_centers(X, domain.clip_points(steps * rows.unit + domain.center), weights)
+        self._set_centers(table, domain.clip_points(steps * rows.unit + domain.center), weights)
+
+
+def _left(part, center, square):
+    """A pass: the points beyond a released ball, and beyond those before it, stay active."""
+    beyond, active = squared_distances(part[ROWS], center) > square, part.state.get(ACTIVE)
+    return part.having(**{ACTIVE: beyond if active is None else active & beyond}), ()

@@ -50,7 +50,7 @@ default="auto"
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        For interface compatibility: the fit runs on one thread, or on those of the BLAS.
+        Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import ball_mean, ball_radius
+from .._aggregate.one_cluster.balls import ball_mean, ball_radius, points_of
+from .._aggregate.one_cluster.pair_counts import counts_within
 from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from .._aggregate.shared.rows import Rows
 from .._aggregate.tuples.core_aggregation import aggregate_tuples
@@ -196,8 +197,11 @@ class Aggregation:
             squared += np.square(column)
         squared[~working] = math.inf
         wanted, rho = _HELD * len(results), session.remaining("bound")
-        square = ball_radius(session, "bound", squared, wanted, _BOUND_SQUARES, rho)
-        return Domain.from_bounds(max(math.sqrt(square), 2.0**-20), results.shape[1])
+        counts = counts_within(squared, _BOUND_SQUARES)
+        chosen = ball_radius(session, "bound", counts, wanted, _BOUND_SQUARES, rho)
+        return Domain.from_bounds(
+            max(math.sqrt(_BOUND_SQUARES[chosen]), 2.0**-20), results.shape[1]
+        )
 
     # The ways to aggregate take (session, results, working, domain), the domain being public or
     # released by now, and give a vector and a status. What did not work is left out.
@@ -205,7 +209,7 @@ class Aggregation:
     def _by_one_cluster(self, session, results, working, domain):
         rows = Rows.quantise(results, domain)
         target = max(1, int(self.agreement * len(results)))
-        ball = fit_one_cluster(session, rows, target, self._search(), active=working)
+        ball = fit_one_cluster(session, points_of(rows, working), target, self._search())
         status = "ok" if ball.status == "ok" else "few blocks agree"
         return ball.center * rows.unit + domain.center, status
 
@@ -213,7 +217,8 @@ class Aggregation:
         rows, rho = Rows.quantise(results, domain), session.remaining("mean")
         origin = np.zeros(results.shape[1])
         # Replacing a row: `ball_mean` proves that its sum and count move together by the claim.
-        mean = ball_mean(session, "mean", rows, working, origin, rows.limit, rho, replace=True)
+        points = points_of(rows, working)
+        mean = ball_mean(session, "mean", points, origin, rows.limit, rho, replace=True)
         return mean * rows.unit + domain.center, "ok"
 
     def _by_friendly_core(self, session, results, working, domain):

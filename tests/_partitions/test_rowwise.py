@@ -133,7 +133,7 @@ def test_what_is_known_before_the_charge_is_free_of_it():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
     with pytest.raises(TypeError, match="in memory"):
-        DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2))
+        DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2), groups=parts_of(X[:, 0], 2))
     assert ledger.remaining == before
 
 
@@ -163,6 +163,9 @@ IN_PARTS = (
     "DPCoreset",
     "DPGaussianMixture",
     "DPKMeans",
+    "DPOneCluster",
+    "DPOneClusterKMeans",
+    "DPOutlierScreen",
     "DPPCA",
     "FriendlyCovariance",
     "FriendlyMean",

@@ -30,6 +30,7 @@ from scipy.special import ndtri
 from ..._privacy import _accounting as accounting
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up, sum_down
+from .average_lattice import ROUNDING, average_lattice, rounded_mean
 from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
 
 __all__ = [
@@ -43,9 +44,6 @@ __all__ = [
     "radius_grid",
 ]
 
-_ROUNDING = 1e-9  # a friend is at most (1 + this) times the radius away
-_SPAN_BITS = 22  # rows are rounded to radius / 2**22
-_FINE_BITS = 16  # the average is rounded to about 2**-16 of its sensitivity
 _CLIP = 2.0**40  # offsets of rows, in steps; reached only where the guarantee is void
 _PAIR_BITS = 20
 
@@ -164,15 +162,9 @@ def _rounded_average(rows, radius, size, weights=None):
     sensitivity : float
         In units, in the Euclidean norm.
     """
-    p = rows.shape[1]
-    unit = math.ldexp(1.0, math.frexp(radius)[1] - 1 - _SPAN_BITS)
-    fine = max(0, math.ceil(math.log2(size * unit * math.sqrt(p) / radius)) + _FINE_BITS)
+    unit, fine, sensitivity = average_lattice(rows.shape[1], radius, size)
     value = _exact_average(np.rint(rows * (1 / unit)), fine, weights)
-    # Rounding moves a row by at most sqrt(p)/2 steps, so two rows are within
-    # (2 radius / unit)(1 + 1e-9) + sqrt(p) steps; 2**fine / size of that is the change of the
-    # exact average; rounding it changes each of p coordinates of the difference by at most 1.
-    span = 2 * radius / unit * (1 + _ROUNDING) + math.sqrt(p)
-    return value, math.ldexp(unit, -fine), round_up(span * 2.0**fine / size + math.sqrt(p))
+    return value, math.ldexp(unit, -fine), sensitivity
 
 
 def _exact_average(steps, fine, weights=None):
@@ -186,8 +178,7 @@ def _exact_average(steps, fine, weights=None):
     offsets = np.clip(steps - steps[0], -_CLIP, _CLIP).astype(np.int64)
     if weights is not None:  # products of up to 2**60: their sums are Python integers
         offsets = offsets.astype(object) * weights[:, None]
-    total = offsets.sum(axis=0).astype(object) + mass * first
-    return (total * 2 ** (fine + 1) + mass) // (2 * mass)
+    return rounded_mean(offsets.sum(axis=0).astype(object) + mass * first, mass, fine)
 
 
 # -- the radius -------------------------------------------------------------------------------
@@ -369,7 +360,7 @@ def basic_average_budget(epsilon, delta, *, replace=False):
     (True, True, True)
     """
     gamma = basic_gamma(replace=replace)
-    inner = math.log1p(epsilon / gamma) * (1 - _ROUNDING)
-    delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - _ROUNDING)
+    inner = math.log1p(epsilon / gamma) * (1 - ROUNDING)
+    delta_inner = delta / (2 * gamma * math.exp(inner + epsilon)) * (1 - ROUNDING)
     rho, _ = accounting.approx_dp_zcdp(epsilon, delta)
     return accounting.gaussian_rho(inner, delta_inner), delta_inner, rho

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..shared.table import PartSource, Summed, Table
+from ..shared.samples import ByPart, drawn_places
+from ..shared.table import PartSource, Table
 from .core import anchor_bound
 from .mean_facts import most_pairs
 
-__all__ = ["ByPart", "Points", "Sample", "unit_points"]
-
-_DRAWS = 2**16  # at a time
+__all__ = ["Points", "Sample", "unit_points"]
 
 
 def unit_points(X, units):
@@ -54,28 +53,6 @@ def unit_points(X, units):
     # Row after row, in the order they have in the data: no other unit takes part.
     np.add.at(points, index, X[order] / (sizes[index] / steps)[:, None])
     return points
-
-
-class ByPart(Summed):
-    """A value of each part, under its number: for what has to be in the order of the rows.
-
-    Parameters
-    ----------
-    values : dict of int to object
-        Unreleased.
-    """
-
-    def __init__(self, values: dict) -> None:
-        self.values = values
-
-    def __add__(self, other: "ByPart") -> "ByPart":
-        if self.values.keys() & other.values.keys():
-            raise ValueError("a part counts once.")
-        return ByPart({**self.values, **other.values})
-
-    def in_order(self) -> list:
-        """The values, those of the first part first."""
-        return [self.values[number] for number in sorted(self.values)]
 
 
 class Sample(NamedTuple):
@@ -138,9 +115,7 @@ class Points:
             most, draws = most_pairs(self.n_features), None
             if size > most:
                 draws = session.addressed_draws(self.number)
-            numbers = sorted(self._sizes.values)
-            ends = np.cumsum([0, *(self._sizes.values[number] for number in numbers)])
-            firsts = {number: int(first) for number, first in zip(numbers, ends, strict=False)}
+            firsts = self._sizes.starts()
             bound = None if draws is None else anchor_bound(most / size)
             (found,) = self.table.sums(_sampled, firsts, draws, bound)
             points, places = zip(*found.in_order(), strict=True)
@@ -211,9 +186,6 @@ def _sampled(part, firsts, draws, bound):
     number, n = part.source.number, part.units.n_rows
     if draws is None:
         return part, (ByPart({number: (part.source.read()[:], None)}),)
-    first, chosen = firsts[number], [np.empty(0, dtype=np.int64)]
-    for start in range(0, n, _DRAWS):
-        drawn = draws.take(first + start, min(_DRAWS, n - start))
-        chosen.append(start + np.flatnonzero(drawn <= bound))
-    places = np.concatenate(chosen)
+    first = firsts[number]
+    places = drawn_places(draws, bound, first, n)
     return part, (ByPart({number: (part.source.read()[places], first + places)}),)

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..kmeans.engine import engine_entries
-from ..one_cluster.balls import squared_distances
+from ..one_cluster.balls import points_of, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..shared.rows import Rows, nearest
 from .parts import Parts, half_of_units, in_ball, labelled, representatives
@@ -144,14 +144,15 @@ def _balls(context, rows, active):
         A search that fails gives a ball, too, with a status that says so: the number of searches
         is public.
     """
-    active, balls = active.copy(), []
+    balls = []
     k = context.settings.n_components
     # Half of an average component of one half of the units, from the released size.
     target = max(1, round(context.place.size / 4 / k))
     for number in range(k):
         prefix = f"{context.prefix}ball {number}/"
-        ball = fit_one_cluster(context.session, rows, target, _SEARCH, prefix=prefix, active=active)
-        active &= squared_distances(rows, ball.center) > _reach(ball)
+        points = points_of(rows, active)
+        ball = fit_one_cluster(context.session, points, target, _SEARCH, prefix=prefix)
+        active = active & (squared_distances(rows, ball.center) > _reach(ball))
         balls.append(ball)
     return balls
 

@@ -25,7 +25,8 @@ import numpy as np
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..friendly.core import anchor_sample
-from ..one_cluster.balls import ball_mean, clip_to_ball
+from ..one_cluster.balls import ACTIVE, ball_mean, clip_to_ball, points_of
+from ..one_cluster.boxes import INSIDE
 from ..one_cluster.center import grid_entries, heavy_box
 from ..one_cluster.pair_counts import neighbour_counts
 from .projection import chosen_points
@@ -236,15 +237,16 @@ def _near(session, prefix, rows, active, radius):
     center : ndarray of shape (q,), integers, or None
         None: no box stands out.
     """
-    found = heavy_box(session, prefix, rows, radius, active)
+    points = points_of(rows, active)
+    found = heavy_box(session, prefix, points, radius)
     if found is None:
         return None
-    chosen, center, reach = found
+    (center, reach), among = found, INSIDE
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        mean = ball_mean(session, prefix + "center", rows, chosen, center, reach, rho)
+        mean = ball_mean(session, prefix + "center", points, center, reach, rho, among=among)
         center = clip_to_ball(mean, rows.limit)
-        chosen, reach = active, radius
+        among, reach = ACTIVE, radius
     return center
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..one_cluster.balls import squared_distances
+from ..one_cluster.balls import points_of, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
 from ..shared.rows import Rows
 from .parts import Settings
@@ -230,9 +230,8 @@ class Recursion:
         the whole space has been released.
         """
         prefix = _level(self.prefix, node.depth)
-        place = fit_one_cluster(
-            node.session, self.points, _HELD, _SEARCH, prefix=prefix + _PLACE, active=node.active
-        )
+        points = points_of(self.points, node.active)
+        place = fit_one_cluster(node.session, points, _HELD, _SEARCH, prefix=prefix + _PLACE)
         reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
         view = View(place.center, reach)
         ball = self.find(node, view, prefix + _FULL, largest=False)

@@ -2,11 +2,14 @@
 
 A search calls :func:`ball_radius` and :func:`ball_mean` in turn: how large a ball about the last
 mean holds enough points, then the mean of the points in that ball. At the end :func:`count_inside`
-says how many there are.
+says how many there are. All of them take exact totals over the parts of a table; those of numbers
+of points are from :func:`counts_about`.
 
 Points are integer rows; a squared distance to an integer center is exact, so whether a point is
-in a ball is a fact about that point alone. `replace` says that neighbours replace one point of a
-public number of them, instead of adding or removing one.
+in a ball is a fact about that point alone. Which points are looked at is a function of each row
+and of releases, too: parts hold it in their state, under a name such as `ACTIVE`; a part without
+that name looks at all its rows. `replace` says that neighbours replace one point of a public number
+of them, instead of adding or removing one.
 """
 
 import math
@@ -15,19 +18,43 @@ import numpy as np
 
 from ..._privacy._grid import sum_type
 from ..._privacy._rounding import round_up
+from ..._privacy._units import Units
+from ..shared.grid_table import ROWS, GridTable
 from .pair_counts import counts_within
 from .radius import BETA, exponential_epsilon, window_scores
 
 __all__ = [
+    "ACTIVE",
     "ball_mean",
     "ball_radius",
     "clip_to_ball",
     "count_inside",
+    "counts_about",
+    "points_of",
     "radius_squares",
     "squared_distances",
 ]
 
+ACTIVE = "active"
+"""Name, in the state of a part, of which of its points a search looks at; all where it is not."""
+
 _LARGEST_SQUARE = 2.0**52
+
+
+def points_of(rows, active=None):
+    """Rows in memory as the points of a search.
+
+    Parameters
+    ----------
+    rows : Rows
+    active : ndarray of bool of shape (n,), optional
+        Rows to look at; a function of each row and of releases.
+
+    Returns
+    -------
+    points : GridTable
+    """
+    return GridTable.of(rows, Units(rows.n_rows), **({} if active is None else {ACTIVE: active}))
 
 
 def squared_distances(rows, center):
@@ -62,21 +89,46 @@ def clip_to_ball(point, radius):
     return np.trunc(point * min(1.0, radius / max(length, 1.0) * (1 - 1e-12)))
 
 
-def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=False):
-    """Noisy mean of the chosen points in a ball, as integers.
+def counts_about(rows, centers, squares):
+    """Unreleased: exact numbers of active points within some distances of each center. One pass.
+
+    Parameters
+    ----------
+    rows : GridTable
+    centers : ndarray of shape (k, d), integers; released
+    squares : ndarray of shape (m,)
+        Increasing; public or released.
+
+    Returns
+    -------
+    counts : ndarray of integers of shape (k, m)
+    """
+    return rows.sums(_counts_about, np.asarray(centers), squares)[0]
+
+
+def _counts_about(part, centers, squares):
+    active, counts = part.state.get(ACTIVE), []
+    for center in centers:
+        squared = squared_distances(part[ROWS], center)
+        counts.append(counts_within(squared if active is None else squared[active], squares))
+    return part, (np.array(counts),)
+
+
+def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):
+    """Noisy mean of some points in a ball, as integers.
 
     Parameters
     ----------
     session : PrivacySession
     entry : str
         Pays `rho`.
-    rows : Rows
-    chosen : ndarray of bool of shape (n,)
-        A function of each row and of releases.
+    rows : GridTable
     center : ndarray of shape (d,), integers; released
     radius : float
         Released.
     rho : float
+    among : str, default=ACTIVE
+        Name of which points count; a function of each row and of releases.
     replace : bool, default=False
         Neighbours replace a point.
 
@@ -85,14 +137,7 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
     mean : ndarray of shape (d,), integers, in the ball
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
-    total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 26)), 0
-    for part, x in rows.chunks():
-        residual = x - center
-        near = np.einsum("ij,ij->i", residual, residual) <= limit
-        near &= chosen[part]
-        # Integers of at most 2**26, at most 2**16 of them: exact sums.
-        total += residual[near].sum(axis=0).astype(np.int64)
-        inside += int(np.count_nonzero(near))
+    total, inside = rows.sums(_sum_in_ball, center, limit, among)
     of_sum, of_count = _mean_sensitivity(math.sqrt(limit), rows.n_features, replace)
     noisy = session.gaussian(
         entry,
@@ -101,6 +146,20 @@ def ball_mean(session, entry, rows, chosen, center, radius, rho, *, replace=Fals
         sensitivity=np.append(np.full(rows.n_features, of_sum), of_count),
     )
     return center + clip_to_ball(noisy[:-1] / max(noisy[-1], 1.0), radius)
+
+
+def _sum_in_ball(part, center, limit, among):
+    rows, chosen = part[ROWS], part.state.get(among)
+    total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 26)), 0
+    for place, x in rows.chunks():
+        residual = x - center
+        near = np.einsum("ij,ij->i", residual, residual) <= limit
+        if chosen is not None:
+            near &= chosen[place]
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        total += residual[near].sum(axis=0).astype(np.int64)
+        inside += int(np.count_nonzero(near))
+    return part, (total, inside)
 
 
 def _mean_sensitivity(radius, d, replace):
@@ -144,16 +203,16 @@ def radius_squares(least, most, ratio):
     return np.unique(np.append(0.0, grid))
 
 
-def ball_radius(session, entry, squared, target, squares, rho):
-    """Square of a radius about a released center that holds about `target` points.
+def ball_radius(session, entry, counts, target, squares, rho):
+    """Index of a radius about a released center that holds about `target` points.
 
     Parameters
     ----------
     session : PrivacySession
     entry : str
         Pays `rho`.
-    squared : ndarray of shape (n,)
-        Exact squared distances; inf for points that do not count.
+    counts : ndarray of int of shape (m,)
+        Exact numbers of points within each radius.
     target : float
         Released or public.
     squares : ndarray of shape (m,)
@@ -162,7 +221,8 @@ def ball_radius(session, entry, squared, target, squares, rho):
 
     Returns
     -------
-    square : float
+    index : int
+        Of its square.
 
     Notes
     -----
@@ -173,15 +233,13 @@ def ball_radius(session, entry, squared, target, squares, rho):
     epsilon = exponential_epsilon(rho)
     target = int(target)
     slack = min(math.ceil(4 / epsilon * math.log(len(squares) / BETA)), max(target // 2, 1))
-    counts = counts_within(squared, squares)
     before = np.arange(len(squares)) - 1
-    index = session.exponential(
+    return session.exponential(
         entry, window_scores(counts, target, slack, before), sensitivity=1, epsilon=epsilon
     )
-    return float(squares[index])
 
 
-def count_inside(session, entry, squared, square):
+def count_inside(session, entry, number):
     """Released number of points in a ball.
 
     Parameters
@@ -189,9 +247,8 @@ def count_inside(session, entry, squared, square):
     session : PrivacySession
     entry : str
         Spends all that it has.
-    squared : ndarray of shape (n,)
-    square : float
-        Of the radius; released.
+    number : int
+        The exact one.
 
     Returns
     -------
@@ -199,4 +256,4 @@ def count_inside(session, entry, squared, square):
         May be negative.
     """
     # One point more or less, or another one, moves it by at most one.
-    return float(session.gaussian(entry, int(np.count_nonzero(squared <= square)), sensitivity=1.0))
+    return float(session.gaussian(entry, int(number), sensitivity=1.0))

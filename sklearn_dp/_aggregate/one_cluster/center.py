@@ -14,6 +14,10 @@ A neighbour adds a point to one box of every grid: the fullest box of each, and 
 box, move by one. What else is in the data does not change the box of a point, which is a function
 of its exact integer coordinates.
 
+Parts of a table count the rows in their boxes, and what travels is codes of boxes and their counts.
+About `MOST_COUNTED` rows are counted, or as many as hold enough of the cluster: where there are
+more, rows take part by coins of their own, at a rate that is a function of releases.
+
 "clip" takes no box at all, and "paper" is in :mod:`.published_center`. Means of points in ever
 smaller balls follow (:mod:`.search`). How the methods compare: ``doc/benchmarks/one_cluster.md``.
 
@@ -24,21 +28,37 @@ References
    for the worst case; here they are as small as they may be for most points to stay together.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
-from ..shared.grid_table import GridTable
+from ..shared.centering import noise_sd
+from .balls import ACTIVE
+from .boxes import (
+    Boxes,
+    box_spend,
+    counted_boxes,
+    fullest,
+    heaviest,
+    in_box,
+    named_boxes,
+)
 from .radius import exponential_epsilon
 
 __all__ = [
-    "BASIS_STEPS", "CENTER_METHODS", "box_spend", "boxes", "fullest", "grid_entries", "heaviest",
-    "heavy_box", "heavy_point", "mapped", "signs",
-]  # fmt: skip
+    "BASIS_STEPS",
+    "CENTER_METHODS",
+    "MOST_COUNTED",
+    "grid_entries",
+    "heavy_box",
+    "heavy_point",
+    "rate_of_boxes",
+    "signs",
+]
 
 CENTER_METHODS = ("grid", "pca", "clip", "paper")
 _SHIFTS = 16  # random grids to choose from
@@ -46,11 +66,13 @@ _MOST_BOXED = 8  # features that are cut into boxes as they are
 _PROJECTED = 4  # dimensions that more features are projected to
 _PROJECTED_SIDE = 8.0  # side of a box there, in radii
 _PRINCIPAL_SIDE = 2.0  # the same on axes of unit length
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
-_MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
 BASIS_STEPS = 2.0**20
 """Steps of the entries of a basis: a map by them takes integers to integers."""
 
+MOST_COUNTED = 2**20
+"""Rows whose boxes are counted, about, but for clusters that are too small for that."""
+
+_CLEAR = 200  # standard deviations of the noise of a box: points of a cluster that is sampled
 _SAFE = 1 - 1e-9
 
 
@@ -101,8 +123,46 @@ def signs(session, d, k):
     return np.where(session.rng("projection").random((k, d)) < 0.5, -1.0, 1.0)
 
 
-def _principal(session, entry, rows, chosen):
-    """The released axes along which the chosen rows reach farthest from the public center.
+def rate_of_boxes(session, prefix, size, target):
+    """At what rate rows are counted in boxes: a function of parameters and releases.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    prefix : str
+        Of the plan entries.
+    size, target : float
+        Released number of points, and t.
+
+    Returns
+    -------
+    rate : float
+        In (0, 1]. A sample has some 200 standard deviations of the noise of a box from the cluster;
+        a box is shown from about five on.
+    """
+    noise = noise_sd(session.remaining(prefix + "box"))
+    return min(1.0, max(MOST_COUNTED, _CLEAR * noise * size / target) / max(size, 1.0))
+
+
+class _Chosen:
+    """Those rows of a table that are active, as :func:`.axes.second_moment` takes a table."""
+
+    def __init__(self, rows) -> None:
+        self.rows, self.n_features, self.unit = rows, rows.n_features, rows.unit
+
+    def sums(self, function, *broadcast):
+        return self.rows.sums(_weighed, function, broadcast)
+
+
+def _weighed(part, function, broadcast):
+    """A pass in which rows weigh one if they are active, and nothing if not."""
+    units, active = Units(part.units.n_rows), part.state.get(ACTIVE)
+    units.weights = np.ones(units.n_rows, np.int64) if active is None else active.astype(np.int64)
+    return part, function(dataclasses.replace(part, units=units), *broadcast)[1]
+
+
+def _principal(session, entry, rows):
+    """The released axes along which the active rows reach farthest from the public center.
 
     Where the data say nothing against the noise, these are random axes, as good as any others.
 
@@ -111,136 +171,34 @@ def _principal(session, entry, rows, chosen):
     session : PrivacySession
     entry : str
         Spends all that it has.
-    rows : Rows
-    chosen : ndarray of bool of shape (n,)
+    rows : GridTable
 
     Returns
     -------
     axes : ndarray of shape (4, d), integers
         Unit vectors in steps of 2**-20.
     """
-    units = Units(rows.n_rows)
-    units.weights = chosen.astype(np.int64)  # 0 for rows that do not count
-    table = GridTable.of(rows, units)
-    moment = second_moment(session, entry, table, rows.limit, session.remaining(entry))
+    moment = second_moment(session, entry, _Chosen(rows), rows.limit, session.remaining(entry))
     _, axes = np.linalg.eigh(moment)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
 
-def mapped(rows, matrix):
-    """A map of every row, exact: |A x| is an integer below 2**53, and so is each partial sum.
-
-    A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add up
-    in any order, and the image of a row has the same bits whatever other rows there are.
-
-    Parameters
-    ----------
-    rows : Rows
-    matrix : ndarray of shape (k, d), integer-valued
-
-    Returns
-    -------
-    images : ndarray of shape (n, k)
-    """
-    out = np.empty((rows.n_rows, len(matrix)))
-    for part, x in rows.chunks(len(matrix)):
-        out[part] = x @ matrix.T
-    return out
-
-
-def boxes(points, shift, side):
-    """Integer coordinates of each point's box: elementwise.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, k)
-    shift : float or ndarray of shape (k,)
-    side : float
-
-    Returns
-    -------
-    cells : ndarray of int64 of shape (n, k)
-
-    Examples
-    --------
-    >>> boxes(np.array([[0.5, -0.5], [2.5, 7.0]]), 1.0, 2.0)
-    array([[0, 0],
-           [1, 4]])
-    """
-    cells = np.floor((points + shift) / side)
-    return np.clip(cells, -_MOST_CELL, _MOST_CELL).astype(np.int64)
-
-
-def fullest(cells):
-    """Number of points in the fullest box, boxes told apart by a hash.
-
-    Boxes with the same hash count as one: that is a partition as well, and its fullest cell gains
-    or loses at most one point between neighbours. Sorting 64-bit keys is several times as fast as
-    sorting rows, and this is done for each of the shifts.
-
-    Examples
-    --------
-    >>> fullest(np.array([[0, 0], [1, 4], [0, 0]]))
-    2
-    """
-    if not len(cells):
-        return 0
-    odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
-    key = (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64)
-    key.sort()
-    ends = np.flatnonzero(np.append(key[1:] != key[:-1], True))
-    return int(np.diff(ends, prepend=-1).max())
-
-
-def heaviest(session, entry, cells, rho, delta, replace):
-    """Coordinates of a box with many points, by a stability histogram; None if none stands out.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho` and `delta`.
-    cells : ndarray of int64 of shape (m, k)
-        One row for each point.
-    rho, delta : float
-    replace : bool
-        Neighbours replace a point.
-
-    Returns
-    -------
-    box : ndarray of int64 of shape (k,), or None
-    """
-    k = cells.shape[1]
-    # Codes are the coordinates themselves: whatever else is in the data, a box has one name.
-    names = np.ascontiguousarray(cells.astype(">i8")).view(f"S{8 * k}").ravel()
-    codes, counts = np.unique(names, return_counts=True)
-    # A replaced point leaves one box and enters another.
-    codes, values = session.stability_histogram(
-        entry, codes, counts, rho=rho, delta=delta, sensitivity=math.sqrt(2) if replace else 1.0
-    )
-    if not len(codes):
-        return None
-    return np.frombuffer(codes[values.argmax()].ljust(8 * k, b"\0"), dtype=">i8").astype(np.int64)
-
-
-def box_spend(session: PrivacySession, entry: str) -> tuple[float, float]:
-    """rho and delta of a box: what is left of the one, all of the other."""
-    return session.remaining(entry), session.plan[entry].delta
-
-
-def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace=False):
+def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, replace=False):
     """A box of side a few radii that holds most of a cluster.
+
+    The active rows in it are `INSIDE` from here on.
 
     Parameters
     ----------
     session : PrivacySession
     prefix : str
         Of the plan entries.
-    rows : Rows
+    rows : GridTable
     radius : float
         Released, in steps.
-    chosen : ndarray of bool of shape (n,)
-        Rows to look at; a function of each row and of releases.
+    coins : Coins, optional
+        The box is chosen by a sample of the active rows. Neighbours share the coins of the rows
+        that they have in common, so their samples are neighbours, or equal.
     principal : bool, default=False
         Cut along released principal axes; only for neighbours that add or remove a row.
     replace : bool, default=False
@@ -248,50 +206,45 @@ def heavy_box(session, prefix, rows, radius, chosen, *, principal=False, replace
 
     Returns
     -------
-    inside : ndarray of bool of shape (n,), or None
-        None if no box stands out. Not a release: a function of each row and of releases.
     center : ndarray of shape (d,), integers
     reach : float
-        All rows inside are within `reach` of the center.
+        All rows inside are within `reach` of the center. Or None for both: no box stands out.
     """
     d = rows.n_features
     boxed = d <= _MOST_BOXED and not principal
     if principal:
-        matrix = _principal(session, prefix + "axes", rows, chosen)
-        side = _PRINCIPAL_SIDE * radius * BASIS_STEPS
+        matrix = _principal(session, prefix + "axes", rows)
+        grid = Boxes(matrix, _PRINCIPAL_SIDE * radius * BASIS_STEPS)
     elif boxed:
         # Large enough that one of the shifts leaves most of a ball of that radius in one box.
-        matrix, side = np.eye(d), radius * (1 + max(4, d))
+        grid = Boxes(None, radius * (1 + max(4, d)))
     else:
-        matrix, side = signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius
-    points = mapped(rows, matrix)
-    shifts = session.rng(prefix + "shifts").random((_SHIFTS, len(matrix))) * side
-    scores = [fullest(boxes(points[chosen], shift, side)) for shift in shifts]
+        grid = Boxes(signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius)
+    width = d if boxed else len(grid.matrix)
+    shifts = session.rng(prefix + "shifts").random((_SHIFTS, width)) * grid.side
     # The number of points in the fullest box moves by at most one.
     best = session.exponential(
         prefix + "shift",
-        scores,
+        [fullest(each) for each in rows.sums(counted_boxes, grid, shifts, ACTIVE, coins)],
         sensitivity=1,
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
     )
-    cells = boxes(points, shifts[best], side)
-    box = heaviest(
-        session, prefix + "box", cells[chosen], *box_spend(session, prefix + "box"), replace
-    )
+    (found,) = rows.sums(named_boxes, grid, shifts[best], ACTIVE, coins)
+    box = heaviest(session, prefix + "box", found, *box_spend(session, prefix + "box"), replace)
     if box is None:
         return None
-    inside = chosen & (cells == box).all(axis=1)
+    rows.update(in_box, grid, shifts[best], box, ACTIVE)
     if not boxed:
-        return inside, np.zeros(d), rows.limit
-    center = np.rint((box + 0.5) * side - shifts[best])
+        return np.zeros(d), rows.limit
+    center = np.rint((box + 0.5) * grid.side - shifts[best])
     center = np.clip(center, -rows.limit, rows.limit)
-    return inside, center, side * math.sqrt(d) / 2 + math.sqrt(d)
+    return center, grid.side * math.sqrt(d) / 2 + math.sqrt(d)
 
 
-def heavy_point(session, prefix, rows, chosen, *, replace=False):
+def heavy_point(session, prefix, rows, *, coins=None, replace=False):
     """A point of the grid that many rows are equal to, or None; pays as a box does.
 
-    For a released radius of zero, where boxes have no side. The cells are the integer rows
+    For a released radius of zero, where boxes have no side. The boxes are the integer rows
     themselves, so the point that is released is exact.
 
     Parameters
@@ -299,20 +252,16 @@ def heavy_point(session, prefix, rows, chosen, *, replace=False):
     session : PrivacySession
     prefix : str
         Of the plan entries.
-    rows : Rows
-    chosen : ndarray of bool of shape (n,)
+    rows : GridTable
+    coins : Coins, optional
+        As for :func:`heavy_box`.
     replace : bool, default=False
 
     Returns
     -------
     point : ndarray of shape (d,), integers, or None
     """
-    cells = np.concatenate([np.empty((0, rows.n_features)), *(x for _, x in rows.chunks())])
-    found = heaviest(
-        session,
-        prefix + "box",
-        cells[chosen].astype(np.int64),
-        *box_spend(session, prefix + "box"),
-        replace,
-    )
-    return None if found is None else found.astype(np.float64)
+    entry = prefix + "box"
+    (found,) = rows.sums(named_boxes, Boxes(None, 1.0), 0.0, ACTIVE, coins)
+    point = heaviest(session, entry, found, *box_spend(session, entry), replace)
+    return None if point is None else point.astype(np.float64)

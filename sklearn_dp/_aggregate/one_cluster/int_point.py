@@ -18,6 +18,7 @@ import numpy as np
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..shared.rows import Rows
+from .balls import points_of
 from .radius import exponential_epsilon
 from .search import fit_one_cluster, one_cluster_entries
 
@@ -70,7 +71,7 @@ def int_point(session, values, radius, n_points, search):
     """
     values = np.asarray(values, dtype=np.float64)
     middle = _middle(values, n_points)
-    rows = Rows.of(middle[:, None].copy(), float(radius))
+    rows = points_of(Rows.of(middle[:, None].copy(), float(radius)))
     ball = fit_one_cluster(session, rows, max(1, n_points // 2), search)
     reach = max(math.ceil(math.sqrt(ball.square)), 1)
     # The ends of pieces of the ball, or all numbers in a small one: released, so they are public.

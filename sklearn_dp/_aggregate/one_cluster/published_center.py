@@ -29,10 +29,23 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..friendly.average import friendly_average
-from .balls import clip_to_ball, squared_distances
-from .center import BASIS_STEPS, box_spend, boxes, fullest, heaviest, mapped, signs
+from ..friendly.average import core_size
+from ..friendly.average_lattice import average_of_total, average_unit
+from ..shared.grid_table import ROWS
+from .balls import ACTIVE, clip_to_ball, squared_distances
+from .boxes import (
+    INSIDE,
+    Boxes,
+    box_spend,
+    counted_boxes,
+    fullest,
+    heaviest,
+    in_box,
+    named_boxes,
+)
+from .center import BASIS_STEPS, signs
 from .radius import BETA
 
 __all__ = ["paper_center", "paper_entries"]
@@ -73,7 +86,7 @@ def paper_entries(rho, delta):
     )
 
 
-def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=False):
+def paper_center(session, prefix, rows, radius, t, size, *, replace=False):
     """Algorithm 2: projection, random boxes, a rotated box, noisy average.
 
     Parameters
@@ -81,15 +94,14 @@ def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=Fals
     session : PrivacySession
     prefix : str
         Of the plan entries.
-    rows : Rows
+    rows : GridTable
+        Of which the active ones count.
     radius : float
         Released, in steps.
     t : float
         Points that a ball of the radius holds.
     size : float
         Released number of points.
-    chosen : ndarray of bool of shape (n,)
-        Rows to look at.
     replace : bool, default=False
         Neighbours replace a row.
 
@@ -100,31 +112,29 @@ def paper_center(session, prefix, rows, radius, t, size, chosen, *, replace=Fals
     """
     bound = max(size, 2.0)
     k = math.ceil(46 * math.log2(2 * bound / BETA))  # base 2: the natural logarithm is vacuous
-    side = 300 * radius * math.sqrt(k)  # of A x, which is not divided by the root of k
-    points = mapped(rows, signs(session, rows.n_features, k))
-    shifts = session.rng(prefix + "partitions").random((_ROUNDS, k)) * side
+    # The side is one of A x, which is not divided by the root of k.
+    grid = Boxes(signs(session, rows.n_features, k), 300 * radius * math.sqrt(k))
+    shifts = session.rng(prefix + "partitions").random((_ROUNDS, k)) * grid.side
     entry = prefix + "partition"
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     # The number of points in the fullest box of a partition moves by at most one.
-    scores = [fullest(boxes(points[chosen], shift, side)) for shift in shifts]
+    scores = [fullest(each) for each in rows.sums(counted_boxes, grid, shifts, ACTIVE, None)]
     found = session.above_threshold(
         entry, scores, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
     )
     if found is None:
         return None
-    cells = boxes(points, shifts[found], side)
-    box = heaviest(
-        session, prefix + "box", cells[chosen], *box_spend(session, prefix + "box"), replace
-    )
+    (names,) = rows.sums(named_boxes, grid, shifts[found], ACTIVE, None)
+    box = heaviest(session, prefix + "box", names, *box_spend(session, prefix + "box"), replace)
     if box is None:
         return None
-    members = chosen & (cells == box).all(axis=1)
-    ball = _rotated_ball(session, prefix, rows, members, radius, k, bound, replace)
-    return None if ball is None else _average(session, prefix, rows, members, *ball)
+    rows.update(in_box, grid, shifts[found], box, ACTIVE)
+    ball = _rotated_ball(session, prefix, rows, radius, k, bound, replace)
+    return None if ball is None else _average(session, prefix, rows, *ball)
 
 
-def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
+def _rotated_ball(session, prefix, rows, radius, k, bound, replace):
     """Center and radius of a ball about most members: heavy intervals on random axes.
 
     In a random basis a difference of norm r has coordinates of r sqrt(log(d n / beta) / d) or so,
@@ -135,9 +145,8 @@ def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
     ----------
     session : PrivacySession
     prefix : str
-    rows : Rows
-    members : ndarray of bool of shape (n,)
-        Rows in the box.
+    rows : GridTable
+        The members are the rows `INSIDE` the box.
     radius : float
     k : int
         Dimensions of the projection.
@@ -154,17 +163,16 @@ def _rotated_ball(session, prefix, rows, members, radius, k, bound, replace):
     d = rows.n_features
     axes = _random_basis(session, d)
     width = 900 * radius * math.sqrt(k * math.log(d * bound / BETA) / d)
-    places = mapped(rows, np.rint(axes * BASIS_STEPS))
-    cells = boxes(places, 0.0, width * BASIS_STEPS)
+    grid = Boxes(np.rint(axes * BASIS_STEPS), width * BASIS_STEPS)
+    columns = [slice(i, i + 1) for i in range(d)]
+    intervals = rows.sums(named_boxes, grid, 0.0, INSIDE, None, columns)
     rho, delta = (share / d * _SAFE for share in box_spend(session, prefix + "axes"))
     center = np.zeros(d)
-    for i in range(d):
-        interval = heaviest(
-            session, prefix + "axes", cells[members, i : i + 1], rho, delta, replace
-        )
+    for axis, names in zip(axes, intervals, strict=True):
+        interval = heaviest(session, prefix + "axes", names, rho, delta, replace)
         if interval is None:
             return None
-        center += axes[i] * ((interval[0] + 0.5) * width)
+        center += axis * ((interval[0] + 0.5) * width)
     # Intervals widened to three times their width: a box of diagonal 3 width sqrt(d).
     return clip_to_ball(np.rint(center), rows.limit), 1.5 * width * math.sqrt(d)
 
@@ -179,24 +187,32 @@ def _random_basis(session, d):
     return (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
 
 
-def _average(session, prefix, rows, members, center, radius):
+def _average(session, prefix, rows, center, radius):
     """The noisy average of the members in the ball.
 
     That members are close to each other is only likely, so the ball decides: any two points that
-    are averaged are within 2 `radius`, and, in the domain, within its diameter.
+    are averaged are within 2 `radius`, and, in the domain, within its diameter. So this is a
+    friendly average (:func:`..friendly.average.friendly_average`) of rows that parts add up.
     """
-    near = members & (squared_distances(rows, center) <= math.floor(radius**2))
-    survivors = np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[near[part]] for part, x in rows.chunks())]
-    )
-    found = friendly_average(
-        session,
-        prefix + "members",
-        prefix + "average",
-        survivors,
-        min(radius, rows.limit),
-        rho_size=session.remaining(prefix + "members"),
-        rho_mean=session.remaining(prefix + "average"),
-        delta=session.plan[prefix + "members"].delta,
-    )
-    return None if found is None else clip_to_ball(np.rint(found.mean), rows.limit)
+    most = min(radius, rows.limit)
+    number, total = rows.sums(_near_members, center, math.floor(radius**2), average_unit(most))
+    entry = session.plan[prefix + "members"]
+    rho = session.remaining(entry.name)
+    size = core_size(session, entry.name, number, rho=rho, delta=entry.delta)
+    if size < 1:
+        return None
+    value, unit, sensitivity = average_of_total(total, number, most, size)
+    mean = session.gaussian(prefix + "average", value, sensitivity=sensitivity, unit=unit)
+    return clip_to_ball(np.rint(mean), rows.limit)
+
+
+def _near_members(part, center, square, unit):
+    """A pass: how many members are near a center, and their sum in steps of `unit`."""
+    rows = part[ROWS]
+    near = part[INSIDE] & (squared_distances(rows, center) <= square)
+    # A row has at most 2**24 steps of the grid, and these are at least 2**-24 of one: integers of
+    # at most 2**48, at most 2**16 of them in a chunk.
+    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 48))
+    for place, x in rows.chunks():
+        total += np.rint(x[near[place]] * (1 / unit)).astype(np.int64).sum(axis=0)
+    return part, (int(np.count_nonzero(near)), total)

@@ -3,7 +3,8 @@
 Comparing all pairs takes n^2 distances, so beyond some ten thousand points the radius is chosen on
 a sample. A unit that is in the sample with probability `rate` only is protected better [1]_; what
 is not needed is spent on less noise. The sample is not released, and its coins are used for
-nothing else.
+nothing else. The points of the sample, and nothing else of the rows, are collected at the place of
+the fit, which is trusted.
 
 References
 ----------
@@ -18,14 +19,17 @@ import numpy as np
 from ..._privacy._accounting import bounded_range_zcdp_rho, pure_dp_epsilon, pure_zcdp_rho
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import PrivacyPlan
+from ..shared.grid_table import ROWS
+from ..shared.samples import ByPart, Coins
+from .boxes import chosen_rows
 from .radius import good_radius_entries
 
-__all__ = ["amplified", "on_a_sample", "sample"]
+__all__ = ["amplified", "coins_at", "collected", "on_a_sample"]
 
 _MOST_EPSILON = 100.0  # more would only overflow
 
 
-def sample(session, tag, n, rate):
+def coins_at(session, tag, sizes, rate):
     """Which points are in a random sample: each by its own coin, for this tag alone.
 
     Parameters
@@ -33,15 +37,41 @@ def sample(session, tag, n, rate):
     session : PrivacySession
     tag : str
         Other tags have other coins.
-    n : int
+    sizes : ByPart
+        Number of rows of each part.
     rate : float
         Public or released; in (0, 1].
 
     Returns
     -------
-    sample : ndarray of bool of shape (n,)
+    coins : Coins
     """
-    return session.unit_draws(n, tag) < np.uint64(min(int(rate * 2.0**64), 2**64 - 1))
+    draws = session.addressed_draws(sum(sizes.values.values()), tag)
+    below = max(1, min(int(rate * 2.0**64), 2**64 - 1))  # of 2**64 draws
+    return Coins(draws, np.uint64(below - 1), sizes.starts())
+
+
+def collected(part, among, coins):
+    """A pass: points of a part, for those who compare pairs of them.
+
+    Parameters
+    ----------
+    part : Part
+    among : str
+        Name of which of its points.
+    coins : Coins or None
+        Of a sample; None where a release has shown that there are not too many.
+
+    Returns
+    -------
+    part : Part
+    points : tuple of ByPart
+        Integers, in an array of shape (m, d).
+    """
+    rows, chosen = part[ROWS], chosen_rows(part, among, coins)
+    points = [np.empty((0, rows.n_features))]
+    points += [x if chosen is None else x[chosen[place]] for place, x in rows.chunks()]
+    return part, (ByPart({part.source.number: np.concatenate(points)}),)
 
 
 def on_a_sample(epsilon, rate):

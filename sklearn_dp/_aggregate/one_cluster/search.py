@@ -13,6 +13,9 @@ Released: all that the steps name; the plan lists it. A step that finds nothing 
 search goes on from the whole domain, and the status says what was missed. Which releases are made
 after it depends on that released outcome alone.
 
+Everything but the choice of step 2, which compares pairs of points, is made of exact totals over
+the parts of a table. So is a fit of a table in parts, of which the sample of step 2 is collected.
+
 A neighbour adds or removes one point (or replaces one, with ``replace``). Rows are integers, so
 whether a point is in a ball is a fact about this point; every count moves by at most one.
 
@@ -25,25 +28,29 @@ References
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
-from ..shared.rows import Rows
+from ..shared.grid_table import GridTable
+from ..shared.samples import ByPart
 from .balls import (
+    ACTIVE,
     ball_mean,
     ball_radius,
     clip_to_ball,
     count_inside,
+    counts_about,
     radius_squares,
-    squared_distances,
 )
-from .center import heavy_box, heavy_point
+from .boxes import INSIDE
+from .center import heavy_box, heavy_point, rate_of_boxes
 from .published_center import paper_center
 from .radius import exponential_epsilon, good_radius, radii_of
-from .radius_sample import amplified, sample
+from .radius_sample import amplified, coins_at, collected
 from .search_plan import Search, one_cluster_entries
 
 __all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries"]
@@ -89,10 +96,11 @@ class _Task:
     Attributes
     ----------
     session : PrivacySession
-    rows : Rows
+    rows : GridTable
+        Of which the active ones are looked at.
     search : Search
-    active : ndarray of bool of shape (n,)
-        Rows to look at; a function of each row and of releases.
+    sizes : ByPart
+        Numbers of all rows of each part, for coins of the rows; unreleased.
     size : float
         Released number of active rows.
     target : int
@@ -104,9 +112,9 @@ class _Task:
     """
 
     session: PrivacySession
-    rows: Rows
+    rows: GridTable
     search: Search
-    active: np.ndarray
+    sizes: ByPart
     size: float
     target: int
     least: float
@@ -116,53 +124,58 @@ class _Task:
         """Prefix of the plan entries of one search for a center."""
         return self.search.start(self.prefix, number)
 
-    def squared(self, center: np.ndarray) -> np.ndarray:
-        """Squared distances to an integer center; inf for rows that are not looked at."""
-        return np.where(self.active, squared_distances(self.rows, center), math.inf)
+    def counts(self, centers: Sequence[np.ndarray], squares: np.ndarray) -> np.ndarray:
+        """Unreleased: numbers of active rows within some distances of some integer centers."""
+        return counts_about(self.rows, np.array(centers), squares)
 
 
-def fit_one_cluster(session, rows, n_points, search, *, prefix="", active=None):
+def fit_one_cluster(session, rows, n_points, search, *, prefix=""):
     """Find a ball.
 
     Parameters
     ----------
     session : PrivacySession
         With the entries of :func:`one_cluster_entries`.
-    rows : Rows
+    rows : GridTable
+        The rows to look at are those that its parts name `ACTIVE`, or all: a function of each row
+        and of releases. See :func:`.balls.points_of` for rows in memory.
     n_points : int or float
         t, or a fraction of the released number of points.
     search : Search
     prefix : str, default=""
         Of the plan entries.
-    active : ndarray of bool of shape (n,), optional
-        Rows to look at; a function of each row and of releases.
 
     Returns
     -------
     ball : Ball
     """
-    active = np.ones(rows.n_rows, dtype=bool) if active is None else active
+    sizes, number = rows.sums(_counted)
     # One point changes the number by at most one (not at all, where one is replaced).
-    size = float(session.gaussian(prefix + "count", int(np.count_nonzero(active)), sensitivity=1.0))
+    size = float(session.gaussian(prefix + "count", number, sensitivity=1.0))
     least = search.min_radius
     least = rows.limit * 2.0**-15 if least is None else max(least / rows.unit, 1.0)
-    task = _Task(session, rows, search, active, size, _target(n_points, size), least, prefix)
+    task = _Task(session, rows, search, sizes, size, _target(n_points, size), least, prefix)
     center, status = _locate(task)
-    squared, square = task.squared(center), 0.0
+    squares, chosen = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO), 0
+    (counts,) = task.counts([center], squares)
     if status == "duplicates":
-        status = "ok"
+        status = "ok"  # a ball of radius 0, the first of the squares
     else:
-        squares = radius_squares(least / 2, 2 * rows.limit, _FINAL_RATIO)
         entry = prefix + "radius of the ball"
-        square = ball_radius(
-            session, entry, squared, task.target, squares, session.remaining(entry)
-        )
+        chosen = ball_radius(session, entry, counts, task.target, squares, session.remaining(entry))
     entry = prefix + "points in the ball"
     inside_sd = noise_sd(session.remaining(entry))
-    inside = count_inside(session, entry, squared, square)
+    inside = count_inside(session, entry, counts[chosen])
     if status == "ok" and inside < _FEW * task.target:
         status = "few points in the ball"
-    return Ball(center, square, inside, task.target, status, inside_sd)
+    return Ball(center, float(squares[chosen]), inside, task.target, status, inside_sd)
+
+
+def _counted(part):
+    """A pass: how many rows a part has, by its number, and how many of them are active."""
+    n_rows, active = part.units.n_rows, part.state.get(ACTIVE)
+    there = n_rows if active is None else int(np.count_nonzero(active))
+    return part, (ByPart({part.source.number: n_rows}), there)
 
 
 def _target(n_points, size):
@@ -179,9 +192,9 @@ def _locate(task):
         radius = _radius(task)
         status = "no radius found" if radius is None else "ok"
     if radius is not None and radius.square == 0:
-        point = heavy_point(
-            task.session, task.start(0), task.rows, task.active, replace=task.search.replace
-        )
+        prefix, replace = task.start(0), task.search.replace
+        coins = _coins_of_boxes(task, prefix)
+        point = heavy_point(task.session, prefix, task.rows, coins=coins, replace=replace)
         if point is not None:
             return point, "duplicates"
         radius, status = None, "no heavy point found"
@@ -199,17 +212,17 @@ def _radius(task):
     -------
     radius : Radius or None
     """
-    session, rows, search = task.session, task.rows, task.search
-    chosen, target, rate, entry = task.active, task.target, 1.0, task.prefix + "radius"
+    session, search, coins = task.session, task.search, None
+    target, rate, entry = task.target, 1.0, task.prefix + "radius"
     enough = min(search.sample_size, max(_LEAST_SAMPLE, _SAMPLED_CLUSTER * task.size / target))
     if task.size > enough and not search.replace:
         rate, target = enough / task.size, max(1, round(enough / task.size * target))
-        chosen = chosen & sample(session, entry, rows.n_rows, rate)
+        coins = coins_at(session, entry, task.sizes, rate)
         session = amplified(session, entry, rate, search.radius_method)
-    points = np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[chosen[part]] for part, x in rows.chunks())]
-    )
-    radii = radii_of(search.grid, rows.limit, None if search.min_radius is None else task.least)
+    (found,) = task.rows.sums(collected, ACTIVE, coins)
+    points = np.concatenate(found.in_order())
+    least = None if search.min_radius is None else task.least
+    radii = radii_of(search.grid, task.rows.limit, least)
     found = good_radius(session, entry, points, target, radii, search.radius_method)
     return found and dataclasses.replace(found, loss=found.loss / rate)
 
@@ -234,7 +247,7 @@ def _center(task, radius, status, number):
         Radius of the last ball.
     status : str
     """
-    start = task.active, np.zeros(task.rows.n_features), task.rows.limit
+    start = ACTIVE, np.zeros(task.rows.n_features), task.rows.limit
     if radius is not None:
         found = _first_ball(task, radius, task.start(number))
         start, status = (start, "no heavy box found") if found is None else (found, status)
@@ -242,29 +255,39 @@ def _center(task, radius, status, number):
 
 
 def _first_ball(task, radius, prefix):
-    """Chosen rows, center and radius to start from, or None.
+    """Name of the rows, center and radius to start from, or None.
 
     The radius is None where the center comes without one ("paper"): the first step then finds it.
     """
     length, search = math.sqrt(radius.square), task.search
     shared = (task.session, prefix, task.rows, length)
-    if search.center_method != "paper":
-        principal = search.center_method == "pca"
-        return heavy_box(*shared, task.active, replace=search.replace, principal=principal)
-    # Only so many points are promised in a ball of that radius.
-    promised = max(task.target - radius.loss, 1.0)
-    center = paper_center(*shared, promised, task.size, task.active, replace=search.replace)
-    return None if center is None else (task.active, center, None)
+    if search.center_method == "paper":
+        # Only so many points are promised in a ball of that radius.
+        promised = max(task.target - radius.loss, 1.0)
+        center = paper_center(*shared, promised, task.size, replace=search.replace)
+        return None if center is None else (ACTIVE, center, None)
+    coins = _coins_of_boxes(task, prefix)
+    principal = search.center_method == "pca"
+    found = heavy_box(*shared, coins=coins, principal=principal, replace=search.replace)
+    return None if found is None else (INSIDE, *found)
 
 
-def _approach(task, chosen, center, reach, prefix):
+def _coins_of_boxes(task, prefix):
+    """The sample that boxes are counted in, or None; coins for nothing else."""
+    rate = rate_of_boxes(task.session, prefix, task.size, task.target)
+    if rate == 1 or task.search.replace:
+        return None
+    return coins_at(task.session, prefix + "boxes", task.sizes, rate)
+
+
+def _approach(task, among, center, reach, prefix):
     """Means of the points in balls, each about the last mean and just large enough.
 
     Parameters
     ----------
     task : _Task
-    chosen : ndarray of bool of shape (n,)
-        Rows that the first mean is of.
+    among : str
+        Name of the rows that the first mean is of.
     center : ndarray of shape (d,), integers
     reach : float or None
         Radius of the first ball; None: it is chosen, too.
@@ -292,17 +315,17 @@ def _approach(task, chosen, center, reach, prefix):
     )
     for step in range(passes):
         if step or reach is None:
-            squared = task.squared(center)
-            square = ball_radius(session, of_radii, squared, wanted, squares, radius_rho)
-            reach = math.sqrt(square)
+            (counts,) = task.counts([center], squares)
+            chosen = ball_radius(session, of_radii, counts, wanted, squares, radius_rho)
+            reach = math.sqrt(squares[chosen])
         center = ball_mean(
             session,
             of_means,
             rows,
-            chosen if step == 0 else task.active,
             center,
             reach,
             mean_rho,
+            among=among if step == 0 else ACTIVE,
             replace=task.search.replace,
         )
         center = clip_to_ball(center, rows.limit)
@@ -326,7 +349,8 @@ def _best(task, found):
         return found[0][0], found[0][2]
     square = math.floor(min(reach for _, reach, _ in found) ** 2)
     # Released centers and a released radius: a point more or less moves each number by at most 1.
-    scores = [np.count_nonzero(task.squared(center) <= square) for center, _, _ in found]
+    counts = task.counts([center for center, _, _ in found], np.array([float(square)]))
+    scores = counts[:, 0]
     entry = task.prefix + "choice"
     epsilon = exponential_epsilon(task.session.remaining(entry))
     best = task.session.exponential(entry, scores, sensitivity=1, epsilon=epsilon)

@@ -10,7 +10,7 @@ from ..._privacy._grid import Grid
 from ..._privacy._units import UnitFacts, Units
 from .frame import Frame
 from .rows import Rows
-from .table import LocalEngine, Part, Table
+from .table import LocalEngine, Part, PartSource, Table
 
 __all__ = ["ROWS", "GridTable"]
 
@@ -51,9 +51,9 @@ class GridTable(Frame):
         return cls(table, grid.steps(domain.radius), grid.unit)
 
     @classmethod
-    def of(cls, rows: Rows, units: Units) -> Self:
-        """A table in memory of rows that are integers already."""
-        part = Part(None, units, {ROWS: rows})
+    def of(cls, rows: Rows, units: Units, **state: Any) -> Self:
+        """A table in memory of rows that are integers already, in one part with that state."""
+        part = Part(PartSource(), units, {ROWS: rows, **state})
         engine = LocalEngine([part], guarded=False)
         table = Table(engine, rows.n_features, np.float64, units.facts)
         found = cls(table, rows.ball, rows.unit)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
-from sklearn_dp._aggregate.friendly.points import ByPart, Points, unit_points
+from sklearn_dp._aggregate.friendly.points import Points, unit_points
+from sklearn_dp._aggregate.shared import samples
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -83,7 +83,7 @@ def test_an_audit_sees_the_draws_and_may_change_them():
 
 def test_only_the_sample_is_collected(monkeypatch):
     """No draw and no point besides it; draws are made in pieces."""
-    monkeypatch.setattr(_points, "_DRAWS", 1000)
+    monkeypatch.setattr(samples, "_DRAWS", 1000)
     points = points_of(X[:9000], X[9000:])
     assert points.number == points.weight == len(X)
     sample = points.sample(session(), 20_000.0)
@@ -98,12 +98,6 @@ def test_points_are_in_bounds_and_about_their_center():
     points = points_of(X[:50].astype(np.float32), X[50:90], domain=domain)
     expected = domain.clip_points(np.append(X[:50].astype(np.float32), X[50:90], axis=0))
     assert np.array_equal(points.sample(session(), 90.0).points, expected - domain.center)
-
-
-def test_a_part_counts_once():
-    assert (ByPart({1: "b"}) + ByPart({0: "a"})).in_order() == ["a", "b"]
-    with pytest.raises(ValueError, match="once"):
-        ByPart({0: "a"}) + ByPart({0: "a"})
 
 
 def test_draws_travel():

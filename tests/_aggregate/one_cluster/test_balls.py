@@ -23,7 +23,7 @@ def softmax(scores, epsilon, sensitivity):
 
 def ball_statistics(points, center, radius, replace):
     """The claim of `ball_mean` about neighbours, on exact statistics."""
-    rows = Rows.of(points, 2.0**24)
+    rows = _balls.points_of(Rows.of(points, 2.0**24))
     recorded = []
 
     class Recorder:
@@ -31,9 +31,7 @@ def ball_statistics(points, center, radius, replace):
             recorded.append((value, sensitivity))
             return value.astype(float)
 
-    _balls.ball_mean(
-        Recorder(), "e", rows, np.ones(len(points), bool), center, radius, 1.0, replace=replace
-    )
+    _balls.ball_mean(Recorder(), "e", rows, center, radius, 1.0, replace=replace)
     return recorded[0]
 
 
@@ -63,6 +61,17 @@ def test_points_outside_the_ball_do_not_count():
     points = np.array([[0.0, 0], [3, 4], [3, 5], [1000, 0]])
     (value, _) = ball_statistics(points, np.zeros(2), 5.0, False)
     assert value.tolist() == [3, 4, 2]
+
+
+def test_only_active_points_count():
+    points = np.array([[0.0, 0], [3, 4], [3, 5], [1000, 0], [0, 1]])
+    active = np.array([True, True, True, True, False])
+    rows = _balls.points_of(Rows.of(points, 2.0**24), active)
+    counts = _balls.counts_about(rows, np.array([[0, 0], [1000, 0]]), np.array([0.0, 25.0, 1e6]))
+    assert counts.tolist() == [[1, 2, 4], [1, 1, 4]]
+    assert (value := _balls._sum_in_ball(*rows.table.local_parts(), np.zeros(2), 25, "active"))
+    assert value[1][0].tolist() == [3, 4] and value[1][1] == 2
+    assert _balls._sum_in_ball(*rows.table.local_parts(), np.zeros(2), 25, "none")[1][1] == 3
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

@@ -1,10 +1,9 @@
-"""Boxes: cuts, fullest boxes, names, projections."""
+"""The first ball: projections, a heavy point, and when boxes are counted in a sample."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.spatial.distance import cdist
 
 from sklearn_dp._aggregate.one_cluster import (
@@ -24,36 +23,6 @@ def open_session(*entries, seed=0):
     )
 
 
-def test_probability_that_a_grid_does_not_cut_a_segment():
-    """(1 - w/l)^k = 0.349 at k = 10 and w/l = 0.1; 5000 shifts; false alarms at 1e-6."""
-    rng = np.random.default_rng(6)
-    ends = np.stack([np.zeros(10), np.full(10, 0.1)])
-    whole = sum(
-        (_good_center.boxes(ends, shift, 1.0)[0] == _good_center.boxes(ends, shift, 1.0)[1]).all()
-        for shift in rng.random((5000, 10))
-    )
-    assert stats.binomtest(whole, 5000, 0.9**10).pvalue > 1e-6
-
-
-def test_fullest_box_moves_by_at_most_one():
-    rng = np.random.default_rng(7)
-    for _ in range(300):
-        cells = rng.integers(-2, 3, (rng.integers(1, 40), 2))
-        exact = np.unique(cells, axis=0, return_counts=True)[1].max()
-        assert _good_center.fullest(cells) == exact
-        assert exact - _good_center.fullest(cells[1:]) in (0, 1)
-    assert _good_center.fullest(np.empty((0, 3), dtype=int)) == 0
-
-
-def test_heavy_cells_keep_their_names():
-    cells = np.repeat(np.array([[-3, 2**40, 0], [5, -1, -(2**40)]]), [400, 300], axis=0)
-    session = open_session(PlanEntry("box", "stability histogram", 1.0, 1e-6))
-    found = _good_center.heaviest(session, "box", cells, 1.0, 1e-6, False)
-    assert found.tolist() == [-3, 2**40, 0]
-    session = open_session(PlanEntry("box", "stability histogram", 1.0, 1e-6))
-    assert _good_center.heaviest(session, "box", cells[:0], 1.0, 1e-6, False) is None
-
-
 def test_projections_keep_distances_with_the_logarithm_to_base_two():
     n = 60
     k = math.ceil(46 * math.log2(2 * n / 0.1))
@@ -65,3 +34,16 @@ def test_projections_keep_distances_with_the_logarithm_to_base_two():
             / np.maximum(cdist(points, points), 1e-9)
         )[np.triu_indices(n, 1)] ** 2
         assert ratio.min() > 0.5 and ratio.max() < 1.5
+
+
+def test_boxes_are_counted_in_a_sample_where_there_are_very_many_rows():
+    """Rates are functions of releases; a small cluster, or much noise, keeps more rows."""
+    box = PlanEntry("box", "stability histogram", 0.02, 1e-6)  # noise of 5 standard deviations
+
+    def kept(size, target):
+        return size * _good_center.rate_of_boxes(open_session(box), "", size, target)
+
+    assert kept(2.0**20, 100) == 2.0**20 and kept(1000.0, 10) == 1000.0 and kept(-3.0, 1) == -3.0
+    assert kept(1e9, 1e8) == pytest.approx(2.0**20)
+    assert kept(1e9, 1e5) == pytest.approx(1e9 / 1e5 * 200 * 5)  # a thousand of the cluster
+    assert kept(1e9, 10) == 1e9

@@ -13,10 +13,13 @@ from sklearn_dp._aggregate.one_cluster import (
 from sklearn_dp._aggregate.one_cluster import (
     radius_sample as _radius_sample,
 )
+from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._aggregate.shared.table import ArraySource, Part
 from sklearn_dp._privacy import _accounting as accounting
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -76,11 +79,20 @@ def test_amplification_is_exact_for_a_choice():
     assert np.abs(np.log(mixed / q)).max() <= amplified(epsilon, rate) < 0.7
 
 
+SIZES = ByPart({0: 25_000, 1: 0, 2: 15_000})
+
+
+def tossed(coins):
+    """Which of all the rows are in a sample, part after part."""
+    parts = [Part(ArraySource(None, number), Units(size)) for number, size in SIZES.values.items()]
+    return np.concatenate([coins.mask(part) for part in parts])
+
+
 def test_samples_of_different_searches_are_independent():
     """Amplified costs add up over the rounds only if each has its own coins."""
     session = open_session(PlanEntry("r", "gaussian", 1.0))
     first, again, other = (
-        _radius_sample.sample(session, tag, 40_000, 0.3)
+        tossed(_radius_sample.coins_at(session, tag, SIZES, 0.3))
         for tag in ("0/radius", "0/radius", "1/radius")
     )
     assert np.array_equal(first, again)

@@ -8,6 +8,9 @@ from sklearn_dp._aggregate.one_cluster import (
     balls as _balls,
 )
 from sklearn_dp._aggregate.one_cluster import (
+    boxes as _boxes,
+)
+from sklearn_dp._aggregate.one_cluster import (
     center as _good_center,
 )
 from sklearn_dp._aggregate.one_cluster import (
@@ -110,7 +113,7 @@ def without_cap(counts, t):
 
 def of_the_true_size(original):
     def fit(session, rows, n_points, search, **options):
-        n_points = int(max(1, n_points * rows.n_rows)) if n_points < 1 else n_points
+        n_points = int(max(1, n_points * rows.in_memory.n_rows)) if n_points < 1 else n_points
         return original(session, rows, n_points, search, **options)
 
     return fit
@@ -131,27 +134,34 @@ def the_best_shift(original):
     return exponential
 
 
-def without_noise(session, entry, rows, chosen, center, radius, rho, *, replace=False):
-    points = np.concatenate([x for _, x in rows.chunks()] or [center[None]])
+def without_noise(session, entry, rows, center, radius, rho, **options):
+    points = np.concatenate([x for _, x in rows.in_memory.chunks()] or [center[None]])
     return np.rint(points.mean(axis=0))
 
 
-def fresh_coins(session, tag, n, rate):
-    return np.random.default_rng(n).random(n) < rate
+class FreshCoins:
+    """Which row is in the sample depends on how many there are."""
+
+    def __init__(self, session, tag, sizes, rate):
+        self.rate = rate
+
+    def mask(self, part):
+        n = part.units.n_rows
+        return np.random.default_rng(n).random(n) < self.rate
 
 
-def of_the_data(session, entry, rows, chosen):
-    _, axes = np.linalg.eigh(sum(x.T @ x for _, x in rows.chunks()))
+def of_the_data(session, entry, rows):
+    _, axes = np.linalg.eigh(sum(x.T @ x for _, x in rows.in_memory.chunks()))
     session.gaussian(entry, np.zeros(rows.n_features), sensitivity=1.0)
     return np.rint(axes[:, -4:].T * 2.0**20)
 
 
 def of_all_rows(original):
-    def principal(session, entry, rows, chosen):
-        small = float(np.sqrt(rows.squares.max(initial=1.0)))
+    def principal(session, entry, rows):
+        small = float(np.sqrt(rows.in_memory.squares.max(initial=1.0)))
         rows.limit, before = small, rows.limit
         try:
-            return original(session, entry, rows, chosen)
+            return original(session, entry, rows)
         finally:
             rows.limit = before
 
@@ -161,7 +171,7 @@ def of_all_rows(original):
 def the_best_start(task, found):
     return max(
         (
-            (np.count_nonzero(task.squared(center) <= 25e12), center, status)
+            (task.counts([center], np.array([25e12]))[0, 0], center, status)
             for center, _, status in found
         ),
         key=lambda x: x[0],
@@ -181,9 +191,11 @@ def twice(original):
 
 
 def of_all_points(original):
-    def heaviest(session, entry, cells, rho, delta, replace):
-        names, counts = np.unique(cells, axis=0, return_counts=True)
-        return names[counts.argmax()] if len(names) else None
+    def heaviest(session, entry, found, rho, delta, replace):
+        if not len(found.cells):
+            return None
+        name = found.cells[found.counts.argmax()].ljust(found.cells.dtype.itemsize, b"\0")
+        return np.frombuffer(name, dtype=">i8").astype(np.int64)
 
     return heaviest
 
@@ -222,7 +234,7 @@ MUTANTS = [
     ),
     (
         "grid drawn after looking",
-        _good_center,
+        _boxes,
         "boxes",
         aligned_with_the_points,
         SPREAD,
@@ -303,8 +315,8 @@ MUTANTS = [
     (
         "sample by fresh coins",
         _one_cluster,
-        "sample",
-        lambda o: fresh_coins,
+        "coins_at",
+        lambda o: FreshCoins,
         {**SPREAD, "sample_size": 20, "n_points": 29},
         1e-3 * np.random.default_rng(7).normal(size=(30, 2)),
     ),

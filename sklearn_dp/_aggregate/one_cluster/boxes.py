@@ -1,0 +1,288 @@
+"""Boxes of a grid, and how many rows of a table are in each of them.
+
+A part counts the rows in its occupied boxes, and what travels is their codes and their counts
+(`CellCounts`): keys where only the fullest box is asked for, names where a box is released. Both
+are functions of the coordinates of a box alone, so that the counts of parts add up.
+
+:func:`heaviest` releases one of them by a stability histogram.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._privacy._session import PrivacySession
+from ..shared.grid_table import ROWS
+from ..shared.table import CellCounts
+
+__all__ = [
+    "INSIDE",
+    "Boxes",
+    "box_spend",
+    "boxes",
+    "chosen_rows",
+    "counted_boxes",
+    "counts_of",
+    "fullest",
+    "heaviest",
+    "in_box",
+    "keys_of",
+    "mapped_chunks",
+    "named_boxes",
+    "names_of",
+]
+
+INSIDE = "inside"
+"""Name, in the state of a part, of which of its active points are in a released box."""
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
+_MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
+_AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where there are more rows
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """A grid of boxes, in the space that rows are mapped to; where it is shifted to, others say.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (k, d), integer-valued, or None
+        None: the features themselves.
+    side : float
+    """
+
+    matrix: np.ndarray | None
+    side: float
+
+    def of(self, images, shift):
+        """The box of each of some images."""
+        return boxes(images, shift, self.side)
+
+
+def mapped_chunks(rows, matrix):
+    """Maps of the rows, exact: |A x| is an integer below 2**53, and so is each partial sum.
+
+    A row of signs gives at most d |x|, one of a basis in steps about 2**20 |x|. So BLAS may add up
+    in any order, and the image of a row has the same bits whatever other rows there are.
+
+    Parameters
+    ----------
+    rows : Rows
+    matrix : ndarray of shape (k, d), integer-valued, or None
+
+    Yields
+    ------
+    place : slice
+    images : ndarray of shape (m, k)
+    """
+    for place, x in rows.chunks(1 if matrix is None else len(matrix)):
+        yield place, x if matrix is None else x @ matrix.T
+
+
+def boxes(points, shift, side):
+    """Integer coordinates of each point's box: elementwise.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, k)
+    shift : float or ndarray of shape (k,)
+    side : float
+
+    Returns
+    -------
+    cells : ndarray of int64 of shape (n, k)
+
+    Examples
+    --------
+    >>> boxes(np.array([[0.5, -0.5], [2.5, 7.0]]), 1.0, 2.0)
+    array([[0, 0],
+           [1, 4]])
+    """
+    cells = np.floor((points + shift) / side)
+    return np.clip(cells, -_MOST_CELL, _MOST_CELL).astype(np.int64)
+
+
+def chosen_rows(part, among, coins=None):
+    """Which rows of a part are among some, and in a sample; None: all of them.
+
+    Parameters
+    ----------
+    part : Part
+    among : str
+        Name of the rows, in the state of the part.
+    coins : Coins, optional
+    """
+    chosen = part.state.get(among)
+    if coins is None:
+        return chosen
+    sampled = coins.mask(part)
+    return sampled if chosen is None else sampled & chosen
+
+
+def keys_of(cells):
+    """A number for each row of cells, of 64 bits: a hash of its coordinates alone.
+
+    Boxes with the same hash count as one: that is a partition as well, and its fullest cell gains
+    or loses one point at most.
+
+    Parameters
+    ----------
+    cells : ndarray of int64 of shape (m, k)
+
+    Returns
+    -------
+    keys : ndarray of int64 of shape (m,)
+    """
+    odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
+    return (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64).view(np.int64)
+
+
+def names_of(cells):
+    """A name for each row of cells: its coordinates, as big-endian bytes.
+
+    Whatever else is in the data, a box has one name.
+
+    Parameters
+    ----------
+    cells : ndarray of int64 of shape (m, k)
+
+    Returns
+    -------
+    names : ndarray of bytes of shape (m,)
+    """
+    return np.ascontiguousarray(cells.astype(">i8")).view(f"S{8 * cells.shape[1]}").ravel()
+
+
+def counts_of(codes):
+    """How many points each occupied box has, by their keys or names.
+
+    Returns
+    -------
+    counts : CellCounts
+    """
+    return CellCounts(*np.unique(codes, return_counts=True))
+
+
+def fullest(found):
+    """Number of points in the fullest box; 0 where no box is occupied."""
+    return int(found.counts.max(initial=0))
+
+
+def counted_boxes(part, grid, shifts, among, coins):
+    """A pass: how many rows are in each occupied box, for each of some shifts of the grid.
+
+    Parameters
+    ----------
+    part : Part
+    grid : Boxes
+    shifts : ndarray of shape (s, k)
+    among : str
+    coins : Coins or None
+        Of the sample that is counted.
+
+    Returns
+    -------
+    part : Part
+    counts : tuple of CellCounts
+        By keys.
+    """
+    rows, chosen = part[ROWS], chosen_rows(part, among, coins)
+    n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
+    step, found = _AT_ONCE if n_rows > _FEW_ROWS else len(shifts), []
+    for start in range(0, len(shifts), step):
+        some, first = shifts[start : start + step], 0
+        keys = np.empty((len(some), n_rows), dtype=np.int64)
+        for place, images in mapped_chunks(rows, grid.matrix):
+            images = images if chosen is None else images[chosen[place]]
+            for key, shift in zip(keys, some, strict=True):
+                key[first : first + len(images)] = keys_of(grid.of(images, shift))
+            first += len(images)
+        found += [counts_of(key) for key in keys]
+    return part, tuple(found)
+
+
+def named_boxes(part, grid, shift, among, coins, columns=(slice(None),)):
+    """A pass: how many rows are in each occupied box, by the names of some of its coordinates.
+
+    Parameters
+    ----------
+    part : Part
+    grid : Boxes
+    shift : ndarray of shape (k,) or float
+    among : str
+    coins : Coins or None
+    columns : sequence of slice, default=(slice(None),)
+        Which coordinates make a box: one count of boxes for each.
+
+    Returns
+    -------
+    part : Part
+    counts : tuple of CellCounts
+        By names.
+    """
+    rows, chosen = part[ROWS], chosen_rows(part, among, coins)
+    width = rows.n_features if grid.matrix is None else len(grid.matrix)
+    nobody = np.empty((0, width), dtype=np.int64)
+    found = [[counts_of(names_of(nobody[:, each]))] for each in columns]
+    for place, images in mapped_chunks(rows, grid.matrix):
+        cells = grid.of(images if chosen is None else images[chosen[place]], shift)
+        for each, column in zip(found, columns, strict=True):
+            each.append(counts_of(names_of(cells[:, column])))
+    return part, tuple(_added(each) for each in found)
+
+
+def _added(counts):
+    """Counts of boxes of several sets of rows, together."""
+    cells, index = np.unique(np.concatenate([each.cells for each in counts]), return_inverse=True)
+    total = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(total, index, np.concatenate([each.counts for each in counts]))
+    return CellCounts(cells, total)
+
+
+def in_box(part, grid, shift, box, among):
+    """A pass: which of some rows are in a released box; kept as `INSIDE`."""
+    rows, inside = part[ROWS], np.empty(part[ROWS].n_rows, dtype=bool)
+    for place, images in mapped_chunks(rows, grid.matrix):
+        inside[place] = (grid.of(images, shift) == box).all(axis=1)
+    chosen = part.state.get(among)
+    return part.having(**{INSIDE: inside if chosen is None else inside & chosen}), ()
+
+
+def heaviest(session, entry, found, rho, delta, replace):
+    """Coordinates of a box with many points, by a stability histogram; None if none stands out.
+
+    Parameters
+    ----------
+    session : PrivacySession
+    entry : str
+        Pays `rho` and `delta`.
+    found : CellCounts
+        Occupied boxes by name; a point is in one of them.
+    rho, delta : float
+    replace : bool
+        Neighbours replace a point.
+
+    Returns
+    -------
+    box : ndarray of int64 of shape (k,), or None
+    """
+    # A replaced point leaves one box and enters another.
+    codes, values = session.stability_histogram(
+        entry,
+        found.cells,
+        found.counts,
+        rho=rho,
+        delta=delta,
+        sensitivity=math.sqrt(2) if replace else 1.0,
+    )
+    if not len(codes):
+        return None
+    # NumPy drops zero bytes at the end of a name.
+    name = codes[values.argmax()].ljust(found.cells.dtype.itemsize, b"\0")
+    return np.frombuffer(name, dtype=">i8").astype(np.int64)
+
+
+def box_spend(session: PrivacySession, entry: str) -> tuple[float, float]:
+    """rho and delta of a box: what is left of the one, all of the other."""
+    return session.remaining(entry), session.plan[entry].delta

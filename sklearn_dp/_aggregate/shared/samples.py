@@ -1,0 +1,99 @@
+"""Samples of the rows of a table in parts: coins by the numbers of rows, values of each part.
+
+Rows are numbered part after part, so a table in parts has the coins, and with them the sample, of
+the same rows in memory. A pass tells how many rows each part has (:class:`ByPart`), which is kept
+at the place of the fit and never released; each part then draws for its own rows. What goes to the
+parts is the seed of these coins, of which no noise is made.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .table import Part, Summed
+
+__all__ = ["ByPart", "Coins", "drawn_places"]
+
+_DRAWS = 2**16  # at a time
+
+
+class ByPart(Summed):
+    """A value of each part, under its number: for what has to be in the order of the rows.
+
+    Parameters
+    ----------
+    values : dict of int to object
+        Unreleased.
+    """
+
+    def __init__(self, values: dict) -> None:
+        self.values = values
+
+    def __add__(self, other: "ByPart") -> "ByPart":
+        if self.values.keys() & other.values.keys():
+            raise ValueError("a part counts once.")
+        return ByPart({**self.values, **other.values})
+
+    def in_order(self) -> list:
+        """The values, those of the first part first."""
+        return [self.values[number] for number in sorted(self.values)]
+
+    def starts(self) -> dict[int, int]:
+        """Of numbers of rows: the number of the first row of each part."""
+        ends = np.cumsum([0, *self.in_order()]).tolist()
+        return dict(zip(sorted(self.values), ends, strict=False))
+
+
+class Coins(NamedTuple):
+    """Which rows are in a sample, each by a coin of its own.
+
+    Attributes
+    ----------
+    draws : UnitDraws
+        64 bits for each row, by its number.
+    bound : uint64
+        The largest draw of a row that is in the sample.
+    firsts : dict of int to int
+        Number of the first row of each part.
+    """
+
+    draws: Any
+    bound: np.uint64
+    firsts: dict[int, int]
+
+    def mask(self, part: Part) -> np.ndarray:
+        """Which rows of a part are in the sample.
+
+        Parameters
+        ----------
+        part : Part
+
+        Returns
+        -------
+        mask : ndarray of bool of shape (n_i,)
+        """
+        mask = np.zeros(part.units.n_rows, dtype=bool)
+        mask[drawn_places(self.draws, self.bound, self.firsts[part.source.number], len(mask))] = 1
+        return mask
+
+
+def drawn_places(draws: Any, bound: np.uint64, first: int, n_rows: int) -> np.ndarray:
+    """Places of those rows of a part whose draw is at most a bound, in their order.
+
+    Parameters
+    ----------
+    draws : UnitDraws
+    bound : uint64
+    first : int
+        Number of the first row of the part.
+    n_rows : int
+
+    Returns
+    -------
+    places : ndarray of int64 of shape (m,)
+    """
+    chosen = [np.empty(0, dtype=np.int64)]
+    for start in range(0, n_rows, _DRAWS):
+        drawn = draws.take(first + start, min(_DRAWS, n_rows - start))
+        chosen.append(start + np.flatnonzero(drawn <= bound))
+    return np.concatenate(chosen)
