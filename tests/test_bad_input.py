@@ -364,6 +364,7 @@ def test_groups_that_are_no_array_cost_nothing(estimator):
             assert ledger.entries == ()
 
 
+@pytest.mark.quick("*-list", "*-pandas", "*-polars")
 @pytest.mark.parametrize("kind", ["list", "tuple", "objects", "pandas", "categories", "polars"])
 def test_groups_of_every_kind_give_the_same_fit(estimator, kind):
     names = [f"person {i // 2}" for i in range(len(X))]

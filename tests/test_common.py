@@ -49,8 +49,8 @@ HARMLESS = {
     "FederatedDPKMeans": {"group weight ignored"},
 }
 
-# Those whose building blocks the others have too; these have audits of their own in the normal
-# suite, and all of them in `make audit`.
+# Those whose building blocks the others have too; hundreds of their neighbours are replayed in the
+# normal suite, and thousands of those of all others in `make audit`.
 BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
 
@@ -217,11 +217,41 @@ def large_groups(n):
     return check_groups(n) // (1 if n < 400 else 4)
 
 
+# The rounds of the normal suite. Replays: few rows with groups and without, many rows, and none;
+# ids that floats would merge, and ids that cannot be sorted. Noise: a third of the fits.
+FEW_ROUNDS = {
+    "REPLAYED": ((20, 3, True), (400, 3, False), (0, 3, False)),
+    "HARD_GROUPS": slice(0, 2),
+    "NOISE_FITS": (10, 1, 3),
+}
+
+
 @pytest.mark.parametrize(("setting", "check"), PRIVACY_CASES)
-def test_privacy_checks(setting, check, monkeypatch):
+def test_privacy_checks(setting, check, monkeypatch, request):
     monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
     if setting.name in FITS_PER_UNIT:
         monkeypatch.setattr(_loss_checks, "check_groups", large_groups)
+    if request.node.get_closest_marker("slow") is None and setting.name not in BUILDING_BLOCKS:
+        for name, rounds in FEW_ROUNDS.items():
+            monkeypatch.setattr(_loss_checks, name, rounds)
+    check(setting.estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "check"),
+    [
+        case
+        for case in PRIVACY_CASES
+        if case.values[0].name not in BUILDING_BLOCKS
+        and case.values[1].__name__
+        in ("check_replay", "check_replay_of_hard_groups", "check_noise_law")
+        and not case.marks
+    ],
+)
+def test_privacy_checks_with_all_rounds(setting, check, monkeypatch):
+    """Those that have fewer rounds in the normal suite."""
+    monkeypatch.setattr(_loss_checks, "kernel_problems", KERNEL_PROBLEMS)
     check(setting.estimator)
 
 
@@ -323,6 +353,7 @@ def survivors(name, bugs, verdicts=None):
     )
 
 
+@pytest.mark.quick("FriendlyMean")
 @pytest.mark.parametrize("name", BUILDING_BLOCKS)
 def test_mutants_of_building_blocks_are_killed(name, monkeypatch):
     """Those of the kernel and the base class: by the toy of `tests/audit/test_mutants.py`.

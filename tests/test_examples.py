@@ -88,9 +88,11 @@ def started(name, picture):
 
 # The dearest ones; `make demo` and the site run all.
 DEAR = (
+    "plot_densest_place",
     "plot_digits_pipeline",
     "plot_far_mean",
     "plot_number_of_clusters",
+    "plot_private_search",
     "plot_private_topics",
     "plot_what_epsilon_costs",
 )

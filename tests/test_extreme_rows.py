@@ -294,6 +294,7 @@ def test_replay_sees_where_the_guard_is_missing(what, monkeypatch):
 STORED_KINDS = ("farthest", "tiny", "remove_first")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kinds", [STORED_KINDS, pytest.param(KINDS, marks=pytest.mark.slow)], ids=["few", "all"]
 )

@@ -64,6 +64,7 @@ def spend(estimators, book):
     assert fitted == 2 and len(book.entries) == 2
 
 
+@pytest.mark.quick("*-clone", "*-deepcopy")
 @pytest.mark.parametrize(
     "way",
     [clone, copy.copy, copy.deepcopy, lambda e: type(e)(**e.get_params())],

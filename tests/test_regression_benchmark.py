@@ -60,6 +60,7 @@ def test_the_table_holds_every_cell(benchmark):
     assert all(row["kind"] in benchmark.MARGIN for row in table.values())
 
 
+@pytest.mark.slow
 def test_noise_half_as_large_again_is_worse(benchmark, monkeypatch):
     """What `make regression` is for, on its quickest cell; the others see it as well."""
     name = "DPKMeans, n=20000 d=2 k=8, epsilon=0.1"

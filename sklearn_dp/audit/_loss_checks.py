@@ -32,6 +32,21 @@ __all__ = [
 ]
 
 
+# Numbers of rows and columns, and whether the rows are replayed in groups too.
+REPLAYED = (
+    (20, 3, True),
+    (400, 3, True),
+    (30, 12, True),
+    (2, 5, True),
+    (1, 3, False),
+    (0, 3, False),
+)
+# Which of the ways to name groups are replayed.
+HARD_GROUPS = slice(None)
+# Fits to narrow data, to 128 columns, and with groups.
+NOISE_FITS = (30, 3, 10)
+
+
 def check_replay(estimator):
     """Neighbours differ only by noise that is paid for; small data and the empty set too.
 
@@ -40,10 +55,10 @@ def check_replay(estimator):
     up must do so by releases. Strangers, whose rows come in any number and size, are those of
     20 rows, with groups and without, and of 400 rows, for the way that a fit to many rows goes.
     """
-    for n, d in ((20, 3), (400, 3), (30, 12), (2, 5), (1, 3), (0, 3)):
+    for n, d, with_groups in REPLAYED:
         X = check_data(n, n, d)
         assert_none(_replayed(estimator, X, html=n == 20, strangers=n in (20, 400)))
-        if accepts_groups(estimator) and n > 1:
+        if with_groups and accepts_groups(estimator):
             assert_none(_replayed(estimator, X, groups=check_groups(n), strangers=n == 20))
 
 
@@ -53,7 +68,7 @@ def check_replay_of_hard_groups(estimator):
     Without strangers, whose ids are plain numbers: `check_replay` has them.
     """
     if accepts_groups(estimator):
-        for groups in hard_groups(20).values():
+        for groups in list(hard_groups(20).values())[HARD_GROUPS]:
             assert_none(_replayed(estimator, check_data(20, 20), groups=groups, strangers=False))
 
 
@@ -105,11 +120,12 @@ def check_noise_law(estimator):
     3. Three fits of 128 columns: they have most of the numbers that a shape needs.
     4. Ten fits with groups, whose noise scales are other ones.
     """
+    narrow, wide, grouped = NOISE_FITS
     assert_none(kernel_problems())
-    assert_none(noise_audit(estimator, check_data(400), fits=30))
-    assert_none(noise_audit(estimator, check_data(300, d=128), fits=3))
+    assert_none(noise_audit(estimator, check_data(400), fits=narrow))
+    assert_none(noise_audit(estimator, check_data(300, d=128), fits=wide))
     if accepts_groups(estimator):
-        assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=10))
+        assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=grouped))
 
 
 def check_noise_has_entropy(estimator):

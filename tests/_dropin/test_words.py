@@ -112,6 +112,7 @@ def test_subclasses_have_the_words_that_they_declare():
     assert Open(2, epsilon=3.0).epsilon == 3.0
 
 
+@pytest.mark.slow
 def test_a_class_pickled_by_value_goes_on_to_explain():
     """As of a notebook, into a process that does not have it."""
     source = """

@@ -76,6 +76,7 @@ def test_spending_inside_a_converted_budget_computes_to_at_most_the_target(
 # ---------------------------------------------------------------------------------------- zCDP
 
 
+@pytest.mark.quick("0.5", "1e-06", "1e-300")
 @pytest.mark.parametrize("delta", DELTAS)
 def test_zcdp_epsilon_is_above_the_best_order_and_close(delta):
     for rho in log_uniform(6, 1e-12, 1e6, 25):
@@ -84,6 +85,7 @@ def test_zcdp_epsilon_is_above_the_best_order_and_close(delta):
         assert epsilon <= max(exact, 0) * (1 + TIGHT) + 1e-12
 
 
+@pytest.mark.quick("0.5", "1e-06", "1e-300")
 @pytest.mark.parametrize("delta", DELTAS)
 def test_zcdp_rho_stays_within_the_target_and_close(delta):
     for epsilon in log_uniform(7, 1e-4, 1e6, 15):

@@ -192,6 +192,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.quick("fork", "forkserver")
 @needs_fork
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_processes_of_a_pool_draw_noise_of_their_own(method, tmp_path):

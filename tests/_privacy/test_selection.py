@@ -41,6 +41,7 @@ def test_delta_has_the_values_of_the_specification(arguments, expected):
     assert selection_delta(*arguments) == pytest.approx(expected, rel=5e-4)
 
 
+@pytest.mark.quick("1-rule1-*", "3-rule2-*")
 @pytest.mark.parametrize(
     ("epsilon", "rule", "expected"),
     [

@@ -34,6 +34,7 @@ def test_rate_is_the_derivative_of_the_generating_function(rule):
     np.testing.assert_allclose(rule.rate(t), slope, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
     [

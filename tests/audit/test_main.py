@@ -54,6 +54,7 @@ def test_a_false_claim_of_any_class_fails(leaky, capsys):
     assert main(["certify", leaky, "--fits", "40", "--set", "noise=1e9", "--epsilon", "3"]) == 0
 
 
+@pytest.mark.slow
 def test_a_planted_deficit_that_is_found_is_a_success():
     arguments = ["certify", "FriendlyMean", "--fits"]
     assert main([*arguments, "200", "--deficit", "16"]) == 0

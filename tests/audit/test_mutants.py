@@ -84,6 +84,18 @@ def verdicts():
     return {}
 
 
+@pytest.mark.quick(
+    but=(
+        "noise forgotten",
+        "status tells n where it is 29",
+        "noise is a coin flip of sigma",
+        "predictions leak where n is 23",
+        "the number of rows of an array in Fortran order",
+        "sigma halved above 12 columns",
+        "noise in steps of half a sigma",
+        "no noise for 11 rows",
+    )
+)
 @pytest.mark.parametrize("bug", list(mutants_of_the_toy()))
 def test_every_mutant_of_the_toy_is_killed(bug, toy, verdicts):
     assert killer(bug, toy, verdicts) in bug.killed_by
@@ -97,6 +109,7 @@ def test_no_mutant_survives_everywhere(bug, toy):
     assert any(killer(bug, estimator) in bug.killed_by for estimator in candidates)
 
 
+@pytest.mark.quick(but=("check_noise_has_entropy",))
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_without_a_mutant_the_toy_passes(check, toy, verdicts):
     if check.__name__ not in verdicts:

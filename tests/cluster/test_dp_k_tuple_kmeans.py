@@ -181,6 +181,7 @@ def test_replay_of_the_fallback():
     assert violations == [] and paths == {"tuples, then coreset"}
 
 
+@pytest.mark.quick("number of blocks from n", "un-noised count")
 @pytest.mark.parametrize(
     "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
 )
@@ -257,6 +258,7 @@ def test_a_number_is_needed_where_the_plan_depends_on_it(options):
         DPKTupleKMeans("auto", **options).privacy_plan(2)
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
 def test_neighbours_get_the_same_number(d):
     estimator = DPKTupleKMeans((1, 5), n_tuples=2, epsilon=1000.0, bounds=2.0)

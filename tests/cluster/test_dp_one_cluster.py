@@ -93,6 +93,7 @@ def neighbouring_balls(seed, n=4000, d=20, places=3, apart=8.0):
     return centers[np.arange(n) % places] + ball, centers, radius
 
 
+@pytest.mark.slow
 def test_several_starts_are_rarely_all_bad():
     """Boxes of random projections merge such balls every other time; four starts seldom all."""
     failures = {1: 0, 4: 0}
@@ -190,6 +191,7 @@ def test_a_sample_is_as_good_as_all_points():
         assert ("radius", "approximate DP") in names
 
 
+@pytest.mark.slow
 def test_one_of_two_minorities():
     """one_cluster:26, with less budget: the mean of the data is in neither."""
     for seed in range(5):
@@ -224,6 +226,7 @@ def test_copies_of_a_point_are_a_ball_of_radius_zero():
         assert model.n_points_in_ == pytest.approx(600, abs=100)
 
 
+@pytest.mark.slow
 def test_more_budget_and_more_points_help():
     misses = []
     for n, epsilon in ((1500, 0.5), (1500, 4.0), (6000, 4.0)):

@@ -74,6 +74,7 @@ def balls(n=6000, seed=0):
     return PLACES[labels] + 0.02 * rng.normal(size=(n, 2)), labels
 
 
+@pytest.mark.slow
 def test_one_ball_for_each_cluster():
     X, labels = balls()
     for seed in range(3):

@@ -26,6 +26,7 @@ def farthest(centers, found):
 CORNERS = np.array([[0.6, 0.0], [-0.3, 0.5], [-0.3, -0.5], [0.0, 0.0]])
 
 
+@pytest.mark.slow
 def test_a_hundred_clusters():
     grid = np.stack(np.meshgrid(*[np.linspace(-0.6, 0.6, 10)] * 2), axis=-1).reshape(-1, 2)
     X, labels = blobs(grid, 80_000, 0.008)

@@ -138,6 +138,7 @@ def audit(mode, n_pairs, seed=0):
     return violations, paths, voided
 
 
+@pytest.mark.quick("averages", "core, copies")
 @pytest.mark.parametrize("mode", MODES)
 def test_replays(mode):
     violations, paths, voided = audit(mode, 6)

@@ -189,6 +189,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.quick("*-groups")
 @pytest.mark.parametrize(("options", "grouped"), UNITS)
 def test_replay_audit(options, grouped):
     X = np.random.default_rng(1).normal(size=(60, 3))

@@ -145,6 +145,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.quick("options1-*", "options3-*", "options7-*")
 @pytest.mark.parametrize(("options", "groups"), UNITS)
 def test_replay_audit(options, groups):
     X = normal(90, 3, 100.0, shift=1.0)[0]
@@ -162,6 +163,7 @@ def test_replay_audit(options, groups):
 CORE = {"method": "friendly_core", "n_blocks": 60, "epsilon": 300.0}
 
 
+@pytest.mark.quick("True-*")
 @pytest.mark.parametrize("groups", [None, np.arange(1800) // 2])
 @pytest.mark.parametrize("centered", [False, True])
 def test_replay_audit_of_the_friendly_core(centered, groups):

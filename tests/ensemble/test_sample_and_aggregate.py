@@ -51,6 +51,7 @@ def test_coefficients_of_a_regression(aggregator):
     assert model.score(X, y) > 0.85
 
 
+@pytest.mark.slow
 def test_one_cluster_is_far_better_than_the_mean_of_clipped_outputs():
     """The ball adapts to the spread of the outputs, the naive baseline to their bounds."""
     X, y = linear_data(20000)
@@ -267,6 +268,7 @@ def test_copies_cost_no_more_than_the_target(target):
     assert plan.rho <= (goal.rho or math.inf) and plan.delta_failure <= goal.delta
 
 
+@pytest.mark.quick("0.5", "1.0")
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_published_lemma_on_draws_with_replacement_is_implied(epsilon):
     """one_cluster:9: n / 9 draws cost at most 2/3 epsilon and 0.87 delta; less, in fact."""
@@ -326,6 +328,7 @@ def one_copy(monkeypatch):
 
 
 # Copies are made before outputs are bounded: each aggregator in one of both ways.
+@pytest.mark.quick("*mean*")
 @pytest.mark.parametrize(
     "options",
     [
@@ -344,6 +347,7 @@ def test_replay_with_copies(options, one_copy):
     assert audit.n_pairs - audit.n_voided >= 20 and "working blocks" in audit.ratios
 
 
+@pytest.mark.slow
 def test_pairs_of_several_copies_are_left_out(monkeypatch):
     """An audit of the estimator as it is: few rows have copies; one that has two shows nothing."""
     X = np.random.default_rng(0).normal(size=(30, 3))
@@ -387,6 +391,11 @@ INNER = [
 ]
 
 
+@pytest.mark.quick(
+    "*'mean', 'output_bounds': 3.0*",
+    "*friendly_core*None*",
+    "median-{'aggregator': 'one_cluster'*3.0*",
+)
 @pytest.mark.parametrize(("options", "inner"), INNER)
 def test_replay(options, inner):
     X = np.random.default_rng(0).normal(size=(30, 3))
@@ -491,6 +500,7 @@ def without_a_mutant(**options):
     return X, model, replay_audit(model, X, recordings=2).violations == []
 
 
+@pytest.mark.quick(but=("blocks dropped", "outputs out of bounds refused"))
 @pytest.mark.parametrize(
     "name, owner, attribute, change, aggregator", MUTANTS, ids=[mutant[0] for mutant in MUTANTS]
 )
@@ -521,6 +531,7 @@ COPY_MUTANTS = [
 ]
 
 
+@pytest.mark.quick(but=("copies by position",))
 @pytest.mark.parametrize(
     "name, owner, attribute, change", COPY_MUTANTS, ids=[mutant[0] for mutant in COPY_MUTANTS]
 )

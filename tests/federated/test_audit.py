@@ -113,6 +113,7 @@ def test_five_hundred_neighbours_differ_by_noise_that_is_paid_for(told, number):
     assert min(total.ratios.values()) > 0.5, total.ratios
 
 
+@pytest.mark.quick("clients-0", "rows-0")
 @pytest.mark.parametrize("number", [0, 3])
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_some_neighbours(number, told):
@@ -373,6 +374,7 @@ def test_the_mutant_of_the_seed_is_killed(monkeypatch):
     assert noise_audit(WithServer(3, epsilon=1.0), rows(30), fits=3)
 
 
+@pytest.mark.slow
 def test_an_empirical_audit_tells_the_square_of_the_radius_from_the_radius():
     """Nothing against one far row: mu as measured, for step 1 at mu = 1.
 

@@ -34,6 +34,7 @@ def test_shares_are_of_the_vectors_of_the_round_and_at_most_one(state):
     assert all(1e-3 <= share <= 1 for share in shares.values())
 
 
+@pytest.mark.quick("lift0", "lloyd0", "moment1", "weights2", "means")
 @all_kinds(WITH_SERVER)
 def test_half_of_the_clients_of_server_points_are_clipped(state, monkeypatch):
     """The bound is a median: other clients of the same making exceed it in about half of all

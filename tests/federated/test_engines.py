@@ -188,6 +188,7 @@ def audit(seed, unit):
     return wrong + replay.finish()
 
 
+@pytest.mark.quick("row-8")
 @pytest.mark.parametrize("fits", [8, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", ["row", "client"])
 def test_no_malice_changes_a_claim_or_what_others_are_told(unit, fits):

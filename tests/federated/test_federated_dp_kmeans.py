@@ -96,6 +96,7 @@ def test_who_holds_a_row_has_no_effect_at_row_level():
     assert np.array_equal(clone(model).fit_clients(parts, X_server=server).cluster_centers_, one)
 
 
+@pytest.mark.quick("True-0.001-*", "False-10000.0-*")
 @pytest.mark.parametrize(
     "X",
     [
@@ -330,6 +331,7 @@ def test_a_public_start_needs_a_number():
             FederatedDPKMeans("auto", method=method).fit(X, X_server=server)
 
 
+@pytest.mark.quick("False")
 @pytest.mark.parametrize("groups", [False, True])
 def test_neighbours_get_the_same_number(groups):
     X = mixture(n=90)[0] / 10

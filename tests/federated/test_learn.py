@@ -65,6 +65,7 @@ def test_the_paper_has_no_gain_and_lloyd_rounds_report_their_own():
     assert fitted(400.0, n_lloyd=1)[3].gain_.shape == (4,)
 
 
+@pytest.mark.quick("0.02")
 @pytest.mark.parametrize("epsilon", [0.02, 0.2, 2.0])
 def test_a_fit_is_not_worse_than_the_servers_own(epsilon):
     """Sixty clients, so little budget that it is next to nothing: the public points are as good.

@@ -92,6 +92,7 @@ def audit(estimator, told, pairs):
     return violations, ratios
 
 
+@pytest.mark.quick("0-rows", "2-clients")
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 @pytest.mark.parametrize("number", range(4))
 def test_some_neighbours(number, told):

@@ -304,6 +304,7 @@ def audit_clients(unit, pairs, **options):
     return violations, ratios
 
 
+@pytest.mark.quick("row")
 @pytest.mark.parametrize("unit", ["row", "client"])
 def test_some_neighbours_with_the_same_clients(unit):
     violations, ratios = audit_clients(unit, 12)
@@ -326,6 +327,7 @@ def setups():
     yield FederatedDPKMeans(3, method="sphere_packing", n_lloyd=2, bounds=2.0, **common)
 
 
+@pytest.mark.quick("rows")
 @pytest.mark.parametrize("told", [False, True], ids=["rows", "clients"])
 def test_some_neighbours_in_a_simulation(told):
     """There the number of clients may be private: shares of a public number."""
@@ -444,6 +446,7 @@ def _sums_of_shares():
                 yield "the noise is not what the clients have drawn"
 
 
+@pytest.mark.slow
 def test_without_a_fault_the_audits_find_nothing():
     assert not found_by_audits()
 
@@ -451,9 +454,9 @@ def test_without_a_fault_the_audits_find_nothing():
 @pytest.mark.parametrize(
     "fault",
     [
-        smaller_shares,
+        pytest.param(smaller_shares, marks=pytest.mark.slow),
         pytest.param(clients_draw_less, marks=pytest.mark.slow),  # as smaller shares
-        all_clients_draw_the_same,
+        pytest.param(all_clients_draw_the_same, marks=pytest.mark.slow),
         pytest.param(rounds_share_their_noise, marks=pytest.mark.slow),  # as clients that do
         clip_after_the_noise,
         no_share_without_rows,

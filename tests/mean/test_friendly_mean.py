@@ -112,6 +112,7 @@ def test_the_plan_says_what_is_spent(X):
         assert plan.gaussian == (options.keys() <= {"diameter", "bounds"})
 
 
+@pytest.mark.quick("None-*")
 @pytest.mark.parametrize(
     "options",
     [

@@ -27,6 +27,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.quick("1000000.0-*")
 @pytest.mark.parametrize(
     "cell, limit",
     [
@@ -65,6 +66,7 @@ def test_more_privacy_costs_more():
     assert worst[0] > 1.2 * worst[1] and worst[1] < 0.03 and worst[2] < 0.02
 
 
+@pytest.mark.quick("full", "tied")
 @pytest.mark.parametrize("form", FORMS)
 def test_without_noise_it_is_the_labelled_estimate(form):
     """separated_gaussians:B3: with a huge budget only the correction of clipping is left."""
@@ -131,6 +133,7 @@ def test_groups_share_a_weight():
 # -- end to end -----------------------------------------------------------------------------------
 
 
+@pytest.mark.quick("partition-cell0-*", "partition-cell4-*")
 @pytest.mark.parametrize(
     "method, cell, epsilon, limit",
     [
@@ -158,6 +161,7 @@ def test_other_methods_find_them_too(method, cell, epsilon, limit):
     assert (truth.match(model)[labels] == model.predict(X)).mean() > 0.98
 
 
+@pytest.mark.quick("default", "mixture")
 @pytest.mark.parametrize(
     "inner",
     [
@@ -177,6 +181,7 @@ def test_any_inner_clusterer(inner):
     assert inner is None or not hasattr(inner, "n_features_in_")  # a clone is fitted
 
 
+@pytest.mark.slow
 def test_spherical_components_in_a_ball():
     """PEGME: twenty dimensions, unit variances, and means that are 15 apart."""
     rng = np.random.default_rng(0)
@@ -279,6 +284,7 @@ def test_bad_options_are_named():
             DPGaussianMixture(**{"n_components": 2, **options}).fit(np.zeros((5, 2)))
 
 
+@pytest.mark.quick("coreset")
 @pytest.mark.parametrize("method", ["coreset", "partition"])
 def test_memory_is_linear_in_the_rows(method):
     """At most a few copies of the rows: 4.3 and 3.8 of them at 80000; a pair of anything is n^2."""
@@ -405,6 +411,7 @@ def test_other_methods_need_a_number():
             DPGaussianMixture(value).privacy_plan(2)
 
 
+@pytest.mark.quick("2")
 @pytest.mark.parametrize("d", [2, 7])
 def test_neighbours_get_the_same_number_of_components(d):
     X = Mixture(3, d, 10, 120).X

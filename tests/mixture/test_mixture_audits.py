@@ -37,6 +37,7 @@ EACH_FORM = [
 ]
 
 
+@pytest.mark.quick("tied-*", "spherical-rows")
 @pytest.mark.parametrize(("form", "groups"), EACH_FORM)
 def test_replay_audit(form, groups):
     X = Mixture(2, 3, 8, 90).X
@@ -66,6 +67,7 @@ EACH_WAY = [
 ]
 
 
+@pytest.mark.quick("coreset-groups", "noisy centers-rows", "tuples-groups")
 @pytest.mark.parametrize(("way", "groups"), EACH_WAY)
 def test_replay_audit_of_every_way(way, groups):
     options, path = WAYS[way]
@@ -116,6 +118,7 @@ class _Hostile(Trace):
         return super().record(event)
 
 
+@pytest.mark.quick("coreset", "tuples", "noisy centers", "joint balls")
 @pytest.mark.parametrize("way", WAYS)
 def test_all_that_is_shown_is_a_function_of_the_releases(way):
     """separated_gaussians:A11: the outputs of one fit, forced on tables with any other numbers of
@@ -190,6 +193,7 @@ def told_too_much(model, X):
             yield "a value of the table"
 
 
+@pytest.mark.quick("coreset", "tuples", "noisy centers", "too few for tuples")
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_of_the_table_is_kept(way):
     """separated_gaussians:A9: with 293 rows, a prime; and two fits agree if and only if they have

@@ -349,6 +349,14 @@ def test_noise_that_is_not_symmetric_is_caught(monkeypatch):
     assert any("component moments: distance" in text for text in result.violations)
 
 
+@pytest.mark.quick(
+    but=(
+        "candidates from the data",
+        "blocks by position",
+        "labels from true means",
+        "a row of weight two",
+    )
+)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_mutants_are_killed(name, monkeypatch):
     way, owner, attribute, change = MUTATIONS[name]

@@ -185,7 +185,7 @@ def losers_kept(monkeypatch):
         (uncentered, "all"),
         pytest.param(rows_that_hang_on_others, "all", marks=pytest.mark.slow),
         pytest.param(exact_score, "all", marks=pytest.mark.slow),
-        (exact_score, "best"),
+        pytest.param(exact_score, "best", marks=pytest.mark.slow),
         pytest.param(losers_kept, "best", marks=pytest.mark.slow),
     ],
 )

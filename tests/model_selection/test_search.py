@@ -21,6 +21,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selection", ["all", "best", BestOf(constant_time=True)], ids=str)
 @pytest.mark.parametrize("final", ["refit", "winner"])
 def test_the_right_number_of_clusters_is_chosen(selection, final):
@@ -52,8 +53,8 @@ SMALL = {"n_clusters": [2, 3]}
 @pytest.mark.parametrize(
     ("selection", "groups"),
     [
-        ("all", True),
         ("best", False),
+        pytest.param("all", True, marks=pytest.mark.slow),
         pytest.param("all", False, marks=pytest.mark.slow),
         pytest.param("best", True, marks=pytest.mark.slow),
     ],

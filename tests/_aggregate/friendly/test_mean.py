@@ -56,6 +56,7 @@ def diameter_of(n, d):
 # -- accuracy ---------------------------------------------------------------------------------
 
 
+@pytest.mark.quick("0.0-*")
 @pytest.mark.parametrize("locate", ["auto", "zcdp", "basic", "cells"])
 @pytest.mark.parametrize("where", [0.0, 1e7])
 def test_as_good_as_knowing_the_location(locate, where):
@@ -203,6 +204,7 @@ def violations(options, runs, stop=False):
     return found, ratios
 
 
+@pytest.mark.quick("options1", "options2", "options3")
 @pytest.mark.parametrize("options", OPTIONS)
 def test_replay_finds_no_violation(options):
     found, ratios = violations(options, 4)

@@ -166,6 +166,7 @@ def audited_pair(seed):
 # --- the audit ------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick("0")
 @pytest.mark.parametrize("block", range(2))
 def test_random_neighbours_are_within_every_claim(block):
     for seed in range(30 * block, 30 * (block + 1)):

@@ -48,6 +48,7 @@ def test_the_plan_follows_from_public_numbers(d, criterion):
     assert sum(entry.rho for entry in one) <= 1.0
 
 
+@pytest.mark.quick("2-auto-False", "10-silhouette-True")
 @pytest.mark.parametrize(
     "d, criterion, groups",
     [(2, "auto", False), (2, "bic", True), (10, "auto", False), (10, "silhouette", True)],

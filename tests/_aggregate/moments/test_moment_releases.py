@@ -57,6 +57,7 @@ def test_a_row_is_worth_the_same_whatever_stands_beside_it(form):
         assert np.array_equal(whole[i], np.sum([one[i] for one in single], axis=0))
 
 
+@pytest.mark.quick("None-full", "groups1-diag")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(200), 2)])
 def test_sensitivities_hold_and_are_tight(form, groups):

@@ -120,6 +120,7 @@ def test_many_exponential_choices_follow_the_law():
     assert stats.chisquare(counts, chance * len(found)).pvalue > 1e-6
 
 
+@pytest.mark.quick("*-log")
 @pytest.mark.parametrize("grid", ["log", "linear"])
 @pytest.mark.parametrize("method", _good_radius.RADIUS_METHODS)
 def test_every_selector_finds_a_good_radius(method, grid):

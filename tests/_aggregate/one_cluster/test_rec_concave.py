@@ -27,6 +27,7 @@ def median_scores(points, size):
     return np.minimum(at_most, len(points) - at_most + np.bincount(points, minlength=size))
 
 
+@pytest.mark.quick("point", "geometric")
 @pytest.mark.parametrize("law", ["normal", "uniform", "point", "geometric"])
 def test_rec_concave_finds_an_interior_point(law):
     """one_cluster:29 on 2^16 candidates: a score of n/4 at n = 4000, in every run."""

@@ -91,6 +91,7 @@ TOGETHER = (
 )
 
 
+@pytest.mark.quick("*clip*", "*binary_search*", "*'n_points': 0.5*", "*above_threshold*", "*pca*")
 @pytest.mark.parametrize("options", [each for each in SETTINGS if each not in TOGETHER], ids=str)
 def test_replay(options):
     total = audited(options)
@@ -363,6 +364,9 @@ each_mutant = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick(
+    but=("best start*", "fullest cell*", "grid drawn*", "sample by*", "second moment*", "fraction*")
+)
 @each_mutant
 def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, options, X):
     assert is_killed(monkeypatch, DPOneCluster(**options), owner, attribute, change, options, X)

@@ -237,6 +237,7 @@ WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer
 SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads"}
 
 
+@pytest.mark.quick(but=("threading",))
 @pytest.mark.parametrize(
     "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
 )
@@ -271,6 +272,7 @@ def test_the_ears_hear(monkeypatch):
 LOKY = pytest.param("loky", marks=pytest.mark.slow)
 
 
+@pytest.mark.quick("threading")
 @pytest.mark.parametrize("backend", ["sequential", "threading", LOKY])
 def test_whatever_a_fit_dies_of_is_a_block_without_a_result(backend, monkeypatch, capfd):
     """Every block in another way, and one in none."""
@@ -507,6 +509,7 @@ def test_a_client_that_wants_to_end_the_process_is_dropped():
 # -- whole fits ---------------------------------------------------------------------------------
 
 
+@pytest.mark.quick("sequential")
 @pytest.mark.parametrize("backend", ["sequential", "threading"])
 def test_estimators_with_inner_fits_are_silent(backend, monkeypatch):
     """scikit-learn's own warning of too few distinct points, among the others."""

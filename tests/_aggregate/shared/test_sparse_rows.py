@@ -93,6 +93,7 @@ def same(one, other):
         assert np.asarray(found).dtype == np.asarray(known).dtype
 
 
+@pytest.mark.quick("csr_array-*")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.coo_matrix])

@@ -144,6 +144,7 @@ def test_segments_hold_the_values_and_any_number_of_values_is_fine():
 # -- box mean (easy_instances:B8) -------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("d", "limit"), [(1, 0.01), pytest.param(4, 0.02, marks=pytest.mark.slow)])
 def test_errors_of_the_acceptance_list(d, limit):
     """5000 points N(5, .1^2), ball 1000, resolution .1, epsilon 1, delta 1e-6: 12 runs."""
@@ -234,6 +235,7 @@ def test_averages_of_partitioned_tuples(joint):
     assert worst < 300
 
 
+@pytest.mark.slow
 def test_joint_averages_are_less_noisy():
     """5.6: the Gaussian part gains the root of k."""
     rng = np.random.default_rng(7)

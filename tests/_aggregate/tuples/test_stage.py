@@ -141,6 +141,7 @@ def _equal(one, two):
     return one is two or (one is not None and two is not None and np.array_equal(one, two))
 
 
+@pytest.mark.quick("friendly_core-disjoint-*", "noisy_centers-with_replacement-*")
 @pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
 def test_replays_of_neighbouring_databases(aggregator, sampling, neighbours, n_pairs=42):
     violations, voided, answers = audit(stage_of(aggregator, sampling, neighbours), n_pairs)
@@ -397,6 +398,7 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(but=("order of the averages kept", "sums without noise", "E18*"))
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_seen_by_replays(name, monkeypatch):
     aggregator, plant = FAULTS[name]

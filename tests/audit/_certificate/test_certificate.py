@@ -60,6 +60,7 @@ def test_noise_that_is_too_small_is_found():
     assert not found.kept and found.best.value > 1.2
 
 
+@pytest.mark.quick("status", "shape", "error")
 @pytest.mark.parametrize("leak", ["status", "length", "shape", "error", "warning", "print"])
 def test_what_is_shown_on_the_side_is_found(leak):
     found = certify(Mechanism(leak=leak), PAIR, fits=800)
@@ -67,6 +68,7 @@ def test_what_is_shown_on_the_side_is_found(leak):
     assert found.best.rates.counted[0] > 0.98 and found.best.rates.counted[1] < 0.02
 
 
+@pytest.mark.slow
 def test_an_estimator_of_this_package_is_seen_from_both_sides():
     found = certify(of("FriendlyMean"), fits=400)
     assert found.kept and [each.view for each in found.findings] == [
@@ -78,6 +80,7 @@ def test_an_estimator_of_this_package_is_seen_from_both_sides():
     assert found.best is found.findings[1] and found.deficit < math.inf
 
 
+@pytest.mark.quick("DPKMeans", "FriendlyMean", "FederatedDPKMeans")
 @pytest.mark.parametrize("name", CASES)
 def test_every_estimator_has_a_certificate(name):
     """With next to no power: the machinery runs, and blames nobody."""
@@ -112,6 +115,7 @@ def remembered(run_pair):
     return runs_of
 
 
+@pytest.mark.slow
 def test_a_pilot_chooses_between_pairs(monkeypatch):
     """300 fits: .969 and .873 with standard deviations of .006 and .017, five of both apart."""
     monkeypatch.setattr(module, "_PILOT", 300)

@@ -29,6 +29,7 @@ def test_half_of_the_fits_have_the_record():
 
 
 # All other tests of certificates run in this process.
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_releases_are_seen_and_the_noise_is_of_the_system(jobs):
     runs = run_pair(DPKMeans(1, bounds=1.0, rho=4.0), PAIR, 104, jobs=jobs)
