@@ -24,6 +24,7 @@ COMMON = {
     "test_bad_input.py": "all estimators",
     "test_bad_input_benchmark.py": "a script of benchmarks/",
     "test_common.py": "all estimators",
+    "test_conftest.py": "a mark of the tests",
     "test_contributing.py": "CONTRIBUTING",
     "test_docstrings.py": "examples of all docstrings",
     "test_dropin_benchmark.py": "a script of benchmarks/",
