@@ -17,6 +17,7 @@ __all__ = [
     "budget_of",
     "check_integer",
     "check_number_of_clusters",
+    "check_pair",
     "check_real",
     "check_sklearn_seed",
     "check_steps",
@@ -111,14 +112,38 @@ def check_number_of_clusters(value, name, criterion="auto", *, high=MOST_CLUSTER
         if value != "auto":
             raise ValueError(words)
         return Candidates(criterion=criterion)
+    least, most = check_pair(value, MOST_CHOICES, words)
+    return least if least == most else Candidates(least, most, criterion)
+
+
+def check_pair(value, high, words):
+    """The least and the largest of some numbers, integers from 1 to `high`, or an error.
+
+    Parameters
+    ----------
+    value : object
+        What the user has set: a tuple or a list.
+    high : int
+    words : str
+        What the error says.
+
+    Returns
+    -------
+    least, most : int
+
+    Examples
+    --------
+    >>> check_pair([2, 5], 9, "n_components must be a pair.")
+    (2, 5)
+    """
     if not isinstance(value, tuple | list):
         raise TypeError(words)
     if len(value) != 2 or not all(is_integer(each) for each in value):
         raise ValueError(words)
     least, most = int(value[0]), int(value[1])
-    if not 1 <= least <= most <= MOST_CHOICES:
+    if not 1 <= least <= most <= high:
         raise ValueError(words)
-    return least if least == most else Candidates(least, most, criterion)
+    return least, most
 
 
 def check_real(value, name, *, low=0.0, high=np.inf):

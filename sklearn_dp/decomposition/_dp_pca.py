@@ -26,6 +26,7 @@ from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from .._validation import check_pair
 from ._probabilistic import BaseProbabilisticModel
 
 __all__ = ["DPPCA"]
@@ -34,6 +35,7 @@ _NO_MLE = (
     "n_components='mle' takes a spectrum without noise; give a number, or the part of the variance "
     "to explain, such as 0.95"
 )
+_PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
 
@@ -53,10 +55,11 @@ class DPPCA(
 
     Parameters
     ----------
-    n_components : int, float or "auto", optional
+    n_components : int, float, "auto" or pair of int, optional
         None keeps all the components, 0 only their mean. A float in (0, 1): as few as explain more
         than this part of the released variance, in which noise counts like small components.
-        "auto": those whose released variance is above `noise_level_`, at least one.
+        "auto": those whose released variance is above `noise_level_`, at least one. A pair: the
+        same, but no fewer than its first and no more than its second number.
     whiten : bool, default=False
         Whether :meth:`transform` divides the coordinates by the square roots of the released
         variances; variances below `noise_level_` count as that.
@@ -102,7 +105,7 @@ class DPPCA(
     mean_ : ndarray of shape (n_features,)
         Released mean.
     n_components_ : int
-        By the released spectrum, where `n_components` is a float or "auto".
+        By the released spectrum, where `n_components` is no integer.
     noise_level_ : float
         Size of the eigenvalues that noise alone would show: do not trust smaller variances.
     size_ : float
@@ -153,7 +156,7 @@ class DPPCA(
 
     def __init__(
         self,
-        n_components: float | str | None = None,
+        n_components: float | str | tuple[int, int] | None = None,
         *,
         whiten: bool = False,
         epsilon: float | None = None,
@@ -180,7 +183,9 @@ class DPPCA(
         wanted = self.n_components
         if isinstance(wanted, str) and wanted == "mle":
             raise ValueError(f"n_components: {_NO_MLE}.")
-        if isinstance(wanted, str) and wanted == "auto":
+        if isinstance(wanted, str | tuple | list):
+            if wanted != "auto":
+                check_pair(wanted, n_features, _PAIR)
             wanted = None
         if is_real(wanted) and not is_integer(wanted):
             check_real(wanted, "n_components", high=1.0)
@@ -383,8 +388,9 @@ def _n_components(wanted, variance, noise_level):
     """
     if wanted is None:
         return len(variance)
-    if isinstance(wanted, str):  # "auto"
-        return max(1, int(np.count_nonzero(variance > noise_level)))
+    if isinstance(wanted, str | tuple | list):
+        low, high = (1, len(variance)) if isinstance(wanted, str) else wanted
+        return int(np.clip(np.count_nonzero(variance > noise_level), low, high))
     if is_integer(wanted):
         return int(wanted)
     ratios = np.cumsum(variance) / max(variance.sum(), 1e-300)

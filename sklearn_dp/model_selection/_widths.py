@@ -72,6 +72,8 @@ def _widths_of_private(estimator, width):
         value = estimator.n_components
         if isinstance(value, int | np.integer):
             return (int(value),)
+        if isinstance(value, tuple | list):
+            return range(value[0], min(value[1], width) + 1)
         return (width,) if value is None else range(1, width + 1)
     if hasattr(estimator, "n_clusters"):
         asked = check_number_of_clusters(estimator.n_clusters, "n_clusters")

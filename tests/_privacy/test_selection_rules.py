@@ -43,9 +43,10 @@ def test_rate_is_the_derivative_of_the_generating_function(rule):
     ],
     ids=str,
 )  # fmt: skip
-def test_draws_follow_the_rule(rule):
-    """Numbers of runs of 5,000 draws under a seed: chi-square above 1e-6; coverage 5 sd."""
-    source, n = NoiseSource(7, "rule"), 5_000
+@pytest.mark.parametrize("n", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_draws_follow_the_rule(rule, n):
+    """Numbers of runs of n draws under a seed: chi-square above 1e-6; coverage 5 sd."""
+    source = NoiseSource(7, "rule")
     draws = [rule.draw(source) for _ in range(n)]
     numbers = np.array([len(draw) for draw in draws])
     largest = 40 if isinstance(rule, NegativeBinomial) else numbers.max()

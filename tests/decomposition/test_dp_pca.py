@@ -19,6 +19,7 @@ from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.decomposition import DPPCA, _dp_pca
 from sklearn_dp.exceptions import UtilityWarning
+from sklearn_dp.ledger import PrivacyLedger
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -221,7 +222,17 @@ def test_auto_keeps_what_stands_out_of_the_noise():
     # Where nothing stands out there is one component all the same, and the status says so.
     few = DPPCA("auto", bounds=30.0, random_state=0).fit(X[:20])
     assert few.n_components_ == 1 and few.status_ != "ok"
-    with pytest.raises(ValueError, match="n_components"):
-        DPPCA("mle").fit(X)
+    for pair, kept in (((1, 2), 2), ([4, 6], 4), ((2, 5), 3)):
+        limited = DPPCA(pair, bounds=30.0, random_state=0).fit(X)
+        assert limited.n_components_ == kept
+        assert np.array_equal(limited.components_, whole.components_[:kept])
+
+
+@pytest.mark.parametrize(
+    "n_components", ["mle", "most", (3, 2), (0, 2), (1, 9), (1, 2, 3), (1.0, 2)]
+)
+def test_wrong_numbers_of_components_are_named_before_the_charge(n_components):
+    X, ledger = np.zeros((20, 8)), PrivacyLedger(PrivacyBudget(epsilon=5.0, delta=1e-5))
     with pytest.raises((TypeError, ValueError), match="n_components"):
-        DPPCA("most").fit(X)
+        DPPCA(n_components, ledger=ledger).fit(X)
+    assert ledger.entries == ()

@@ -2,6 +2,7 @@
 
 import contextlib
 import pickle
+import signal
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn_dp._privacy._selection_rules import Thin
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
     DPGridSearch,
     _runs,
@@ -102,6 +104,27 @@ def runs_in_the_report(monkeypatch):
 def test_a_number_of_runs_that_shows_is_caught(monkeypatch, broken):
     broken(monkeypatch)
     assert shown(monkeypatch, [1, 0]) != shown(monkeypatch, [1, 0, 2])
+
+
+@pytest.mark.parametrize("selection", ["all", "best"])
+def test_an_interrupt_leaves_nothing_but_the_charge(monkeypatch, selection):
+    """Control-C in the second run: a partial result would tell how many runs there had been."""
+    original, made = _runs.Runner._scored, []
+
+    def interrupted(self, number, session):
+        made.append(number)
+        if len(made) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return original(self, number, session)
+
+    monkeypatch.setattr(_runs.Runner, "_scored", interrupted)
+    monkeypatch.setattr(Thin, "draw", lambda self, source: np.array([1, 0, 2]))
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    found = search(selection=selection, ledger=ledger)
+    with pytest.raises(KeyboardInterrupt):
+        found.fit(corners(90))
+    assert len(made) == 2 and len(ledger.entries) == 1
+    assert {name for name in vars(found) if name.endswith("_")} <= {"n_features_in_"}
 
 
 def test_fits_of_one_search_have_noise_of_their_own():

@@ -5,8 +5,8 @@ iterations about more centers than there can be clusters show them where the row
 
 1. The start has more centers than the largest candidate (:func:`sketched`). Counts, sums of
    residuals and sums of squares about them are released, as in any iteration, with entries of their
-   own in the plan: until the centers stand still, four times at the most, and once in small data.
-   No center is merged or split: with so many, these moves follow the noise.
+   own in the plan: four times, and once in small data. No center is merged or split: with so many,
+   these moves follow the noise.
 2. Centers that hold no more rows than noise are dropped, and the others are merged, pair by pair,
    by Ward's rule, less what the noise adds to a distance (:class:`Tree`).
 3. :func:`bic_choice` compares the levels of the tree by the criterion of round clusters, with a
@@ -104,7 +104,7 @@ class Sketch:
 def sketched(
     context: Context, coreset: Coreset, candidates: Candidates, budget: float | None = None
 ) -> Sketch:
-    """Release a sketch: a noisy Lloyd iteration about surplus centers of the coreset.
+    """Release a sketch: noisy Lloyd iterations about surplus centers of the coreset.
 
     Parameters
     ----------
@@ -121,8 +121,7 @@ def sketched(
     sketch : Sketch
     """
     tuning, small = context.tuning, context.size.small
-    surplus = tuning.small_sketch_surplus if small else tuning.sketch_surplus
-    k0 = max(1, min(round(surplus * candidates.high), coreset.n_leaves))
+    k0 = max(1, min(round(tuning.sketch_surplus * candidates.high), coreset.n_leaves))
     rng = context.session.rng("sketch")
     start = coreset.axes.lift(
         weighted_kmeans(coreset.points, coreset.weights, k0, rng, tuning.sketch_starts)
@@ -137,11 +136,11 @@ def sketched(
         tuning=replace(tuning, count_share=tuning.sketch_counts),
     )
     run, estimate = lloyd_context(context, coreset, budget), Estimate(start)
-    most = tuning.small_sketch_iterations if small else tuning.sketch_iterations
-    for iteration in range(most):
-        if not _look(run, estimate, budget / most, relax=iteration > 0):
-            break
-    kept = estimate.count > tuning.sketch_kept * estimate.count_sd
+    n_iterations = tuning.small_sketch_iterations if small else tuning.sketch_iterations
+    for iteration in range(n_iterations):
+        _look(run, estimate, budget / n_iterations, relax=iteration > 0)
+    least = tuning.small_sketch_kept if small else tuning.sketch_kept
+    kept = estimate.count > least * estimate.count_sd
     within = estimate.count * estimate.spread
     return Sketch(
         *(
@@ -158,7 +157,7 @@ def sketched(
 
 
 def _look(run, estimate, budget, *, relax):
-    """One iteration without moves, which changes the estimate; whether the centers still drift."""
+    """One iteration without moves, which changes the estimate."""
     tuning = run.tuning
     estimate.centers = run.rows.inside(estimate.centers)
     # The releases, and the proofs of their sensitivities, are those of a Lloyd iteration.
@@ -166,7 +165,7 @@ def _look(run, estimate, budget, *, relax):
     seen = observe(run, estimate.centers, scales, budget, spread=True)
     assert seen.errors is not None
     estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
-    drifts, displacement = update(
+    _, displacement = update(
         estimate,
         seen.sums,
         seen.sums_sd,
@@ -178,7 +177,6 @@ def _look(run, estimate, budget, *, relax):
     (errors, sd), (n, _) = seen.errors, estimate.certain_counts(tuning.sure)
     spread = np.maximum(errors / n - displacement, 0.0)
     estimate.update_spread(spread, sd / n, tuning.spread_memory)
-    return drifts
 
 
 class Tree:
@@ -207,9 +205,10 @@ class Tree:
         self.sketch = sketch
         m, d = sketch.centers.shape
         centers = sketch.centers.copy()
-        counts = np.maximum(sketch.counts - tuning.sketch_count_sd * sketch.counts_sd, 1e-9)
+        sd = tuning.sketch_noise_sd
+        counts = np.maximum(sketch.counts - sd * sketch.counts_sd, 1e-9)
         # A sum of d squares of normal numbers has the standard deviation sqrt(2 d).
-        noise = (d + tuning.sketch_distance_sd * math.sqrt(2 * d)) * sketch.variance
+        noise = (d + sd * math.sqrt(2 * d)) * sketch.variance
         member, cost = np.arange(m), 0.0
         self.labels, self.within = np.empty((m, m), dtype=np.int64), np.empty(m)
         for k in range(m, 0, -1):

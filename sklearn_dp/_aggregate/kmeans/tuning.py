@@ -168,16 +168,15 @@ class Tuning:
     gap_later_bar: float = 1.5  # ... and that of a peak after a higher one
     gap_risen: float = 0.2  # part of what was lost since the highest peak that a later one regains
     sketch_share: float = 0.6  # of the budget of Lloyd's iterations: the most that a sketch takes
-    small_sketch_share: float = 0.3  # the same in small data
-    sketch_iterations: int = 4  # the most; fewer where the centers stand still
+    small_sketch_share: float = 0.45  # the same in small data
+    sketch_iterations: int = 4
     small_sketch_iterations: int = 1  # in small data more of them follow the noise
-    sketch_surplus: float = 1.2  # centers for each of the largest number of clusters
-    small_sketch_surplus: float = 1.5
+    sketch_surplus: float = 1.6  # centers for each of the largest number of clusters
     sketch_starts: int = 10  # starts of the k-means on the coreset: its iterations mend the rest
     sketch_counts: float = 0.15  # of what is left of an iteration, for the counts
-    sketch_kept: float = 2.5  # sd of its count that a center needs
-    sketch_count_sd: float = 0.5  # sd that a count is lowered by in the cost of a merger
-    sketch_distance_sd: float = 0.5  # sd of its noise that a distance is lowered by, with its mean
+    sketch_kept: float = 3.0  # sd of its count that a center needs
+    small_sketch_kept: float = 2.5  # the same in small data
+    sketch_noise_sd: float = 0.5  # sd that counts and distances are lowered by in a merger's cost
     sketch_penalty: float = 2.5  # of a cluster, times that of the usual criterion
 
 
