@@ -4,8 +4,9 @@ Run ``python benchmarks/rivals.py --runs 100``; it prints a table and writes
 ``doc/benchmarks/rivals.md``. Each library works in a process of its own, because some cannot be
 installed beside each other: ``--python tumult=/path/to/python`` names the interpreter of one. What
 an interpreter cannot import is listed as not installed (the extra ``bench-rivals`` has all but
-Tumult Analytics, which needs numpy 1). A minute without Tumult Analytics, which
-starts Spark; it is run ``--slow-runs`` times only.
+Tumult Analytics, which needs numpy 1). Tumult Analytics starts Spark; it is run ``--slow-runs``
+times only. ``--only FriendlyMean`` measures one library anew and keeps the lines of the others;
+that one takes three seconds a run in the larger cells, the others take a minute together.
 
 Everybody gets epsilon = 1 for adding or removing one row (diffprivlib: for replacing one), delta =
 1e-6 where it is used, and the same public limits. In the last cell nobody knows where the rows
@@ -195,9 +196,18 @@ def rows_of(found, truths):
         ]  # fmt: skip
 
 
-def page(names, found, truths):
+def kept_rows(path):
+    """The lines of the table of a page, by library."""
+    from _style import read_table
+
+    return {
+        row["library"]: list(row.values()) for row in read_table(path.read_text("utf-8"), "library")
+    }
+
+
+def page(names, rows):
     header = ["library", "version", "runs", *names]
-    lines = [f"| {' | '.join(row)} |" for row in (header, *rows_of(found, truths))]
+    lines = [f"| {' | '.join(row)} |" for row in (header, *rows)]
     lines.insert(1, f"|{' --- |' * len(header)}")
     about = " ".join(__doc__.split("\n\n")[-1].split())
     return "\n".join([
@@ -212,6 +222,7 @@ def parse():
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--slow-runs", type=int, default=10)
     parser.add_argument("--python", action="append", default=[], metavar="LIBRARY=PATH")
+    parser.add_argument("--only", action="append", choices=list(RIVALS), metavar="LIBRARY")
     parser.add_argument("--output", type=Path, default=PAGE)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     parser.add_argument("--file", help=argparse.SUPPRESS)
@@ -231,11 +242,15 @@ def main():
         np.savez(file, **arrays, **{f"limits{i}": both for i, both in enumerate(limits)})
         found = {}
         for name, (function, _) in RIVALS.items():
+            if options.only and name not in options.only:
+                continue
             runs = options.slow_runs if function.__name__ in SLOW else options.runs
             python = pythons.get(function.__name__, sys.executable)
             found[name] = answers_of(name, python, file, runs)
             print(f"{name}: {'done' if found[name] else 'not installed'}", flush=True)
-    text = page(names, found, [x.mean() for x in rows])
+    kept = kept_rows(options.output) if options.only else {}
+    kept |= {row[0]: row for row in rows_of(found, [x.mean() for x in rows])}
+    text = page(names, [kept[name] for name in RIVALS if name in kept])
     print(text)
     options.output.write_text(text, encoding="utf-8")
 
