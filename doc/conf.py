@@ -70,6 +70,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     # Examples write a picture of their own; tutorials draw with pyplot.
     "image_scrapers": ("site_gallery.scrape", "matplotlib"),
+    "reset_modules": ("matplotlib", "site_gallery.look"),
+    "thumbnail_size": (640, 448),
     "capture_repr": ("_repr_html_",),
     "reset_argv": "site_gallery.arguments",
     "doc_module": ("sklearn_dp",),
@@ -100,6 +102,8 @@ html_theme_options = {
     "footer_end": [],
     "pygments_light_style": "github-light",
     "pygments_dark_style": "github-dark",
+    # The gallery is wide: its pictures need the room.
+    "secondary_sidebar_items": {"**": ["page-toc"], "auto_examples/index": []},
 }
 html_sidebars = {"index": []}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -1,4 +1,4 @@
-"""Tutorials run from top to bottom, alone, as the notebooks that are made of them do.
+"""Tutorials, and pictures of single estimators, run from top to bottom, alone, as notebooks do.
 
 Private fits in them draw noise of the system. What is asked here holds whatever it is: which
 figures are drawn, which words that no noise can change are printed, and what the code names.
@@ -14,20 +14,32 @@ import matplotlib.pyplot as plt
 import pytest
 
 import sklearn_dp
+from sklearn_dp.audit import all_estimators
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "tutorials"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # Figures, and words of the output that do not depend on noise.
 SHOWS = {
-    "plot_1_from_kmeans": (3, ["(4, 1e-06)-DP for add or remove one row", "True False"]),
-    "plot_2_study": (3, ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"]),
-    "plot_3_many_rows": (3, ["PureDP(epsilon=14.0)", "480 bytes back"]),
+    "tutorials/plot_1_from_kmeans": (3, ["(4, 1e-06)-DP for add or remove one row", "True False"]),
+    "tutorials/plot_2_study": (
+        3,
+        ["this needs epsilon 0.5 but nothing of 3 is left", "'epsilon': 3.0"],
+    ),
+    "tutorials/plot_3_many_rows": (3, ["PureDP(epsilon=14.0)", "480 bytes back"]),
+    "estimators/plot_covariance": (1, ["covariance_[0, 1]", "status: ok"]),
+    "estimators/plot_one_cluster_kmeans": (1, ["balls: 0.0"]),
+    "estimators/plot_outlier_screen": (1, ["rows in the ball: 99."]),
+    "estimators/plot_pca": (1, []),
+    "estimators/plot_privatize": (1, ["['DPPCA', 'DPKMeans']"]),
+    "estimators/plot_randomized_search": (1, []),
+    "estimators/plot_sample_and_aggregate": (1, ["40,000 houses: largest error 0.0"]),
 }
+CHEAP = ("tutorials/plot_1_from_kmeans",)
 PRIVATE = {name for name in sklearn_dp.__all__ if name[:2] in ("DP", "Fr", "Fe", "Sa")}
 BUNDLED = {"matplotlib", "numpy", "scipy", "sklearn", "sklearn_dp", *sys.stdlib_module_names}
 
 
 def source(name):
-    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    return (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
 
 
 def problems(text):
@@ -46,16 +58,31 @@ def problems(text):
 
 
 def test_every_tutorial_is_known():
-    assert {path.stem for path in FOLDER.glob("*.py")} == set(SHOWS) and len(SHOWS) >= 3
+    paths = [
+        path for folder in ("tutorials", "estimators") for path in EXAMPLES.glob(f"{folder}/*.py")
+    ]
+    assert {f"{path.parent.name}/{path.stem}" for path in paths} == set(SHOWS)
+
+
+def names_used(text):
+    """What a script calls by name or as a module's, or hands on."""
+    nodes = list(ast.walk(ast.parse(text)))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+def test_every_estimator_has_an_example_with_a_picture():
+    """So its page of the API shows one: the build looks for the names that examples use."""
+    scripts = EXAMPLES.glob("**/plot_*.py")
+    used = set().union(*(names_used(path.read_text(encoding="utf-8")) for path in scripts))
+    wanted = {kind.__name__ for _, kind in all_estimators()} | {"DPRandomizedSearch", "privatize"}
+    assert len(wanted) >= 14 and wanted - used == set()
+    assert "DPPCA" not in names_used("from sklearn_dp import DPPCA\nPCA()")
 
 
 # Seconds each. What all of them must do, the first one shows; the site runs all.
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=() if name == "plot_1_from_kmeans" else pytest.mark.slow)
-        for name in SHOWS
-    ],
+    [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in SHOWS],
 )
 @pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
 def test_a_tutorial_runs(name, monkeypatch, tmp_path, capsys):
@@ -64,7 +91,7 @@ def test_a_tutorial_runs(name, monkeypatch, tmp_path, capsys):
     plt.close("all")
     try:
         with matplotlib.rc_context({"backend": "agg"}):
-            runpy.run_path(str(FOLDER / f"{name}.py"))
+            runpy.run_path(str(EXAMPLES / f"{name}.py"))
             figures = [plt.figure(number) for number in plt.get_fignums()]
             assert len(figures) >= n_figures and all(figure.axes for figure in figures)
     finally:

@@ -20,6 +20,17 @@ def arguments(gallery_conf, script_vars):
     return ["--output", str(picture_of(script_vars["src_file"])), *quick]
 
 
+def look(gallery_conf, filename):
+    """The look of the package's pictures, for what an example draws with pyplot."""
+    from cycler import cycler
+    from matplotlib import rcParams
+
+    from sklearn_dp.inspection._style import COLORS, SETTINGS
+
+    rcParams.update(SETTINGS)
+    rcParams["axes.prop_cycle"] = cycler(color=COLORS)
+
+
 def scrape(block, block_vars, gallery_conf):
     """The picture of an example, once the block that draws it has run."""
     from sphinx_gallery.scrapers import figure_rst

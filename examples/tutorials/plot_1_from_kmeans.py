@@ -142,8 +142,8 @@ for epsilon in epsilons:
         fits.append(pipeline.fit(X))
 
 figure, axis = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
-axis.plot(epsilons, [cost(fit) / cost(plain) for fit in fits], "o-", color="#c2410c")
-axis.axhline(1, color="#1d2433", linewidth=1, linestyle="--")
+axis.plot(epsilons, [cost(fit) / cost(plain) for fit in fits], "o-", color="C1")
+axis.axhline(1, color="0.2", linewidth=1, linestyle="--")
 axis.set_xscale("log", base=2)
 axis.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
 axis.set(xlabel="epsilon", ylabel="cost beside KMeans")

@@ -30,8 +30,8 @@ days = np.clip(days, [0, 0], [24, 40])
 bounds = ([0.0, 0.0], [24.0, 40.0])
 
 figure, axis = plt.subplots(figsize=(5.5, 4), layout="constrained")
-axis.scatter(*days[::20].T, s=4, color="#6b7280", label="some days")
-axis.scatter(*days[person == 7].T, s=30, color="#c2410c", label="the days of one person")
+axis.scatter(*days[::20].T, s=4, color="0.6", label="some days")
+axis.scatter(*days[person == 7].T, s=30, color="C1", label="the days of one person")
 axis.set(xlabel="hours of sleep", ylabel="kilometers")
 axis.legend()
 
@@ -64,8 +64,8 @@ by_person.privacy_report_
 
 figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
 for shift, color, protected, model in (
-    (-0.2, "#2563eb", "a day", by_day),
-    (0.2, "#c2410c", "a person", by_person),
+    (-0.2, "C0", "a day", by_day),
+    (0.2, "C1", "a person", by_person),
 ):
     errors = model.cluster_centers_std_error_.mean(axis=1)
     axis.bar(
@@ -117,11 +117,11 @@ for message in federated.communication_:
 # All three answers, with the habits that the diaries were made from.
 
 figure, axis = plt.subplots(figsize=(6, 4.4), layout="constrained")
-axis.scatter(*habits.T, s=160, facecolors="none", edgecolors="#1d2433", label="truth")
+axis.scatter(*habits.T, s=160, facecolors="none", edgecolors="0.2", label="truth")
 for model, mark, color, name in (
-    (by_day, "+", "#2563eb", "table, a day is protected"),
-    (by_person, "x", "#c2410c", "table, a person is protected"),
-    (federated, "1", "#047857", "phones, a person is protected"),
+    (by_day, "+", "C0", "table, a day is protected"),
+    (by_person, "x", "C1", "table, a person is protected"),
+    (federated, "1", "C2", "phones, a person is protected"),
 ):
     axis.scatter(*model.cluster_centers_.T, s=90, marker=mark, color=color, label=name)
 axis.set(xlabel="hours of sleep", ylabel="kilometers")

@@ -171,8 +171,9 @@ def report_page(report: PrivacyReport) -> str:
         (_words_of(stage, rows), cost_of(rows) / whole, _releases(stage, rows, names, whole))
         for stage, rows in stages.items()
     ]
-    left = None if planned else 1 - report.spent_rho / whole
-    told = _lines(lines, left, "paid for and not used")
+    left = 1 - report.spent_rho / whole
+    # What rounding leaves is no line.
+    told = _lines(lines, None if planned or left <= 0 else left, "paid for and not used")
     return framed(
         f"<p><b>{_together(report.told)}</b><br>{escape(report.spent)}</p>{bars}{told}"
         f"<details><summary>the guarantee in numbers</summary>{escape(report.headline)}</details>"
@@ -333,7 +334,7 @@ def _bar(shares: Mapping[str, float]) -> str:
     """
     whole = max(1.0, sum(shares.values()))
     pieces = [
-        f'<span style="width:{100 * share / whole:.3f}%;background:{_COLORS[i % len(_COLORS)]}" '
+        f'<span style="width:{100 * share / whole:.3f}%;background:{_fill(i)}" '
         f'title="{escape(in_plain_words(name))}: {per_cent(share)}"></span>'
         for i, (name, share) in enumerate(shares.items())
         if share > 0
@@ -355,7 +356,7 @@ def _lines(
     words_of_left : str
     """
     texts = [
-        _line(words, share, content, _key(_COLORS[i % len(_COLORS)]))
+        _line(words, share, content, _key(_fill(i)))
         for i, (words, share, content) in enumerate(lines)
     ]
     if left is not None:
@@ -371,6 +372,20 @@ def _line(words: str, share: float, content: str, key: str = "") -> str:
         f'<details><summary>{key}{escape(words)}<span class="sk-dp-share">{per_cent(share)}'
         f"</span></summary>{content}</details>"
     )
+
+
+def _fill(number: int) -> str:
+    """A color, as CSS; once there are more pieces than colors, with stripes.
+
+    Examples
+    --------
+    >>> _fill(1), _fill(9)[:50]
+    ('#e69f00', 'repeating-linear-gradient(45deg,#e69f00 0 .22em,#f')
+    """
+    color = _COLORS[number % len(_COLORS)]
+    if number < len(_COLORS):
+        return color
+    return f"repeating-linear-gradient(45deg,{color} 0 .22em,#fff 0 .36em)"
 
 
 def _key(color: str) -> str:
