@@ -22,8 +22,7 @@ def arguments(gallery_conf, script_vars):
 
 def look(gallery_conf, filename):
     """The look of the package's pictures, for what an example draws with pyplot."""
-    from cycler import cycler
-    from matplotlib import rcParams
+    from matplotlib import cycler, rcParams
 
     from sklearn_dp.inspection._style import COLORS, SETTINGS
 

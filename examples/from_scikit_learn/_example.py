@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.patches import Ellipse
 
-COLORS = np.array(
-    ["#2563eb", "#c2410c", "#15803d", "#a21caf", "#ca8a04", "#0891b2", "#be123c", "#4d7c0f"]
-    + ["#7c3aed", "#57534e"]
-)
+from sklearn_dp.inspection import _style
+
+# The eight of the house, and two more: some examples have ten clusters.
+COLORS = np.array([*_style.COLORS, "#7c3aed", "#4d7c0f"])
 MOST_POINTS = 900  # in a picture
 
 

@@ -1,7 +1,7 @@
 """Examples of the gallery about clusters."""
 
 import numpy as np
-from _example import Example, crosses, scatter
+from _example import COLORS, Example, crosses, scatter
 from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.datasets import load_digits, load_iris, load_sample_image, make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -66,7 +66,7 @@ def silhouettes(make, factor, ax):
         several = len(np.unique(labels)) > 1
         scores[k] = silhouette_score(X, labels, sample_size=500, random_state=0) if several else 0.0
     if ax is not None:
-        ax.plot(scores.keys(), scores.values(), "o-", color="#2563eb")
+        ax.plot(scores.keys(), scores.values(), "o-", color=COLORS[0])
         ax.set(xticks=list(scores), yticks=[0, 0.5], ylim=(0, 0.8), xlabel="clusters")
     return scores[4]
 

@@ -24,10 +24,12 @@ from pathlib import Path
 import clusters
 import models
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, FriendlyCovariance, SampleAndAggregate
 from sklearn_dp.exceptions import ConversionWarning, UtilityWarning
+from sklearn_dp.inspection import _style
 
 EXAMPLES = {example.name: example for example in (*clusters.EXAMPLES, *models.EXAMPLES)}
 TWINS = {
@@ -81,6 +83,7 @@ def numbers(example, quick=False, axes=None):
     return found
 
 
+@rc_context(_style.SETTINGS)
 def draw(example, path, quick=False):
     """The versions of an example beside each other, as a PNG; their numbers."""
     titles = [title for title, _, _ in runs(example, quick)]
@@ -91,7 +94,7 @@ def draw(example, path, quick=False):
         ax.set_yticks([])
     found = numbers(example, quick, axes)
     for ax, title, number in zip(axes, titles, found, strict=True):
-        ax.set_title(f"{title}: {number:.3g}", fontsize=10)
+        ax.set_title(f"{title}: {number:.3g}", fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=80)
     return found
