@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from sklearn_dp._aggregate.shared.table import Table, opened
 from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp.exceptions import PartError
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "doc" / "many_machines.md"
@@ -39,6 +41,49 @@ def wide(part):
 
 def signs(part):
     return (part["first"] > 0).astype(np.int32)
+
+
+class Thirds:
+    """Every third row of a part."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, task):
+        return self.rows[task::3]
+
+
+def thirds(part, factor):
+    return Thirds(factor * part.source.read())
+
+
+def joined(task, pieces, factor):
+    return task, np.concatenate(pieces)
+
+
+def quoting_task(task, pieces, factor):
+    raise KeyError(f"{SECRET} in task {task}")
+
+
+THIRDS = [2 * np.concatenate([piece[task::3] for piece in pieces()]) for task in range(3)]
+
+
+def exchanges(found):
+    """Whether rows come together in tasks, in the order of the parts; errors quote nothing."""
+    table = table_of(found)
+    table.update(again_and_first)
+    results = table.exchange(thirds, joined, 3, 2)
+    with pytest.raises(PartError, match=r"^X: rows of several parts .*\(KeyError\)") as caught:
+        table.exchange(thirds, quoting_task, 3, 2)
+    assert quotes_nothing(caught.value)
+    assert table.sums(sums, 1)[1] == len(ROWS)  # the states are what they were
+    return [task for task, _ in results] == [0, 1, 2] and all(
+        np.array_equal(rows, known) for (_, rows), known in zip(results, THIRDS, strict=True)
+    )
+
+
+def again_and_first(part):
+    return part.having(first=0), ()
 
 
 def quoting(part):

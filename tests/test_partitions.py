@@ -61,7 +61,7 @@ class Elsewhere(LocalEngine):
 
     def __init__(self, sources):
         super().__init__(sources)
-        self.passes, self.sent = 0, []
+        self.passes, self.sent, self.exchanged = 0, [], []
 
     def reduce(self, function, *broadcast):
         self.passes += 1
@@ -72,6 +72,22 @@ class Elsewhere(LocalEngine):
             self.sent.append(sums)
             total = sums if total is None else self.added(number, total, sums)
         return total
+
+    def exchange(self, split, use, n_tasks, *broadcast):
+        """Pieces go from part to task, each of which is anywhere."""
+        held = []
+        for number in range(self.n_parts):
+            state = pickle.loads(pickle.dumps(self.states[number]))
+            found = split(state, *pickle.loads(pickle.dumps(broadcast)))
+            held.append([pickle.dumps(found[task]) for task in range(n_tasks)])
+        for task in range(n_tasks):
+            pieces = [pickle.loads(own[task]) for own in self.brought(held)]
+            result = use(task, pieces, *pickle.loads(pickle.dumps(broadcast)))
+            self.exchanged.append(pickle.loads(pickle.dumps(result)))
+        return self.exchanged[-n_tasks:]
+
+    def brought(self, held):
+        return held
 
     def added(self, number, total, sums):
         return add_sums(total, sums)
@@ -243,13 +259,14 @@ def test_no_value_of_a_row_travels(name):
 # --- audits ---------------------------------------------------------------------------------------
 
 
-def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere):
+def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere, units=None):
     """What a replay of a fit of Y, with the answers of a fit of X, finds."""
     recorder = Trace()
     with trace(recorder):
         known, _ = fitted(model, X, places, groups[0], engine=engine)
     before = {row: number for number, row in enumerate(np.concatenate(places).tolist())}
-    units = [before.get(row, -1) for row in np.concatenate(others).tolist()]
+    if units is None:
+        units = [before.get(row, -1) for row in np.concatenate(others).tolist()]
     player = Replay(recorder.events, np.array(units, dtype=int))
     with trace(player):
         found, _ = fitted(model, Y, others, groups[1], engine=engine)
@@ -429,10 +446,10 @@ def test_groups_that_are_coded_by_part_are_caught(monkeypatch):
     def by_part(part, original=table_units._sizes):
         return part, (GroupSizes({}),)
 
-    def weighed(part, sizes, original=table_units._weighed):
+    def weighed(part, groups, original=table_units._weighed):
         keys, index = part["groups"]
         own = np.bincount(index, minlength=len(keys)).tolist()
-        return original(part, dict(zip(keys, own, strict=True)))
+        return original(part, {key: (size, 0) for key, size in zip(keys, own, strict=True)})
 
     monkeypatch.setattr(table_units, "_sizes", by_part)
     monkeypatch.setattr(table_units, "_weighed", weighed)

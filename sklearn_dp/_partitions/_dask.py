@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction
+from .._aggregate.shared.table import PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._dask_tasks import check_clients, futures, own_tasks
@@ -26,14 +26,18 @@ from ._input import EngineInput, check_list
 from ._steps import (
     FAN_IN,
     Message,
+    Split,
     Step,
+    all_raised,
     asked,
     columns_or_words,
     name_of,
+    pieces_of,
     raised,
     rows_of,
     run,
     total,
+    used,
 )
 
 __all__ = ["DaskEngine", "from_dask", "from_delayed"]
@@ -97,6 +101,28 @@ class DaskEngine:
         found = self._next(rows_of, function, broadcast)
         return _stacked(found, self._lengths, getattr(function, "example", np.empty(0, np.int32)))
 
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """What tasks make of rows that all parts give them: a shuffle from worker to worker."""
+        import dask
+
+        parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
+        message = _constant(Message(use, broadcast), _key("released"))
+        one, key = _key(f"{_name(split, broadcast)}-piece"), _key(_name(use, broadcast))
+        places = range(len(parts))
+        layer = {
+            (one, i, number): (_piece, part.key, number)
+            for i, part in enumerate(parts)
+            for number in range(n_tasks)
+        }
+        layer |= {
+            (key, number): (used, number, message.key, [(one, i, number) for i in places])
+            for number in range(n_tasks)
+        }
+        results = _delayed(layer, [*parts, message], [(key, number) for number in range(n_tasks)])
+        return all_raised(_on_dask(lambda: dask.compute(*results), self._failed))
+
     def _next(self, step: Callable, function: Callable, broadcast: tuple) -> list[Any]:
         """A task for each part, with a name for Dask's pages."""
         import dask
@@ -135,6 +161,20 @@ def _constant(value: Any, key: Any) -> Any:
     from dask.delayed import Delayed
 
     return Delayed(key, {key: value})
+
+
+def _delayed(layer: dict, dependencies: list[Any], keys: list[Any]) -> list[Any]:
+    """Some of the tasks of a layer, to be computed."""
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    name = _key("tasks")
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=dependencies)
+    return [Delayed(key, graph, layer=name) for key in keys]
+
+
+def _piece(pieces: list, number: int) -> Any:
+    return pieces[number]
 
 
 def _in_tree(steps: Sequence[Any], name: str) -> Any:

@@ -79,7 +79,9 @@ def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 
-def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def engine_of_parts(
+    parts: Any, groups: Any = None, sample_weight: Any = None, *, name: str = "parts"
+) -> EngineInput:
     """Who holds parts that have no type of their own.
 
     Parameters
@@ -88,6 +90,8 @@ def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -
         What `engine_of` takes, or any iterable of arrays and data frames, which is read once.
     groups, sample_weight : iterable, optional
         As many parts.
+    name : str, default="parts"
+        Of the parameter, for errors.
 
     Returns
     -------
@@ -101,10 +105,10 @@ def engine_of_parts(parts: Any, groups: Any = None, sample_weight: Any = None) -
         or not isinstance(parts, Iterable)
         or hasattr(parts, "columns")
     ):
-        raise TypeError(f"parts must be an iterable of arrays, or {SUPPORTED}.")
+        raise TypeError(f"{name} must be an iterable of arrays, or {SUPPORTED}.")
     from ._pieces import from_iterable
 
-    found = from_iterable(parts, groups, sample_weight)
+    found = from_iterable(parts, groups, sample_weight, name)
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .._aggregate.shared.pieces import kept
 from .._aggregate.shared.table import LocalEngine
 from ._check_part import CheckedSource, Columns, Reason, columns_of, quietly
 from ._input import EngineInput, check_list, is_list_of_values
@@ -21,7 +22,6 @@ from ._input import EngineInput, check_list, is_list_of_values
 __all__ = ["from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"]
 
 _PART_ENTRIES = 2**23
-_KEPT_BYTES = 2**28  # beyond this size a stream goes to a file
 
 _PIECE = "an array, or a function that returns one,"  # of groups or weights, for errors
 
@@ -169,12 +169,14 @@ def _slice(scan: Any, part: slice, file: Any) -> Any:
 # -- streams ---------------------------------------------------------------------------------------
 
 
-def from_iterable(X: Iterable[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
+def from_iterable(
+    X: Iterable[Any], groups: Any = None, sample_weight: Any = None, name: str = "parts"
+) -> EngineInput:
     """Pieces that come once; the first is looked at for the columns, before a fit is charged."""
     pieces = iter(X)
     first = quietly(lambda: next(pieces, None), 0)
     if first is None:
-        raise ValueError("parts must not be empty.")
+        raise ValueError(f"{name} must not be empty.")
     if callable(first):
         return from_list([first, *pieces], groups, sample_weight)
     columns = quietly(lambda: columns_of(first), 0)
@@ -183,28 +185,8 @@ def from_iterable(X: Iterable[Any], groups: Any = None, sample_weight: Any = Non
 
 def _spooled(pieces: Iterable[Any], columns: Columns) -> list[Reader]:
     """Checked pieces, in memory, or in a file without a name where they are large."""
-    kept: list[np.ndarray] = []
     checked = (
         quietly(lambda piece=piece, number=number: columns.check(piece), number)
         for number, piece in enumerate(pieces)
     )
-    size = 0
-    for rows in checked:
-        kept.append(np.array(rows))  # whoever made it may fill the same array again
-        size += rows.nbytes
-        if size > _KEPT_BYTES:
-            return [partial(_itself, rows) for rows in _in_file(chain(kept, checked), columns)]
-    return [partial(_itself, rows) for rows in kept]
-
-
-def _in_file(pieces: Iterable[np.ndarray], columns: Columns) -> list[np.ndarray]:
-    """Views of a file that goes away with the last of them, even after a crash."""
-    lengths = []
-    with tempfile.TemporaryFile() as file:
-        for rows in pieces:
-            file.write(np.ascontiguousarray(rows).data)
-            lengths.append(len(rows))
-        file.flush()
-        shape = (sum(lengths), columns.n_features)
-        mapped = np.memmap(file, dtype=columns.dtype, mode="r", shape=shape)
-    return np.split(mapped, np.cumsum(lengths)[:-1])
+    return [partial(_itself, rows) for rows in kept(checked)]

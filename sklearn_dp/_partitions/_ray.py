@@ -10,21 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction
+from .._aggregate.shared.table import PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._input import EngineInput, check_list
 from ._steps import (
     FAN_IN,
     Message,
+    Split,
     Step,
+    all_raised,
     asked,
     columns_or_words,
     name_of,
+    pieces_of,
     raised,
     rows_of,
     run,
     total,
+    used,
 )
 
 __all__ = ["RayEngine", "from_dataset", "from_references"]
@@ -74,14 +78,41 @@ class RayEngine:
         """References of an array for each part; the workers compute them, and keep them."""
         return _on_ray(lambda: self._next(rows_of, function, broadcast))
 
-    def _next(self, step: Callable, function: Callable, broadcast: tuple) -> list[Any]:
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """What tasks make of rows that all parts give them, from worker to worker."""
+        return all_raised(
+            _on_ray(lambda: self._exchange(split, use, n_tasks, broadcast), self._failed)
+        )
+
+    def _exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, broadcast: tuple
+    ) -> list:
+        import ray
+
+        parts = self._next(pieces_of, Split(split, n_tasks), broadcast, n_tasks)
+        parts = [part if n_tasks > 1 else [part] for part in parts]
+        task = ray.remote(_used).options(name=f"dp-{name_of(use, broadcast)}")
+        message = ray.put(Message(use, broadcast))
+        return ray.get(
+            [
+                task.remote(number, message, *(part[number] for part in parts))
+                for number in range(n_tasks)
+            ]
+        )
+
+    def _next(
+        self, step: Callable, function: Callable, broadcast: tuple, n_returns: int = 1
+    ) -> list[Any]:
         """The references that a task for each part returns."""
         import ray
 
         if not ray.is_initialized():  # it would start another one
             raise RuntimeError("Ray has been shut down")
         task = ray.remote(step).options(
-            name=f"dp-{name_of(function, broadcast)}", num_returns=2 if step is _run else 1
+            name=f"dp-{name_of(function, broadcast)}",
+            num_returns=2 if step is _run else n_returns,
         )
         message = ray.put(Message(function, broadcast))
         pairs = zip(self._steps, self._pieces, strict=True)
@@ -106,6 +137,10 @@ def _run(before: Step, message: Message, *pieces: Any) -> tuple[Step, Any]:
     """A step, and its sums by themselves, so that the state need not travel with them."""
     step = run(before, message, *pieces)
     return step, step.sums
+
+
+def _used(number: int, message: Message, *pieces: Any) -> Any:
+    return used(number, message, pieces)
 
 
 def _total(*sums: Any) -> Any:

@@ -12,11 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction
+from .._aggregate.shared.table import PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
 from ._input import EngineInput
-from ._steps import Message, Step, asked, columns_or_words, name_of, raised, rows_of, run, total
+from ._steps import (
+    Message,
+    Split,
+    Step,
+    all_raised,
+    asked,
+    columns_or_words,
+    name_of,
+    pieces_of,
+    raised,
+    rows_of,
+    run,
+    total,
+    used,
+)
 
 __all__ = ["SparkEngine", "from_frame", "from_rdd"]
 
@@ -70,6 +84,26 @@ class SparkEngine:
         """An RDD with an array for each partition of the input; nothing is computed here."""
         return _on_spark(lambda: self._next(rows_of, function, broadcast))
 
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """What tasks make of rows that all parts give them: a shuffle of Spark."""
+        return all_raised(_on_spark(lambda: self._exchange(split, use, n_tasks, broadcast)))
+
+    def _exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, broadcast: tuple
+    ) -> list:
+        parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
+        pieces = parts.mapPartitionsWithIndex(_addressed)
+        message = self._context.broadcast(Message(use, broadcast))
+        self._context.setJobDescription(f"dp-{name_of(use, broadcast)}")
+        try:
+            # The key is the number of the task, and so is the partition that it goes to.
+            tasks = pieces.groupByKey(n_tasks, _itself).map(partial(_used, message)).collect()
+        finally:
+            self._context.setJobDescription(None)
+        return [result for _, result in sorted(tasks, key=_number)]
+
     def _next(self, step: Callable, function: Callable, broadcast: tuple) -> Any:
         message = self._context.broadcast(Message(function, broadcast))
         return self._steps.zip(self._rows).map(partial(_pair, step, message))
@@ -83,6 +117,26 @@ def _first_step(columns: Columns, number: int, rows: Iterator[Any]) -> Iterator[
 def _pair(step: Callable, message: Any, pair: tuple) -> Any:
     before, rows = pair
     return step(before, message.value, rows)
+
+
+def _addressed(part: int, held: Iterator[list]) -> Iterator[tuple]:
+    """The pieces of a part, under the numbers of the tasks that they go to."""
+    for pieces in held:
+        yield from ((number, (part, piece)) for number, piece in enumerate(pieces))
+
+
+def _used(message: Any, task: tuple) -> tuple:
+    """What a task makes of pieces that have come in any order."""
+    number, pieces = task
+    return number, used(number, message.value, [piece for _, piece in sorted(pieces, key=_number)])
+
+
+def _itself(number: int) -> int:
+    return number
+
+
+def _number(pair: tuple) -> int:
+    return pair[0]
 
 
 def _sums_of(step: Step) -> Any:

@@ -20,8 +20,8 @@ from ..exceptions import PartError
 from ._check_part import Columns, at_hand, columns_of, quietly
 
 __all__ = [
-    "FAN_IN", "Failure", "Message", "Step", "asked", "columns_or_words", "name_of", "raised",
-    "rows_of", "run", "total",
+    "FAN_IN", "Failure", "Message", "Split", "Step", "all_raised", "asked", "columns_or_words",
+    "name_of", "pieces_of", "raised", "rows_of", "run", "total", "used",
 ]  # fmt: skip
 
 FAN_IN = 16
@@ -94,6 +94,63 @@ def rows_of(before: Step, message: Message, *pieces: Any) -> np.ndarray:
     if isinstance(made, Failure):
         raise PartError(made.words)
     return made
+
+
+class Split:
+    """What a part has for each of some tasks, as a list; see `Engine.exchange`."""
+
+    def __init__(self, function: Callable, n_tasks: int) -> None:
+        self.function, self.n_tasks, self.__name__ = function, n_tasks, function.__name__
+
+    def __call__(self, state: Any, *broadcast: Any) -> list:
+        found = self.function(state, *broadcast)
+        return [found[number] for number in range(self.n_tasks)]
+
+
+def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
+    """What a part has for each task, or its failure for all of them.
+
+    Parameters
+    ----------
+    before : Step
+    message : Message
+        Its function is a :class:`Split`.
+    *pieces : object
+        What the engine has brought along for the source of the part.
+    """
+    failed = before.sums if isinstance(before.sums, Failure) else None
+    made = failed or _guarded(before, message, pieces)
+    return [made] * message.function.n_tasks if isinstance(made, Failure) else made
+
+
+@row_guard
+def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
+    """What a task makes of the pieces of all parts, or the failure of the first part that has one.
+
+    Parameters
+    ----------
+    number : int
+        Of the task.
+    message : Message
+    pieces : sequence
+        In the order of the parts.
+    """
+    failures = [piece for piece in pieces if isinstance(piece, Failure)]
+    if failures:
+        return min(failures)
+    try:
+        return message.function(number, list(pieces), *message.broadcast)
+    except Exception as error:
+        kind = type(error).__name__
+    return Failure(0, f"X: rows of several parts could not be computed on together ({kind}).")
+
+
+def all_raised(results: Sequence[Any]) -> list:
+    """What tasks have given; the first failure is raised."""
+    failures = [one for one in results if isinstance(one, Failure)]
+    if failures:
+        raise PartError(min(failures).words)
+    return list(results)
 
 
 @row_guard

@@ -16,7 +16,6 @@ from ._rounding import round_up
 
 __all__ = [
     "count",
-    "count_and_weight",
     "exact_gram",
     "gram",
     "histogram",
@@ -57,15 +56,17 @@ def count(session, entry, units, rho=None):
     return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
 
 
-def count_and_weight(session, entry, units):
-    """A noisy number of units, and their noisy total weight.
+def noisy_count_and_weight(session, entry, number, weight, units):
+    """A noisy number of units, and their noisy total weight, of the exact ones.
 
     Parameters
     ----------
     session : PrivacySession
     entry : str
         All that it has left is spent.
-    units : Units
+    number, weight : int
+        Of all units; the weight in steps.
+    units : Units or UnitFacts
 
     Returns
     -------
@@ -73,30 +74,9 @@ def count_and_weight(session, entry, units):
         Equal where rows have no weights of their own.
     """
     if not units.own_weights:
-        number = count(session, entry, units)
-        return number, number
-    return noisy_count_and_weight(session, entry, units.size, int(units.weights.sum()), units)
-
-
-def noisy_count_and_weight(session, entry, number, weight, units):
-    """The same, where the exact number and weight of units are known, and a row is one.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    number, weight : int
-        Of one part of the rows, or added up over parts; the weight in steps.
-    units : Units or UnitFacts
-
-    Returns
-    -------
-    number, weight : float
-    """
-    if not units.own_weights:
-        # A unit adds one to the number.
-        noisy = float(session.gaussian(entry, number, sensitivity=1.0))
-        return noisy, noisy
+        # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
+        noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
+        return float(noisy), float(noisy)
     # A unit adds one to the number and at most `scale` steps to the weight. Each over its claim:
     # two halves, whose sum is the square of the length of the change.
     claim = round_up(math.sqrt(2))

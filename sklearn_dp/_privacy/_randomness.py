@@ -19,9 +19,10 @@ from ._noise import NoiseSource
 from ._plan import require
 from ._trace import Event
 
-__all__ = ["AlgorithmicRandomness", "UnitDraws", "sampling_rng", "seed_of"]
+__all__ = ["AlgorithmicRandomness", "UnitDraws", "blocks_of_draws", "sampling_rng", "seed_of"]
 
 _MOST_BLOCKS = 2**32
+_AT_A_TIME = 2**16  # draws
 
 
 class UnitDraws:
@@ -55,6 +56,48 @@ class UnitDraws:
         if self._known is not None:
             return self._known[first : first + n_units]
         return NoiseSource(self._seed, self._tag, first).bits(n_units)
+
+    def at(self, numbers):
+        """The draws of units of any numbers: for units that are spread over several places.
+
+        Parameters
+        ----------
+        numbers : ndarray of int64 of shape (n_units,), not negative
+
+        Returns
+        -------
+        draws : ndarray of uint64 of shape (n_units,)
+        """
+        draws, order = np.empty(len(numbers), dtype=np.uint64), np.argsort(numbers)
+        sought = numbers[order]
+        starts = np.arange(0, sought.max(initial=-1) + 1, _AT_A_TIME)
+        ends = np.searchsorted(sought, np.append(starts, starts[-1:] + _AT_A_TIME))
+        for start, low, high in zip(starts.tolist(), ends, ends[1:], strict=False):
+            if high > low:
+                drawn = self.take(start, int(sought[high - 1]) - start + 1)
+                draws[order[low:high]] = drawn[sought[low:high] - start]
+        return draws
+
+    @property
+    def known(self):
+        """The draws of all units where an audit has to know them; None otherwise."""
+        return self._known
+
+
+def blocks_of_draws(draws, n_blocks):
+    """A block in [0, n_blocks) for each unit, made of its 64 random bits; see `blocks`.
+
+    Parameters
+    ----------
+    draws : ndarray of uint64 of shape (n_units,)
+    n_blocks : int
+
+    Returns
+    -------
+    blocks : ndarray of int64 of shape (n_units,)
+    """
+    require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
+    return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
 
 
 class AlgorithmicRandomness:
@@ -118,9 +161,7 @@ class AlgorithmicRandomness:
         -------
         blocks : ndarray of int64 of shape (n_units,)
         """
-        require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
-        high = self.unit_draws(n_units) >> np.uint64(32)
-        return ((high * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
+        return blocks_of_draws(self.unit_draws(n_units), n_blocks)
 
     def copies(self, copies):
         """Note the number of copies of each unit, where blocks are drawn with replacement.

@@ -66,10 +66,13 @@ class Units:
         Whether rows have weights of their own (see :meth:`weighted`).
     unit_weight : float
         What a whole unit weighs, where they have.
+    numbers : ndarray of int64 of shape (size,), or None
+        Of the units among those of all parts, where these are the rows of one; None: 0, 1, ...
     """
 
     own_weights = False
     unit_weight = 1.0
+    numbers = None
 
     def __init__(self, n_rows, groups=None):
         self.n_rows = int(n_rows)
@@ -85,7 +88,7 @@ class Units:
         self.weights = (_WEIGHT_STEPS // members)[self.index].astype(np.int64)
 
     @classmethod
-    def of_sizes(cls, index, sizes):
+    def of_sizes(cls, index, sizes, numbers=None):
         """Units of some rows, whose groups may have more rows elsewhere.
 
         Parameters
@@ -94,9 +97,12 @@ class Units:
             The group of each row.
         sizes : ndarray of int of shape (n_groups,)
             Number of rows of each group, everywhere.
+        numbers : ndarray of int64 of shape (n_groups,), optional
+            Of each group, in all parts the same.
         """
         units = cls(len(index))
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
+        units.numbers = numbers
         # As above: wherever its m rows are, their weights sum to m * floor(scale / m) <= scale.
         units.weights = (_WEIGHT_STEPS // sizes)[index].astype(np.int64)
         return units
@@ -208,7 +214,7 @@ class Units:
         """The same units, restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
-        other.own_weights = self.own_weights
+        other.own_weights, other.numbers = self.own_weights, self.numbers
         other.weights = None if self.weights is None else self.weights[rows]
         other.index = None if self.index is None else self.index[rows]
         if isinstance(rows, slice):

@@ -10,13 +10,11 @@
 """
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.kmeans.block_kmeans import BlockKMeans
@@ -24,14 +22,15 @@ from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.separate_choice import separate_entries
-from .._aggregate.shared.blocks import draw_blocks, fit_blocks
-from .._aggregate.shared.pieces import gather
+from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
+from .._aggregate.shared.unit_numbers import UnitNumbers
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
-from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, validate_quietly
+from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
+from .._partitions import engine_of, engine_of_parts, opened_table
 from .._privacy._checks import check_choice
-from .._privacy._mechanisms import count_and_weight
+from .._privacy._mechanisms import noisy_count_and_weight
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
@@ -210,35 +209,34 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     @row_guard
     def fit_blocks(self, pieces: Iterable[ArrayLike]) -> Self:
-        """Compute private cluster centers of rows that come in pieces.
+        """Compute private cluster centers of rows that come in pieces: another name for `fit`.
 
         Parameters
         ----------
         pieces : iterable of array-like of shape (n_i, n_features)
-            For example row groups of a file, partitions of a distributed table or a generator. At
-            least one piece; where the cuts are has no effect.
+            A generator, say, or whatever :meth:`fit` takes for a table in parts. At least one
+            piece; where the cuts are has no effect.
 
         Returns
         -------
         self : object
             The fitted estimator.
 
+        Raises
+        ------
+        PartError
+            For a piece that cannot be read.
+
         Notes
         -----
-        Each piece is read once. The rows are kept, as doubles: beyond 256 MB in a temporary file,
-        from which blocks and Lloyd iterations read them chunk by chunk. The result is that of
-        :meth:`fit` on all rows.
+        What can be read only once is kept, beyond 256 MB in a temporary file. The result is that
+        of :meth:`fit` on all rows.
         """
-        try:
-            rest = iter(pieces)
-        except TypeError:
-            raise TypeError("pieces must be an iterable of arrays.") from None
-        first = next(rest, None)
-        if first is None:
-            raise ValueError("pieces must hold at least one array.")
-        session = self._open_session(first, "row")
-        X = validate_quietly(self, gather(itertools.chain([first], rest)), dtype=np.float64)
-        return self._fit_session(X, self._units(X, None), session)
+        if engine_of(pieces) is not None:
+            return self.fit(pieces)
+        found = engine_of_parts(pieces, name="pieces")
+        session = self._open_session(found, "row")
+        return self._fit_session(opened_table(self, found), None, session)
 
     # -- parameters and plan ----------------------------------------------------------------------
 
@@ -311,33 +309,38 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
 
     # -- fit --------------------------------------------------------------------------------------
 
-    def _fit(self, X, units, session, progress):
-        stage, rho = self._stage(session.plan.target, X.shape[1])
+    def _fit_table(self, table, session, progress):
+        stage, rho = self._stage(session.plan.target, table.n_features)
         self.n_tuples_, self.aggregator_, self.path_ = stage.size, stage.kind, _CORESET
-        domain = self._domain(X.shape[1])
-        context = TupleContext(session, X, units, domain, self._asked_number(), progress)
+        domain, unit_weight = self._domain(table.n_features), table.units.unit_weight
+        context = TupleContext(session, table, domain, self._asked_number(), progress)
         if not stage.size:
-            return self._store(X, context.coreset(), units.unit_weight)
+            return self._store(table, context.coreset(), unit_weight)
         context, status = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
-        size, weight = count_and_weight(session, "count", units)
+        numbers = UnitNumbers.of(table)
+        size, weight = noisy_count_and_weight(
+            session, "count", numbers.size, numbers.weight, table.units
+        )
         context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:
             found = context.coreset()
         else:
-            found = self._fit_tuples(context, stage, weight)
+            found = self._fit_tuples(context, stage, numbers, weight)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
-        return self._store(X, found.chosen(choice), units.unit_weight)
+        return self._store(table, found.chosen(choice), unit_weight)
 
-    def _fit_tuples(self, context, stage, weight):
+    def _fit_tuples(self, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds.
 
         Parameters
         ----------
         context : TupleContext
         stage : TupleStage
+        numbers : UnitNumbers
+            Of the table: unreleased.
         weight : float
             Released weight of all units.
 
@@ -347,7 +350,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         """
         domain = context.domain
         tuples = self._inner_fits(
-            context.X, context.units, context.session, domain, context.n_clusters
+            context.table, numbers, context.session, domain, context.n_clusters
         )
         context.progress("inner fits")
         centers = stage.run(context.session, tuples - domain.center, domain.radius)
@@ -358,13 +361,14 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         self.path_ = _TUPLES if centers is not None else _PUBLIC
         return context.refined(context.public_centers() if centers is None else centers, weight)
 
-    def _inner_fits(self, X, units, session, domain, n_clusters):
+    def _inner_fits(self, table, numbers, session, domain, n_clusters):
         """The k-tuples of the blocks: one for each, whatever happens in it.
 
         Parameters
         ----------
-        X : ndarray of shape (n, d)
-        units : Units
+        table : Table
+        numbers : UnitNumbers
+            Of the table.
         session : PrivacySession
             Of the blocks and of seeds for the fits; nothing is released here.
         domain : Domain
@@ -376,20 +380,16 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         tuples : ndarray of shape (n_tuples, k, d)
             NaN where a block has fewer than k rows, or its fit failed in any way.
         """
-        rate = None if self.sampling == "disjoint" else COPY_RATE
-        blocks = draw_blocks(session, units, self.n_tuples_, rate)
-        seeds = session.rng("inner fits").integers(2**31, size=self.n_tuples_)
-        return fit_blocks(
+        fits = BlockFits(
             BlockKMeans(n_clusters) if self.inner is None else self.inner,
-            X,
-            blocks,
-            seeds,
+            self.n_tuples_,
             centers_of,
-            (n_clusters, X.shape[1]),
+            (n_clusters, table.n_features),
             min_rows=n_clusters,
             prepare=partial(clipped, domain),
-            n_jobs=self.n_jobs,
+            rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
+        return fit_table_blocks(session, table, fits, numbers)
 
 
 def _gaussian(name, rho, sensitivity):

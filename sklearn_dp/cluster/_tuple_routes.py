@@ -26,7 +26,6 @@ from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
 from .._privacy._session import PrivacySession
-from .._privacy._units import Units
 
 __all__ = ["TupleContext", "centers_of", "clipped"]
 
@@ -38,8 +37,7 @@ class TupleContext:
     Attributes
     ----------
     session : PrivacySession
-    X : ndarray of shape (n, d)
-    units : Units
+    table : Table
     domain : Domain or None
         Public or paid for; None before it is.
     n_clusters : int or Candidates
@@ -49,20 +47,14 @@ class TupleContext:
     """
 
     session: PrivacySession
-    X: np.ndarray
-    units: Units
+    table: Table
     domain: Domain | None
     n_clusters: Any
     progress: Callable[[str], Any]
 
-    @property
-    def _table(self):
-        """The rows in memory as a table of one part."""
-        return Table.in_memory(self.X, self.units)
-
     def bounded(self, entry):
         """The same with a domain, which `entry` pays for where there is none, and a status."""
-        domain, status = known_or_paid(self.session, entry, self._table, self.domain)
+        domain, status = known_or_paid(self.session, entry, self.table, self.domain)
         return replace(self, domain=domain), status
 
     def numbered(self, prefix, rho):
@@ -79,7 +71,7 @@ class TupleContext:
             return self, None
         assert self.domain is not None
         choice = choose_separately(
-            self.session, self._table, self.domain, self.n_clusters, prefix=prefix, rho=rho
+            self.session, self.table, self.domain, self.n_clusters, prefix=prefix, rho=rho
         )
         self.progress("number of clusters")
         return replace(self, n_clusters=choice.n_clusters), choice
@@ -88,7 +80,7 @@ class TupleContext:
         """What the k-means engine releases, with the plan entries of a prefix."""
         return fit_engine(
             self.session,
-            self._table,
+            self.table,
             self.domain,
             self.n_clusters,
             prefix=prefix,
@@ -100,7 +92,7 @@ class TupleContext:
         """Centers that know nothing of the data: on a sphere, relative to the domain's center."""
         assert self.domain is not None
         rng = self.session.rng("public centers")
-        points = rng.random((self.n_clusters, self.X.shape[1])) - 0.5
+        points = rng.random((self.n_clusters, self.table.n_features)) - 0.5
         return points / np.linalg.norm(points, axis=1, keepdims=True) * self.domain.radius / 2
 
     def refined(self, centers, size):
@@ -120,7 +112,7 @@ class TupleContext:
         result : EngineResult
         """
         assert self.domain is not None
-        rows, prefix = GridTable.quantise(self._table, self.domain), "refine/"
+        rows, prefix = GridTable.quantise(self.table, self.domain), "refine/"
         known = Size(max(size, 1.0), math.sqrt(2 * lloyd_budget(self.session, prefix)))
         context = Context(
             session=self.session,

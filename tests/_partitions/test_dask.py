@@ -15,6 +15,8 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    exchanges,
+    joined,
     passes,
     pieces,
     quotes_nothing,
@@ -24,10 +26,11 @@ from partition_tools import (
     signs,
     sums,
     table_of,
+    thirds,
     wide,
 )
 
-from sklearn_dp import DPKMeans
+from sklearn_dp import DPKMeans, DPKTupleKMeans
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._partitions import engine_of
@@ -99,6 +102,35 @@ def check(name):
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_every_collection_without_a_cluster(name):
     check(name)
+
+
+@pytest.mark.parametrize("name", ["array", "delayed"])
+def test_rows_come_together_without_a_cluster(name):
+    engine = engine_of(COLLECTIONS[name]())
+    if name == "delayed":
+        assert exchanges(engine)
+    else:
+        found = table_of(engine).exchange(thirds, joined, 3, 2)
+        assert sorted(np.concatenate([rows for _, rows in found])[:, 0]) == sorted(2 * ROWS[:, 0])
+
+
+def tuples(X):
+    """A fit with k-tuples, whose blocks are brought together."""
+    model = DPKTupleKMeans(2, n_tuples=3, epsilon=1000.0, bounds=5.0, random_state=0).fit(X)
+    assert model.path_ == "tuples"
+    return model
+
+
+def pair(number):
+    return pieces()[number] / 9 + np.where(np.arange(len(pieces()[number])) % 2, 2.0, -2.0)[:, None]
+
+
+@pytest.mark.slow
+def test_k_tuples_without_a_cluster():
+    expected = tuples(np.concatenate([pair(i) for i in range(5)]))
+    found = tuples(delayed(*[pair] * 5))
+    assert np.array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert np.array_equal(found.labels_.compute(), expected.labels_)
 
 
 @pytest.mark.parametrize("name", ["array", "frame", "own tasks"])
@@ -350,6 +382,13 @@ def client():
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_every_collection_on_a_cluster(name, client):
     check(name)
+
+
+@pytest.mark.slow
+def test_rows_come_together_on_a_cluster(client):
+    assert exchanges(engine_of(COLLECTIONS["delayed"]()))
+    expected = tuples(np.concatenate([pair(i) for i in range(5)]))
+    assert np.array_equal(tuples(delayed(*[pair] * 5)).cluster_centers_, expected.cluster_centers_)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from partition_tools import EXPECTED, LABELS, ROWS, SECRET, passes, pieces, quotes_nothing, table_of
 
+from sklearn_dp._aggregate.shared import pieces as kept_pieces
 from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
 from sklearn_dp.exceptions import PartError
 
@@ -86,7 +87,7 @@ def test_a_lazy_frame_is_run_once_and_leaves_nothing(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("most", [2**28, 3000])
 def test_a_stream_is_read_once_into_memory_or_a_file(monkeypatch, most):
-    monkeypatch.setattr(_pieces, "_KEPT_BYTES", most)
+    monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", most)
     room = np.empty((200, 3))
 
     def stream():

@@ -15,6 +15,9 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    THIRDS,
+    exchanges,
+    joined,
     passes,
     pieces,
     quotes_nothing,
@@ -22,6 +25,7 @@ from partition_tools import (
     run_block,
     sums,
     table_of,
+    thirds,
 )
 
 from sklearn_dp._partitions import engine_of
@@ -70,6 +74,12 @@ def test_references(instance):
     found = engine_of(references(*frames))
     assert found.feature_names.tolist() == NAMES
     check(found)
+
+
+def test_rows_come_together(instance):
+    assert exchanges(engine_of(references(*pieces())))
+    found = table_of(engine_of(references(*pieces()))).exchange(thirds, joined, 1, 2)
+    assert len(found) == 1 and np.array_equal(found[0][1], THIRDS[0])
 
 
 def test_data_sets(instance, tmp_path):

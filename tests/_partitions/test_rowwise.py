@@ -166,6 +166,7 @@ IN_PARTS = (
     "DPOneCluster",
     "DPOneClusterKMeans",
     "DPOutlierScreen",
+    "DPKTupleKMeans",
     "DPPCA",
     "FriendlyCovariance",
     "FriendlyMean",

@@ -12,7 +12,9 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    exchanges,
     passes,
+    pieces,
     quotes_nothing,
     quoting,
     run_block,
@@ -93,6 +95,10 @@ def test_arrays(spark, n_rows):
     found = engine_of(spark.sparkContext.parallelize(elements, 3))
     assert (found.n_features, found.feature_names, found.engine.n_parts) == (3, None, 3)
     check(found)
+
+
+def test_rows_come_together(spark):
+    assert exchanges(engine_of(spark.sparkContext.parallelize(pieces(), 5)))
 
 
 def nan_in(part):

@@ -40,24 +40,26 @@ def data(rng, n=40, d=3, radius=1.0):
 def test_numbers_and_weights_are_released_together():
     """By hand: three rows, of weight 1, 1/4 and over the bound, and one that is not there."""
     units, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 0.0]), 1.0)
-    value = exact_value(lambda s: mechanisms.count_and_weight(s, "e", units))
+
+    def released(session, units):
+        weight = units.n_rows if units.weights is None else int(units.weights.sum())
+        return mechanisms.noisy_count_and_weight(session, "e", units.size, weight, units.facts)
+
+    value = exact_value(lambda s: released(s, units))
     assert value.tolist() == [3, 2.25 * 2**20]
-    number, weight = mechanisms.count_and_weight(session(HUGE), "e", units)
+    number, weight = released(session(HUGE), units)
     assert (number, weight) == pytest.approx((3, 2.25), abs=1e-4)
     # One row more, of the largest weight: exactly as far as is claimed.
     more, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 1.0]), 1.0)
     with trace(Trace()) as recording:
-        mechanisms.count_and_weight(session(), "e", units)
-    moved = exact_value(lambda s: mechanisms.count_and_weight(s, "e", more)) - value
+        released(session(), units)
+    moved = exact_value(lambda s: released(s, more)) - value
     claimed = [event for event in recording.events if event.kind != "seed"][0].sensitivity
     assert np.linalg.norm(moved / claimed) == pytest.approx(1, abs=1e-9)
     assert np.linalg.norm(moved / claimed) <= 1
-    plain = mechanisms.count_and_weight(session(), "e", Units(9))
-    assert plain[0] == plain[1] == mechanisms.count(session(), "e", Units(9))
-    for of in (units, Units(9)):
-        weight = 9 if of.weights is None else int(of.weights.sum())
-        added_up = mechanisms.noisy_count_and_weight(session(), "e", of.size, weight, of.facts)
-        assert added_up == mechanisms.count_and_weight(session(), "e", of)
+    for plain in (Units(9), Units(9, [0, 1, 1, 2, 2, 2, 3, 3, 3])):
+        number, weight = released(session(), plain)
+        assert number == weight == mechanisms.count(session(), "e", plain)
 
 
 def test_weighted_second_moments_by_hand():

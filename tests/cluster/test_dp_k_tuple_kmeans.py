@@ -186,37 +186,36 @@ def test_replay_of_the_fallback():
     "mutant", ["block size from n", "number of blocks from n", "un-noised count", "tuples left out"]
 )
 def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
-    session, estimator = module.fit_blocks, DPKTupleKMeans
+    original, estimator = module.fit_table_blocks, DPKTupleKMeans
     if mutant == "block size from n":
 
-        def contiguous(self, n_units, n_blocks):
+        def contiguous(draws, n_blocks):
+            n_units = len(draws)
             return np.minimum(np.arange(n_units) // (n_units // n_blocks), n_blocks - 1)
 
-        monkeypatch.setattr("sklearn_dp._privacy._session.PrivacySession.blocks", contiguous)
+        monkeypatch.setattr("sklearn_dp._aggregate.shared.blocks.blocks_of_draws", contiguous)
     if mutant == "number of blocks from n":
         known = estimator._inner_fits
 
-        def fits(self, X, units, session, domain, *others):
-            self.n_tuples_ = 20 + len(X) % 7
-            return known(self, X, units, session, domain, *others)
+        def fits(self, table, numbers, *others):
+            self.n_tuples_ = 20 + numbers.size % 7
+            return known(self, table, numbers, *others)
 
         monkeypatch.setattr(estimator, "_inner_fits", fits)
     if mutant == "un-noised count":
         # The steps heed the count where rows are few: make all neighbours differ in that.
         monkeypatch.setattr(
             module,
-            "count_and_weight",
-            lambda session, entry, units: 2 * (5000.0 * (units.size % 2) + 10.0,),
+            "noisy_count_and_weight",
+            lambda session, entry, number, *others: 2 * (5000.0 * (number % 2) + 10.0,),
         )
     if mutant == "tuples left out":
 
-        def dropping(*arguments, **options):
-            results = session(*arguments, **options)
-            return results[np.isfinite(results).all(axis=(1, 2))][
-                : len(results) - len(arguments[1]) % 2
-            ]
+        def dropping(session, table, fits, numbers):
+            results = original(session, table, fits, numbers)
+            return results[np.isfinite(results).all(axis=(1, 2))][: len(results) - numbers.size % 2]
 
-        monkeypatch.setattr(module, "fit_blocks", dropping)
+        monkeypatch.setattr(module, "fit_table_blocks", dropping)
     violations, _ = audit(6)
     assert violations
 

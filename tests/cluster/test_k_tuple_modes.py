@@ -1,6 +1,7 @@
 """DPKTupleKMeans with every aggregator, sampling mode, inner clusterer and form of the data."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from sklearn_dp.audit._player import Replay
 from sklearn_dp.cluster import FarBallsOptions
 from sklearn_dp.cluster import _dp_k_tuple_kmeans as module
 from sklearn_dp.cluster._tuple_routes import centers_of
-from sklearn_dp.exceptions import BudgetExceededError
+from sklearn_dp.exceptions import BudgetExceededError, PartError
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -153,26 +154,22 @@ def test_replays_of_400_pairs(mode):
 
 
 def _number_of_rows_in_the_seed(patch):
-    known = module.fit_blocks
+    known = module.fit_table_blocks
 
-    def fit_blocks(estimator, X, *others, prepare, **options):
-        return known(
-            estimator,
-            X,
-            *others,
-            prepare=lambda rows: prepare(rows) + 0.3 * (len(X) % 2),
-            **options,
-        )
+    def fit_table_blocks(session, table, fits, numbers):
+        def prepare(rows):
+            return fits.prepare(rows) + 0.3 * (numbers.size % 2)
 
-    patch.setattr(module, "fit_blocks", fit_blocks)
+        return known(session, table, replace(fits, prepare=prepare), numbers)
+
+    patch.setattr(module, "fit_table_blocks", fit_table_blocks)
 
 
 def _blocks_by_value(patch):
-    patch.setattr(PrivacySession, "blocks", lambda self, n, blocks: np.arange(n) % blocks)
     patch.setattr(
         PrivacySession,
         "unit_draws",
-        lambda self, n: np.arange(n, dtype=np.uint64) * np.uint64(2**64 // max(n, 1)),
+        lambda self, n, tag: np.arange(n, dtype=np.uint64) * np.uint64(2**64 // max(n, 1)),
     )
 
 
@@ -229,15 +226,17 @@ def test_pieces_give_what_a_fit_gives(monkeypatch):
             fitted = clone(estimator).fit_blocks(pieces)
             assert np.array_equal(fitted.cluster_centers_, whole)
             assert fitted.n_features_in_ == 2
-    for limit in (2**28, 1000):
-        monkeypatch.setattr(_pieces, "_KEPT_BYTES", limit)
-        with pytest.raises(ValueError, match="columns"):
-            clone(estimator).fit_blocks([X, X[:, :1]])
-        with pytest.raises(ValueError, match="numeric") as caught:
-            clone(estimator).fit_blocks([X, [["secret", "1"]]])
-        assert "secret" not in str(caught.value)
-    with pytest.raises(ValueError, match="at least one"):
+        assert np.array_equal(clone(estimator).fit_blocks([X[:9], X[9:]]).cluster_centers_, whole)
+        for pieces in (list, iter):
+            with pytest.raises(PartError, match="^X, part 1: .*columns"):
+                clone(estimator).fit_blocks(pieces([X, X[:, :1]]))
+            with pytest.raises(PartError, match="^X, part 1: .*numeric") as caught:
+                clone(estimator).fit_blocks(pieces([X, np.array([["secret", "1"]])]))
+            assert "secret" not in str(caught.value)
+    with pytest.raises(ValueError, match="pieces must not be empty"):
         clone(estimator).fit_blocks([])
+    with pytest.raises(TypeError, match="pieces must be an iterable"):
+        clone(estimator).fit_blocks(X)
 
 
 def test_the_ledger_is_asked_before_the_second_piece():

@@ -19,7 +19,7 @@ from sklearn_dp._aggregate.kmeans import cell_tree as _cell_tree
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
-from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import rows as _rows
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
@@ -202,28 +202,40 @@ def _(original):
 
 @mutant("number of blocks from n", "check_replay", DPKTupleKMeans, "_inner_fits")
 def _(original):
-    def inner_fits(self, X, *others):
-        self.n_tuples_ = max(2, min(self.n_tuples_, len(X) // 20))
-        return original(self, X, *others)
+    def inner_fits(self, table, numbers, *others):
+        self.n_tuples_ = max(2, min(self.n_tuples_, numbers.size // 20))
+        return original(self, table, numbers, *others)
 
     return inner_fits
 
 
-@mutant("failed blocks dropped", "check_replay", _blocks, "fit_blocks")
+@mutant("failed blocks dropped", "check_replay", _block_fits, "fit_table_blocks")
 def _(original):
-    def fit_blocks(estimator, X, *others, **options):
-        found = original(estimator, X, *others, **options)
-        return found[: max(2, min(len(found), len(X) // 15))]
+    def fit_table_blocks(session, table, fits, numbers=None):
+        found = original(session, table, fits, numbers)
+        return found[: max(2, min(len(found), len(_rows_of(table)) // 15))]
 
-    return fit_blocks
+    return fit_table_blocks
 
 
-@mutant("inner fits see a scale of all rows", "check_replay", _blocks, "fit_blocks")
+@mutant("inner fits see a scale of all rows", "check_replay", _block_fits, "fit_table_blocks")
 def _(original):
-    def fit_blocks(estimator, X, *others, **options):
-        return original(estimator, X * (1 + 0.1 * (len(X) % 2)), *others, **options)
+    def fit_table_blocks(session, table, fits, numbers):
+        def prepare(rows):
+            return fits.prepare(rows * (1 + 0.1 * (numbers.size % 2)))
 
-    return fit_blocks
+        return original(session, table, replace(fits, prepare=prepare), numbers)
+
+    return fit_table_blocks
+
+
+@mutant("blocks by position within a part", "check_replay", _block_fits.UnitNumbers, "draws_of")
+def _(original):
+    def draws_of(self, part, draws):
+        n = max(part.units.n_rows, 1)
+        return np.arange(n, dtype=np.uint64)[: part.units.n_rows] * np.uint64(2**64 // n)
+
+    return draws_of
 
 
 @mutant("tuples not aligned", "check_replay", _tuples, "_aligned")

@@ -23,27 +23,32 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from joblib import Parallel, delayed, parallel_config
+from joblib import parallel_config
 from scipy.special import pdtr
 from sklearn.base import clone
 
+from ..._privacy._randomness import blocks_of_draws
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
 from ..._sklearn_compat import without_callbacks
 from .silence import attempt_silently, silent
-from .threads import thread_pools, workers
+from .threads import in_workers, one_thread
 
 __all__ = [
+    "TASKS",
     "block_rows",
     "copied_rows",
     "draw_blocks",
+    "drawn_rows",
     "fit_blocks",
+    "fit_some",
     "uniforms",
     "unit_copies",
 ]
 
 _MOST_COPIES = 64
-_TASKS = 64  # that the blocks are handed out in: a task costs as much as a small fit
+TASKS = 64
+"""That blocks are handed out in, at least: a task costs as much as a small fit."""
 
 
 def block_rows(blocks: np.ndarray, n_blocks: int) -> list[np.ndarray]:
@@ -135,18 +140,40 @@ def copied_rows(
     rows : list of ndarray of int
     """
     spread = spread or (lambda per_unit: per_unit)
-    copies = spread(unit_copies(draws, rate))
+    there, _, blocks = drawn_rows(spread(draws), n_blocks, rate)
+    return [there[copies] for copies in block_rows(blocks, n_blocks)]
+
+
+def drawn_rows(
+    draws: np.ndarray, n_blocks: int, rate: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every copy of every row, and its block: see :func:`copied_rows`.
+
+    Parameters
+    ----------
+    draws : ndarray of uint64 of shape (n,)
+        Of each row: those of its unit.
+    n_blocks : int
+    rate : float or None
+        None: one copy of each.
+
+    Returns
+    -------
+    rows, copies, blocks : ndarray of int64 of shape (m,)
+        The first copies come first, in the order of the rows.
+    """
+    if rate is None:
+        places = np.arange(len(draws))
+        return places, np.zeros_like(places), blocks_of_draws(draws, n_blocks)
+    number = unit_copies(draws, rate)
     rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
     blocks: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
-    for copy in range(int(copies.max(initial=0))):
+    for copy in range(int(number.max(initial=0))):
         # The upper 32 bits times the number of blocks, over 2**32: uniform up to n_blocks / 2**32.
-        high = spread(_mixed(draws, copy)) >> np.uint64(32)
-        there = np.flatnonzero(copies > copy)
-        rows.append(there)
-        blocks.append(((high[there] * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64))
-    members = block_rows(np.concatenate(blocks), n_blocks)
-    row_of_copy = np.concatenate(rows)
-    return [row_of_copy[copies] for copies in members]
+        rows.append(np.flatnonzero(number > copy))
+        blocks.append(blocks_of_draws(_mixed(draws[rows[-1]], copy), n_blocks))
+    copies = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+    return np.concatenate(rows), copies, np.concatenate(blocks)
 
 
 def _mixed(words: np.ndarray, number: int) -> np.ndarray:
@@ -211,21 +238,19 @@ def fit_blocks(
     """
     X = np.asarray(X)  # of a memmap, a view: faster to index
     members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
-    parts = np.array_split(np.arange(len(seeds)), min(len(seeds), _TASKS))
-    # This thread is silent too: what joblib says of its workers may be what the rows did to them.
-    with silent(), thread_pools().limit(limits=1):
-        found = Parallel(n_jobs=workers(n_jobs, _TASKS))(
-            delayed(_fit_some)(
-                estimator,
-                [_read(X, members[block], prepare) for block in part],
-                [int(seeds[block]) for block in part],
-                extract,
-                shape,
-                min_rows,
-            )
-            for part in parts
+    parts = np.array_split(np.arange(len(seeds)), min(len(seeds), TASKS))
+    tasks = (
+        (
+            estimator,
+            [_read(X, members[block], prepare) for block in part],
+            [int(seeds[block]) for block in part],
+            extract,
+            shape,
+            min_rows,
         )
-    return np.concatenate(found)
+        for part in parts
+    )
+    return np.concatenate(in_workers(fit_some, tasks, n_jobs, TASKS))
 
 
 def _read(
@@ -239,7 +264,7 @@ def _read(
     return part if prepare is None else prepare(part)
 
 
-def _fit_some(
+def fit_some(
     estimator: Any,
     blocks: list[np.ndarray],
     seeds: list[int],
@@ -278,7 +303,7 @@ def _fit_some(
     # by joblib stay in its thread: in another process they would be heard.
     with (
         silent(),
-        thread_pools().limit(limits=1),
+        one_thread(),
         parallel_config(backend="sequential"),
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
     ):

@@ -1,95 +1,53 @@
-"""Tables that come in pieces, as one array: in memory, or in a file where they are large.
-
-A table that does not fit in memory may come as an iterable of its parts. Every mechanism reads all
-rows several times, and an iterable can be read once: so the rows are collected first.
+"""Tables that come in pieces, kept for several readings: in memory, or in a file if large.
 
 Sizes are not hidden from whoever watches this process: a file tells that there are many rows, as
 the time and the memory of a fit do (`SECURITY.md`).
 """
 
-import itertools
 import tempfile
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
-__all__ = ["gather"]
+__all__ = ["kept"]
 
 _KEPT_BYTES = 2**28  # beyond this size pieces go to a temporary file
 
 
-def gather(pieces: Iterable[Any]) -> np.ndarray:
-    """One array from an iterable of arrays of rows, each of which is read once.
+def kept(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Copies of arrays of rows, each of which is read once.
 
-    Beyond 256 MB the rows are kept in a temporary file, which goes away with the array.
+    Beyond 256 MB they are kept in a temporary file without a name, which goes away with the last of
+    them, even after a crash.
 
     Parameters
     ----------
-    pieces : iterable of array-like of shape (n_i, n_features)
+    pieces : iterable of ndarray of shape (n_i, n_features)
+        All of one width and type; at least one.
 
     Returns
     -------
-    rows : ndarray or memmap of float64 of shape (n, n_features)
-
-    Raises
-    ------
-    ValueError
-        Where a piece is no table, or has another number of columns than the first.
+    pieces : list of ndarray
+        Views of a read-only `numpy.memmap` where they are in a file.
     """
-    kept: list[np.ndarray] = []
-    size = 0
-    pieces = iter(pieces)
-    for piece in pieces:
-        kept.append(_numbers(piece))
-        size += kept[-1].nbytes
+    held, size, pieces = [], 0, iter(pieces)
+    for rows in pieces:
+        held.append(np.array(rows))  # whoever made it may fill the same array again
+        size += rows.nbytes
         if size > _KEPT_BYTES:
-            return _spool(kept, pieces)
-    for piece in kept:
-        _check_width(piece, kept[0].shape[1])
-    return np.concatenate(kept)
+            return _in_file(chain(held, pieces))
+    return held
 
 
-def _numbers(piece: Any) -> np.ndarray:
-    """A piece as a contiguous array of doubles; numpy's own error would quote what it holds."""
-    try:
-        piece = np.ascontiguousarray(piece, dtype=np.float64)
-    except (OverflowError, TypeError, ValueError):
-        piece = None
-    # Raised outside of the handler: as the context of this error, numpy's would be shown too.
-    if piece is None or piece.ndim != 2:
-        raise ValueError("each piece must be a numeric array of shape (n_i, n_features).")
-    return piece
-
-
-def _check_width(piece: np.ndarray, width: int) -> None:
-    """Refuse a piece of another width; the message names neither the piece nor its width."""
-    if piece.shape[1] != width:
-        raise ValueError("all pieces must have the same number of columns.")
-
-
-def _spool(kept: list[np.ndarray], pieces: Iterator[Any]) -> np.ndarray:
-    """A memmap of what is there already and of what comes, in a file without a name.
-
-    Parameters
-    ----------
-    kept : list of ndarray
-        The pieces in memory so far.
-    pieces : iterator
-        What comes next.
-
-    Returns
-    -------
-    rows : memmap of shape (n, width), read-only
-        One piece is in memory at a time. The file has no name, so it goes away with the mapping,
-        even after a crash.
-    """
-    width, rows = kept[0].shape[1], 0
+def _in_file(pieces: Iterable[np.ndarray]) -> list[np.ndarray]:
+    """Views of a file."""
+    lengths = []
     with tempfile.TemporaryFile() as file:
-        for piece in map(_numbers, itertools.chain(kept, pieces)):
-            _check_width(piece, width)
-            file.write(piece.data)
-            rows += len(piece)
+        for rows in pieces:
+            file.write(np.ascontiguousarray(rows).data)
+            lengths.append(len(rows))
         file.flush()
-        # The mapping outlives the file object.
-        return np.memmap(file, dtype=np.float64, mode="r", shape=(rows, width))
+        shape = (sum(lengths), rows.shape[1])
+        mapped = np.memmap(file, dtype=rows.dtype, mode="r", shape=shape)
+    return np.split(mapped, np.cumsum(lengths)[:-1])

@@ -29,8 +29,9 @@ import numpy as np
 
 from ..._privacy._units import Units
 from ...exceptions import PartError
+from .pieces import kept
 from .single_rows import row_guard
-from .threads import in_threads, n_threads
+from .threads import in_threads, in_workers, n_threads
 
 __all__ = [
     "ArraySource",
@@ -126,7 +127,7 @@ class Part:
         return replace(self, state=kept)
 
 
-PassFunction = Callable[..., tuple[Any, tuple]]
+PassFunction, SplitFunction = Callable[..., tuple[Any, tuple]], Callable[..., Any]
 
 
 class Engine(Protocol):
@@ -157,6 +158,15 @@ class Engine(Protocol):
         """A collection like the input, with ``function(state, *broadcast)`` for the rows.
 
         Lazy, but for the local engine: nothing of it is computed at the place of the fit.
+        """
+        ...
+
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """What ``use(number, pieces, *broadcast)`` gives for each task, of pieces of all parts.
+
+        ``split(state, *broadcast)`` has them, by the number of the task. They go from part to task.
         """
         ...
 
@@ -253,6 +263,20 @@ class LocalEngine:
         found = self._each(lambda number: function(self.states[number], *broadcast))
         return np.concatenate(found)
 
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """The results of tasks, by `n_jobs` processes; see :class:`Engine`."""
+        held = self.states
+        if not all(type(state.source) is ArraySource for state in held):  # read by each task
+            read = partial(_guarded, lambda number: self.states[number].source.read())
+            rows = kept(map(read, range(self.n_parts)))
+            sources = [ArraySource(own, held[i].source.number) for i, own in enumerate(rows)]
+            held = [state.reading(own) for state, own in zip(held, sources, strict=True)]
+        parts = self._each(lambda number: split(held[number], *broadcast))
+        tasks = ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
+        return in_workers(use, tasks, self.n_jobs, n_tasks)
+
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
         self.states[number], sums = function(self.states[number], *broadcast)
         return sums
@@ -338,6 +362,13 @@ class Table:
         """Unreleased: a value for each row, where the rows are; see :class:`Engine`."""
         self._finish()
         return self.engine.collect_rows(function, *broadcast)
+
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """Unreleased: what tasks make of rows that they get from all parts; see :class:`Engine`."""
+        self._finish()
+        return self.engine.exchange(split, use, n_tasks, *broadcast)
 
     def local_parts(self) -> list:
         """Unreleased: the parts of a table in memory, for algorithms that need rows together."""

@@ -2,8 +2,11 @@
 
 The weight of a row in a group of m rows is 1/m, whatever part it is in. So the parts first tell
 which groups they hold and how many rows of each; the counts are merged at the place of the fit, and
-each part then looks up the sizes of its own groups. Ids are compared as in memory, by value: no
-number is given to a group, so neither the parts nor their order can change what a row weighs.
+each part then looks up the sizes of its own groups. Ids are compared as in memory, by value, so
+neither the parts nor their order can change what a row weighs.
+
+Groups have numbers as in memory, too, by the order of their first rows: draws are addressed by
+them, and nothing else is. They are given at the place of the fit, of the ids of all parts.
 
 What travels here, and nowhere else in a fit, are the ids of groups. They go to the place of the fit
 and back, and are forgotten there.
@@ -20,22 +23,32 @@ from .table import Part, PartSource, Summed, Table
 __all__ = ["GroupSizes", "open_units"]
 
 
+_PART_ROWS = 2**40  # more than any part has
+
+
 class GroupSizes(Summed):
-    """Numbers of rows of groups, by their ids: unreleased.
+    """Numbers of rows of groups and the places of their first ones, by their ids: unreleased.
 
     Parameters
     ----------
-    sizes : dict of id to int
+    found : dict of id to pair of int
+        Number of rows; number of the part times 2**40, plus the place of the row in it.
     """
 
-    def __init__(self, sizes: dict) -> None:
-        self.sizes = sizes
+    def __init__(self, found: dict) -> None:
+        self.found = found
 
     def __add__(self, other: "GroupSizes") -> "GroupSizes":
-        both = dict(self.sizes)
-        for key, size in other.sizes.items():
-            both[key] = both.get(key, 0) + size
+        both = dict(self.found)
+        for key, (size, first) in other.found.items():
+            known, before = both.get(key, (0, first))
+            both[key] = known + size, min(before, first)
         return GroupSizes(both)
+
+    def numbered(self) -> dict:
+        """The number of rows of each group, and the number of the group by its first row."""
+        order = sorted(self.found, key=lambda key: self.found[key][1])
+        return {key: (self.found[key][0], number) for number, key in enumerate(order)}
 
 
 class _There(PartSource):
@@ -76,8 +89,8 @@ def open_units(table: Table, *, grouped: bool = False, largest: float | None = N
     table.update(_opened, grouped, largest)
     if grouped:
         (found,) = table.sums(_sizes)
-        check_one_kind(found.sizes)
-        table.update(_weighed, found.sizes)
+        check_one_kind(found.found)
+        table.update(_weighed, found.numbered())
 
 
 def _opened(source: PartSource, grouped: bool, largest: float | None) -> tuple[Part, tuple]:
@@ -98,17 +111,19 @@ def _opened(source: PartSource, grouped: bool, largest: float | None) -> tuple[P
 
 def _sizes(part: Part) -> tuple[Part, tuple]:
     keys, index = part["groups"]
-    counts = np.bincount(index, minlength=len(keys)).tolist()
-    sizes = {key: size for key, size in zip(keys, counts, strict=True) if size}
-    return part, (GroupSizes(sizes),)
+    there, first, counts = np.unique(index, return_index=True, return_counts=True)
+    start = part.source.number * _PART_ROWS
+    places = zip(there.tolist(), first.tolist(), counts.tolist(), strict=True)
+    return part, (GroupSizes({keys[i]: (size, start + row) for i, row, size in places}),)
 
 
-def _weighed(part: Part, sizes: dict) -> tuple[Part, tuple]:
+def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     """Give each row the weight that it has in its group."""
     keys, index = part["groups"]
     there = np.bincount(index, minlength=len(keys)).tolist()
     # A group without a row that is there has not been counted. One that has, and is not found,
     # would seem to have no rows elsewhere: an error.
-    members = [sizes[key] if number else 1 for key, number in zip(keys, there, strict=True)]
-    units = Units.of_sizes(index, np.array(members, dtype=np.int64))
+    found = [groups[key] if here else (1, 0) for key, here in zip(keys, there, strict=True)]
+    sizes, numbers = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    units = Units.of_sizes(index, sizes, numbers)
     return Part(part.source, units.times(part.units)), ()

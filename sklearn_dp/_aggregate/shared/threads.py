@@ -4,17 +4,26 @@ With :mod:`.blocks` the only place that uses joblib. Each of our threads has one
 what it computes does not depend on how many there are.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from .silence import attempt, relayed_signals
+from .silence import attempt, relayed_signals, silent
 
-__all__ = ["ask_all", "in_threads", "n_threads", "thread_pools", "workers"]
+__all__ = [
+    "ask_all",
+    "in_threads",
+    "in_workers",
+    "n_threads",
+    "one_thread",
+    "thread_pools",
+    "workers",
+]
 
 _MOST = 1024  # threads
 
@@ -71,6 +80,68 @@ def in_threads(
         return Parallel(n_jobs=workers(n_jobs, _MOST), require="sharedmem")(
             delayed(function)(item) for item in items
         )
+
+
+def in_workers(
+    function: Callable[..., Any],
+    tasks: Iterable[tuple],
+    n_jobs: int | None = None,
+    most: int = _MOST,
+) -> list[Any]:
+    """What a function makes of each tuple of arguments, in silence; by processes where asked for.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : iterable of tuple
+        Made one after the other, shortly before they are worked on.
+    n_jobs : int, optional
+    most : int, default=1024
+        Workers that it makes sense to start.
+    """
+    # This thread is silent too: what joblib says of its workers may be what the rows did to them.
+    with silent(), one_thread():
+        return Parallel(n_jobs=workers(n_jobs, most))(
+            delayed(function)(*arguments) for arguments in tasks
+        )
+
+
+class _OneOfBlas:
+    """The limit of BLAS, which is the process's: the first block sets it, the last takes it back.
+
+    With one limit for each block, the first of several threads to end would give the others more
+    threads, and other bits.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._blocks, self._limit = Lock(), 0, None  # type: ignore[var-annotated]
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._limit = _pools("blas").limit(limits=1)
+            self._blocks += 1
+
+    def __exit__(self, *raised: Any) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._limit.restore_original_limits()
+
+
+_ONE_OF_BLAS = _OneOfBlas()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP with one thread in this block, whatever other threads do meanwhile."""
+    with _ONE_OF_BLAS, _pools("openmp").limit(limits=1):  # that of OpenMP is the thread's own
+        yield
+
+
+@cache
+def _pools(api: str) -> ThreadpoolController:
+    return thread_pools().select(user_api=api)
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -98,8 +98,11 @@ def test_the_order_of_parts_changes_nothing():
 
 
 def test_sizes_of_groups_add_up():
-    (both,) = add_sums((GroupSizes({"a": 2, 1: 3}),), (GroupSizes({1.0: 1, "b": 1}),))
-    assert both.sizes == {"a": 2, 1: 4, "b": 1}
+    one, other = GroupSizes({"a": (2, 4), 1: (3, 7)}), GroupSizes({1.0: (1, 0), "b": (1, 5)})
+    for pair in ((one, other), (other, one)):
+        (both,) = add_sums(*((each,) for each in pair))
+        assert both.found == {"a": (2, 4), 1: (4, 0), "b": (1, 5)}
+        assert both.numbered() == {1: (4, 0), "a": (2, 1), "b": (1, 2)}
 
 
 def test_categories_of_parts_are_compared_by_their_names():
@@ -124,11 +127,10 @@ def test_dates_of_several_types_end_the_fit():
 def test_a_group_that_is_not_found_again_ends_the_fit():
     """It would weigh as much as if it had no rows in other parts."""
     part, _ = table_units._opened(Piece(X[:3], [1, 2, 2], None), True, None)
-    assert table_units._weighed(part, {1: 1, 2: 4})[0].units.weights.tolist() == [2**20] + 2 * [
-        2**18
-    ]
+    units = table_units._weighed(part, {1: (1, 8), 2: (4, 0)})[0].units
+    assert units.weights.tolist() == [2**20, 2**18, 2**18] and units.numbers.tolist() == [8, 0]
     with pytest.raises(KeyError):
-        table_units._weighed(part, {1: 1})
+        table_units._weighed(part, {1: (1, 8)})
 
 
 @pytest.mark.parametrize("bad", [[1], [1, None], [1, float("nan")], [[1], [2]]])

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sklearn_dp._aggregate.shared.threads import ask_all, in_threads, n_threads
+from sklearn_dp._aggregate.shared.threads import (
+    ask_all,
+    in_threads,
+    in_workers,
+    n_threads,
+    one_thread,
+)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
@@ -38,3 +44,43 @@ def test_a_client_that_hangs_is_left_behind():
 
 def test_a_number_of_threads_has_a_limit():
     assert n_threads(None) == 1 and n_threads(3) == 3 and n_threads(10**6) == 1024
+
+
+def blas():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_blocks_that_overlap_keep_one_thread_to_the_last():
+    """One that ends does not give the threads of the other back, and none are lost for ever."""
+    before, entered, leave, seen = blas(), threading.Event(), threading.Event(), []
+
+    def other():
+        with one_thread():
+            entered.set()
+            leave.wait(10)
+            seen.append(blas())
+
+    with one_thread():
+        thread = threading.Thread(target=other)
+        thread.start()
+        entered.wait(10)
+    leave.set()
+    thread.join()
+    assert seen == [{1}] and blas() == before
+
+
+def test_workers_are_silent_and_have_one_thread(capfd):
+    made = []
+
+    def loud(number, other):
+        print("heard")
+        made.append(number)
+        return number + other, blas()
+
+    def tasks():
+        for number in range(3):
+            assert made == list(range(number))  # one after the other
+            yield number, 2
+
+    assert in_workers(loud, tasks()) == [(2, {1}), (3, {1}), (4, {1})]
+    assert "heard" not in capfd.readouterr().out

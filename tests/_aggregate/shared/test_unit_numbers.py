@@ -1,0 +1,78 @@
+"""Units of parts have the numbers, and the draws, that they have in memory."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+from test_partitions import Piece
+
+from sklearn_dp._aggregate.shared.table import LocalEngine, Table, add_sums
+from sklearn_dp._aggregate.shared.table_units import open_units
+from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
+from sklearn_dp._privacy._units import UnitFacts, Units
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+GROUPS = RNG.integers(0, 25, N)
+WEIGHTS = np.where(RNG.random(N) < 0.3, 0.0, RNG.uniform(0, 2, N))
+
+
+def table_of(cuts, groups, weights):
+    pieces = [
+        Piece(
+            number,
+            X[rows],
+            None if groups is None else groups[rows],
+            None if weights is None else weights[rows],
+        )
+        for number, rows in enumerate(np.split(np.arange(N), cuts))
+    ]
+    table = Table(LocalEngine(pieces), 2, X.dtype, UnitFacts())
+    open_units(table, grouped=groups is not None, largest=None if weights is None else 1.5)
+    return table
+
+
+def drawn(part, numbers, draws):
+    return numbers.draws_of(part, draws)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_numbers_are_those_in_memory(groups, weights):
+    if weights is None:
+        units, there = Units(N, groups), np.ones(N, dtype=bool)
+    else:
+        units, there = Units.weighted(weights, 1.5, groups)
+    session = open_session()
+    expected = units.spread(session.unit_draws(units.size))
+    weight = units.n_rows if units.weights is None else units.weights.sum()
+    memory = [Table.in_memory(X[there], units, n_jobs) for n_jobs in (None, 3)]
+    parts = [table_of(cuts, groups, weights) for cuts in ([], [0, 20, 20, 33], range(1, N))]
+    for table in memory + parts:
+        numbers = UnitNumbers.of(table)
+        assert (numbers.size, numbers.weight) == (units.size, weight)
+        draws = session.addressed_draws(numbers.size)
+        assert np.array_equal(table.rows(drawn, numbers, draws), expected)
+    assert str(numbers.size) not in repr(numbers)
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS])
+def test_no_rows_with_a_weight_are_no_units(groups):
+    numbers = UnitNumbers.of(table_of([9, 9], groups, np.zeros(N)))
+    assert (numbers.size, numbers.weight) == (0, 0)
+
+
+def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_in():
+    class Backwards(LocalEngine):
+        def reduce(self, function, *broadcast):
+            total = None
+            for number in reversed(range(self.n_parts)):
+                self.states[number], sums = function(self.states[number], *broadcast)
+                total = sums if total is None else add_sums(total, sums)
+            return total
+
+    pieces = [Piece(i, X[i : i + 1], GROUPS[i : i + 1], None) for i in range(N)]
+    table = Table(Backwards(pieces), 2, X.dtype, UnitFacts())
+    open_units(table, grouped=True)
+    numbers = [int(part.units.numbers[0]) for part in table.local_parts()]
+    assert numbers == Units(N, GROUPS).index.tolist()

@@ -1,0 +1,190 @@
+"""Fits of tables in parts whose blocks of rows come together somewhere: `DPKTupleKMeans`."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from test_partitions import (
+    ACROSS,
+    FLAT,
+    WEIGHTS,
+    WIDE,
+    WITHIN,
+    Elsewhere,
+    cuts,
+    fitted,
+    in_memory,
+    neighbours,
+    released,
+    violations,
+)
+
+from sklearn_dp import DPKTupleKMeans
+from sklearn_dp._aggregate.shared.samples import ByPart
+from sklearn_dp._aggregate.shared.table import LocalEngine
+from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
+
+ROWS = WIDE[:240, :2]  # of two features, so that it is quick
+
+
+def model(n_clusters=3, **options):
+    defaults = {"epsilon": 1000.0, "n_tuples": 4, "bounds": 5.0, "random_state": 0}
+    return DPKTupleKMeans(n_clusters, **{**defaults, **options})
+
+
+MODELS = {  # and the way that they go
+    "tuples": (model(), ROWS, "tuples"),
+    "paid radius": (model(n_tuples=8, bounds=None), WIDE, "tuples"),
+    "copies": (model(sampling="with_replacement", n_tuples=2), ROWS, "tuples, then coreset"),
+    "no core": (model(inner=KMeans(3, init="random", n_init=1, max_iter=1)), FLAT, "tuples, then"),
+    "public centers": (
+        model(sampling="with_replacement", n_tuples=2, fallback="public"), ROWS,
+        "tuples, then public",
+    ),
+    "any number": (model((2, 4)), ROWS, "tuples"),
+    "coreset": (model(n_tuples="auto", epsilon=1.0), ROWS, "coreset"),
+    "too few rows": (model(n_tuples=100), ROWS, "coreset"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parts_have_the_bits_of_one_array(name):
+    estimator, X, path = MODELS[name]
+    n, expected = len(X), in_memory(estimator, X)
+    known = released(expected)
+    assert expected.path_.startswith(path)
+    for n_parts in (1, 2, 7) if name == "tuples" else (7,):
+        found, _ = fitted(estimator, X, cuts(n_parts, n))
+        assert released(found) == known and np.array_equal(found.labels_, expected.labels_)
+    if name == "tuples":
+        assert released(fitted(estimator, X, cuts(50, n), engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.slow
+def test_processes_change_no_bits():
+    estimator, X, _ = MODELS["tuples"]
+    known = released(in_memory(estimator, X))
+    assert released(in_memory(clone(estimator).set_params(n_jobs=2), X)) == known
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_any_parts_have_the_bits_of_one_array(name):
+    estimator, X, _ = MODELS[name]
+    for dtype in (np.float64, np.float32):
+        rows = X.astype(dtype)
+        known = released(in_memory(estimator, rows))
+        for n_parts in (1, 2, 3, 7, 20, 50, 120):
+            places = cuts(n_parts, len(X))
+            assert released(fitted(estimator, rows, places, engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.parametrize("name", ["tuples", "copies"])
+def test_narrow_rows_groups_and_weights(name):
+    estimator, X = clone(MODELS[name][0]).set_params(n_tuples=2, max_weight=1.5), WIDE[:, :2]
+    for groups, weights in ((ACROSS, None), (WITHIN, WEIGHTS)) if name == "tuples" else (
+        (ACROSS, WEIGHTS),
+    ):  # fmt: skip
+        rows = X.astype(np.float32)
+        expected = in_memory(estimator, rows, groups=groups, sample_weight=weights)
+        found, _ = fitted(estimator, rows, cuts(7), groups, weights)
+        assert expected.path_.startswith("tuples" if name == "tuples" else "")
+        assert released(found) == released(expected)
+
+
+def test_rows_of_blocks_come_together_elsewhere():
+    """To the place of the fit come k-tuples, numbers of rows, and sums of released shapes."""
+    estimator, X, _ = MODELS["tuples"]
+    _, engine = fitted(estimator, X, np.split(np.arange(len(X)), [101, 137]))
+    assert [result.shape for result in engine.exchanged] == [(1, 3, 2)] * 4
+    sizes = {101, 36, 103}
+    for value in (value for sums in engine.sent for value in sums):
+        if isinstance(value, ByPart):
+            assert set(value.values.values()) <= sizes
+        else:
+            assert not sizes & set(np.shape(value))
+    assert engine.passes <= 12
+
+
+def test_answers_and_other_names():
+    estimator, X, _ = MODELS["tuples"]
+    parts = np.split(X, [9, 9, 70])
+    found, expected = in_memory(estimator, parts), in_memory(estimator, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = clone(estimator).fit_blocks(iter(parts))
+    assert released(found) == released(again) == released(expected)
+    assert np.array_equal(found.predict(parts), expected.labels_)
+    assert np.array_equal(found.transform(parts), expected.transform(X))
+
+
+# --- audits ---------------------------------------------------------------------------------------
+
+AUDITED = ("tuples", "no core", "any number", "coreset")
+
+
+@pytest.mark.parametrize("name", ["tuples", "no core"])
+def test_replay_audit_of_parts(name):
+    estimator, X, _ = MODELS[name]
+    for pair in neighbours(X[:200, :2], 0):
+        assert violations(estimator, *pair, engine=LocalEngine) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AUDITED)
+def test_replay_audit_of_many_parts(name):
+    """501 pairs of each."""
+    estimator, X, _ = MODELS[name]
+    for seed in range(167):
+        for pair in neighbours(X[: 130 + seed % 100, :2], seed):
+            assert violations(estimator, *pair, engine=LocalEngine) == []
+
+
+def test_groups_that_leave_are_audited_too():
+    """The groups after it have other numbers, and other draws: the draws are coupled by group."""
+    estimator, X = clone(MODELS["tuples"][0]).set_params(n_tuples=2), ROWS
+    groups = np.arange(len(X)) % 80
+    places = np.split(np.arange(len(X)), [50, 50, 170])
+    left = [place[groups[place] != 5] for place in places]
+    for one, other in ((places, left), (left, places)):
+        first = list(dict.fromkeys(groups[np.concatenate(one)].tolist()))
+        second = list(dict.fromkeys(groups[np.concatenate(other)].tolist()))
+        units = [first.index(group) if group in first else -1 for group in second]
+        pair = (X, X, one, other, (groups, groups))
+        assert violations(estimator, *pair, engine=LocalEngine, units=units) == []
+
+
+def planted(monkeypatch, bug):
+    if bug == "draws by position within a part":
+        own = UnitNumbers.draws_of
+
+        def draws_of(self, part, draws):
+            return own(
+                UnitNumbers(self.size, self.weight, dict.fromkeys(self.starts, 0)), part, draws
+            )
+
+        monkeypatch.setattr(UnitNumbers, "draws_of", draws_of)
+    elif bug == "a part is brought twice":
+        monkeypatch.setattr(Elsewhere, "brought", lambda self, held: [*held, held[1]])
+    elif bug == "a part is not brought":
+        monkeypatch.setattr(Elsewhere, "brought", lambda self, held: held[1:])
+    else:
+        monkeypatch.setattr(Elsewhere, "brought", lambda self, held: held[::-1])
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        "draws by position within a part",
+        "a part is brought twice",
+        "a part is not brought",
+        "pieces in another order",
+    ],
+)
+def test_other_blocks_have_other_bits(bug, monkeypatch):
+    estimator, X, _ = MODELS["tuples"]
+    known, n = released(in_memory(estimator, X)), len(X)
+    planted(monkeypatch, bug)
+    assert released(fitted(estimator, X, cuts(7, n))[0]) != known
