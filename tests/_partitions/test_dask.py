@@ -116,7 +116,7 @@ def test_rows_come_together_without_a_cluster(name):
 
 def tuples(X):
     """A fit with k-tuples, whose blocks are brought together."""
-    model = DPKTupleKMeans(2, n_tuples=3, epsilon=1000.0, bounds=5.0, random_state=0).fit(X)
+    model = DPKTupleKMeans(2, n_tuples=4, epsilon=1000.0, bounds=5.0, random_state=0).fit(X)
     assert model.path_ == "tuples"
     return model
 
