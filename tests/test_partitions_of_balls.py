@@ -22,7 +22,7 @@ from test_partitions import (
 )
 
 from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen
-from sklearn_dp._aggregate.one_cluster import center, radius_sample
+from sklearn_dp._aggregate.one_cluster import center, published_center, radius_sample
 from sklearn_dp._aggregate.shared.samples import ByPart, Coins
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -63,9 +63,10 @@ SETTINGS = {  # choices of a radius, which all are post-processing of the same s
 
 @pytest.fixture
 def few_pairs(monkeypatch):
-    """A part of the rows is compared, and a part is counted in boxes."""
+    """A part of the rows is compared, and a part is counted in boxes; few boxes are published."""
     monkeypatch.setattr(center, "MOST_COUNTED", 150)
     monkeypatch.setattr(center, "_CLEAR", 1)
+    monkeypatch.setattr(published_center, "_ROUNDS", 8)
 
 
 def sampled(name):
