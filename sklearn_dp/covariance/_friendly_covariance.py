@@ -16,7 +16,7 @@ from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
-from .._aggregate.shared.grid_table import ROWS, GridTable
+from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._dropin.replacing import Replacing
@@ -224,7 +224,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         ----------
         X : array-like of shape (n_samples, n_features)
             Dense, finite. Rows outside `bounds` are clipped. Tables in parts, as of Dask, are
-            taken too, but for ``method="friendly_core"``.
+            taken too.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -247,12 +247,6 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
             If directions are hidden in the noise. It depends on released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
-
-    def _together(self):
-        # Blocks are drawn for the units in their order, which no part of a table knows.
-        method = self.method
-        core = isinstance(method, str) and method == "friendly_core"
-        return "FriendlyCovariance(method='friendly_core')" if core else None
 
     def _fit_table(self, table, session, progress):
         find = self._by_gram if self.method == "gram" else self._by_rounds
@@ -312,8 +306,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         stage, _ = self._stage(session.plan.target, place.rows.n_features)
         found = None
         if stage is not None:
-            (part,) = place.rows.table.local_parts()  # see `_together`
-            found = stage.run(session, part[ROWS], part.units, centered=centered)
+            found = stage.run(session, place.rows, centered=centered)
         self.path_ = "whiten" if found is None else "friendly core"
         if found is None:
             center = np.zeros(place.rows.n_features)

@@ -16,7 +16,6 @@ from sklearn_dp import DPKMeans, DPOneCluster
 from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
@@ -196,7 +195,6 @@ def test_every_estimator_takes_parts_or_refuses_them(name):
 @pytest.mark.parametrize(
     "refusing",
     [
-        FriendlyCovariance(method="friendly_core"),
         DPGaussianMixture(2, method="k_tuples"),
         DPGaussianMixture(2, method="partition"),
     ],

@@ -275,14 +275,10 @@ CORE_MUTATIONS = {
         ),
     ),
     "blocks that depend on the number of rows": (
-        "block_matrices",
+        "block_sums",
         lambda original: (
-            lambda rows, units, blocks, t, **options: original(
-                rows,
-                units,
-                (blocks + (np.arange(len(blocks)) < rows.n_rows % 50)) % t,
-                t,
-                **options,
+            lambda rows, units, blocks, t: original(
+                rows, units, (blocks + (np.arange(len(blocks)) < rows.n_rows % 50)) % t, t
             )
         ),
     ),

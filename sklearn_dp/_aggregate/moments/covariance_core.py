@@ -31,12 +31,17 @@ from scipy.special import ndtr, ndtri
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._randomness import blocks_of_draws
 from ..._privacy.laws.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
+from ..shared.grid_table import ROWS
+from ..shared.unit_numbers import UnitNumbers
 from .ellipsoid import Ellipsoid, normal_quantile
 
-__all__ = ["BLOCK_LIMIT", "CoreStage", "block_matrices", "core_stage", "friend_counts"]
+__all__ = [
+    "BLOCK_LIMIT", "CoreStage", "block_matrices", "block_sums", "core_stage", "friend_counts",
+]  # fmt: skip
 
 BLOCK_LIMIT = 2000
 """Number of blocks up to which comparing all pairs is a matter of seconds."""
@@ -139,15 +144,14 @@ class CoreStage:
         """
         return self.n_blocks * 16 * d / math.log1p(self.distance) ** 2
 
-    def run(self, session, rows, units, *, centered):
+    def run(self, session, rows, *, centered):
         """The covariance of the core with noise, as a start for others, or None.
 
         Parameters
         ----------
         session : PrivacySession
             Its plan holds the entries.
-        rows : Rows
-        units : Units
+        rows : GridTable
         centered : bool
             Whether the mean is known to be the origin.
 
@@ -156,8 +160,9 @@ class CoreStage:
         ellipsoid : Ellipsoid or None
             None: the released number of survivors is too small. Nothing else is released then.
         """
-        blocks = units.spread(session.blocks(units.size, self.n_blocks))
-        matrices = block_matrices(rows, units, blocks, self.n_blocks, centered=centered)
+        draws = session.addressed_draws((numbers := UnitNumbers.of(rows.table)).size)
+        sums = rows.sums(_drawn_sums, numbers, draws, self.n_blocks)
+        matrices = block_matrices(*sums, centered=centered)
         keep = core_fixed_size(
             session,
             _CORE,
@@ -257,19 +262,19 @@ def _part(share, whole):
 # -- the matrices of blocks ---------------------------------------------------------------------
 
 
-def block_matrices(rows, units, blocks, n_blocks, *, centered):
-    """Second moment, or covariance, of the rows of each block, in exact integers.
+def _drawn_sums(part, numbers, draws, n_blocks):
+    """The sums of the rows that a part has of each block."""
+    blocks = blocks_of_draws(numbers.draws_of(part, draws), n_blocks)
+    return part, block_sums(part[ROWS], part.units, blocks, n_blocks)
 
-    A block's matrix is a function of that block's rows alone, whatever their order; it is zero
-    for an empty one.
+
+def block_matrices(weight, total, parts, *, centered):
+    """Second moment, or covariance, of the rows of each block: zero for an empty one.
 
     Parameters
     ----------
-    rows : Rows
-    units : Units
-    blocks : ndarray of int of shape (n,)
-        Of each row; all rows of a unit are in one.
-    n_blocks : int
+    weight, total, parts : ndarray of int
+        Of :func:`block_sums`, added up over the parts of a table.
     centered : bool
         Whether the mean is known to be the origin: second moments then, covariances otherwise.
 
@@ -278,35 +283,35 @@ def block_matrices(rows, units, blocks, n_blocks, *, centered):
     matrices : ndarray of Python integers of shape (n_blocks, d, d)
         In steps of 2**-20 squared grid steps.
     """
-    weight, total, square = _block_sums(rows, units, blocks, n_blocks)
+    weight, total, (high, middle, low) = (a.astype(object) for a in (weight, total, parts))
     weight = np.maximum(weight, 1)[:, None, None]
+    square = (high << 24) + (middle << 12) + low
     if centered:
         return (square << _BITS) // weight
     outer = total[:, :, None] * total[:, None, :]
     return ((weight * square - outer) << _BITS) // weight**2
 
 
-def _block_sums(rows, units, blocks, n_blocks):
-    """Exact weights, weighted sums and second moments, as Python integers.
+def block_sums(rows, units, blocks, n_blocks):
+    """Exact weights, weighted sums and second moments of the rows of each block.
 
-    A row is 2**12 times its high part plus its low part, of at most 13 bits each with a weight of
-    at most 10: no sum of up to 2**17 products in a block of a chunk exceeds 2**53. Products of
-    whole rows would, at 2**48 each: three products of parts, put together as Python integers, are
-    the exact second moment.
+    Functions of that block's rows alone, whatever their order. A row is 2**12 times its high part
+    plus its low part, of at most 13 bits each with a weight of at most 10: no sum of up to 2**17
+    products in a block of a chunk exceeds 2**53. Products of whole rows would, at 2**48 each:
+    three products of parts, put together as Python integers, are the exact second moment.
 
     Parameters
     ----------
     rows : Rows
     units : Units
     blocks : ndarray of int of shape (n,)
+        Of each row; all rows of a unit are in one.
     n_blocks : int
 
     Returns
     -------
-    weight : ndarray of shape (n_blocks,)
-    total : ndarray of shape (n_blocks, d)
-    square : ndarray of shape (n_blocks, d, d)
-        All of dtype object.
+    weight, total, parts : ndarray of int of shape (n_blocks,), (n_blocks, d), (3, n_blocks, d, d)
+        The last: products of high parts, of a high and a low one, of low parts.
     """
     d = rows.n_features
     exact = sum_type(rows.n_rows, 36)
@@ -332,8 +337,7 @@ def _block_sums(rows, units, blocks, n_blocks):
                 ((weighted * high).T @ high, cross + cross.T, (weighted * low).T @ low)
             ):
                 parts[place, b] += product.astype(np.int64)
-    high, middle, low = parts.astype(object)
-    return weight.astype(object), total.astype(object), (high << 24) + (middle << 12) + low
+    return weight, total, parts
 
 
 # -- friends ------------------------------------------------------------------------------------

@@ -8,11 +8,12 @@ from sklearn_dp._aggregate.moments import covariance_core as _covariance_core
 from sklearn_dp._aggregate.moments.covariance_core import (
     BLOCK_LIMIT,
     CoreStage,
-    block_matrices,
+    block_sums,
     core_stage,
     friend_counts,
 )
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.table import add_sums
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 
@@ -105,6 +106,20 @@ def test_a_core_moves_by_no_more_than_is_claimed():
 
 
 # -- blocks -------------------------------------------------------------------------------------
+
+
+def block_matrices(rows, units, blocks, n_blocks, *, centered):
+    """Those of a table in one part; of two parts they are the same."""
+    found = _covariance_core.block_matrices(
+        *block_sums(rows, units, blocks, n_blocks), centered=centered
+    )
+    x = np.concatenate([np.empty((0, rows.n_features)), *(chunk for _, chunk in rows.chunks())])
+    halves = []
+    for half in (slice(None, None, 2), slice(1, None, 2)):
+        part = Rows.of(x[half], rows.ball)
+        halves.append(block_sums(part, units.take(half), blocks[half], n_blocks))
+    assert (_covariance_core.block_matrices(*add_sums(*halves), centered=centered) == found).all()
+    return found
 
 
 def table(n, d, seed=0):
