@@ -139,6 +139,7 @@ def plot(cells, path):
         style = {"color": color, "marker": marker, "mfc": "none" if "Tuple" in method else color}
         time.plot(n, [cell["cpu"] for cell in own], label=method, **style)
         space.plot(n, [cell["bytes"] / cell["n"] for cell in own], **style)
+    n = sorted({cell["n"] for cell in cells})
     space.axhline(8 * D, color=MUTED, ls="--", lw=1)
     words = "as much as the rows themselves"
     space.text(n[-1], 8 * D * 0.95, words, color=MUTED, va="top", ha="right", fontsize=9)

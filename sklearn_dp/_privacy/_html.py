@@ -379,13 +379,13 @@ def _fill(number: int) -> str:
 
     Examples
     --------
-    >>> _fill(1), _fill(9)[:50]
-    ('#e69f00', 'repeating-linear-gradient(45deg,#e69f00 0 .22em,#f')
+    >>> _fill(1), _fill(9)[-8:]
+    ('#e69f00', ',#e69f00')
     """
     color = _COLORS[number % len(_COLORS)]
     if number < len(_COLORS):
         return color
-    return f"repeating-linear-gradient(45deg,{color} 0 .22em,#fff 0 .36em)"
+    return f"repeating-linear-gradient(45deg,#fff8 0 .12em,transparent 0 .4em),{color}"
 
 
 def _key(color: str) -> str:
