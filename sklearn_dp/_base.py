@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
-from ._partitions import InParts, engine_of, opened_table
+from ._partitions import InParts, engine_of
 from ._privacy import _grid
 from ._privacy._checks import check_choice
 from ._privacy._domain import Domain
@@ -241,19 +241,17 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """
         found = engine_of(X, groups, sample_weight)
         if found is not None:
-            self._check_parts(groups)
-            session = self._open_session(found, "row" if groups is None else "group")
-            self._fit_session(opened_table(self, found), None, session)
-            if hasattr(self, "labels_") and found.kind != "pieces":
-                self.labels_ = self.predict(X)  # from X when asked for: the states of parts can go
-            return self
+            return self._fit_parts(found)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
         if sample_weight is None:
             return self._fit_session(rows, self._units(rows, groups), session)
         weights = check_weights(sample_weight, len(rows))
         units, there = Units.weighted(weights, float(self.max_weight), groups)
-        return self._fit_session(rows[there], units, session)
+        self._fit_session(rows[there], units, session)
+        if hasattr(self, "labels_"):
+            self.labels_ = self.predict(X)  # of rows without a weight too
+        return self
 
     def _open_session(self, X, unit, **public):
         """Plan and charge from the shape alone: the ledger is asked before data are looked at.

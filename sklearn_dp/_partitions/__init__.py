@@ -9,6 +9,9 @@ where a part is).
 
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
-from ._rowwise import InParts, opened_table
+from ._rowwise import InParts, check_columns, open_parts, opened_table
 
-__all__ = ["EngineInput", "InParts", "engine_of", "engine_of_parts", "opened_table"]
+__all__ = [
+    "EngineInput", "InParts", "check_columns", "engine_of", "engine_of_parts", "open_parts",
+    "opened_table",
+]  # fmt: skip

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
+from ._check_part import quietly
 from ._input import EngineInput
 
 __all__ = ["SUPPORTED", "engine_of", "engine_of_parts"]
@@ -108,7 +110,11 @@ def engine_of_parts(
         raise TypeError(f"{name} must be an iterable of arrays, or {SUPPORTED}.")
     from ._pieces import from_iterable
 
-    found = from_iterable(parts, groups, sample_weight, name)
+    pieces = iter(parts)
+    first = quietly(lambda: list(islice(pieces, 1)), 0)
+    if first and _reader(type(first[0]), _LIST_READERS) is not None:
+        return engine_of_parts([*first, *pieces], groups, sample_weight, name=name)
+    found = from_iterable(chain(first, pieces), groups, sample_weight, name)
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 

@@ -7,7 +7,7 @@ once is written to a temporary file first.
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def from_lazy(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
 
     schema = quietly(X.collect_schema)
     columns = quietly(lambda: columns_of(polars.DataFrame(schema=schema)))
-    return _input(columns, lambda: _spooled_frame(X, columns), groups, sample_weight)
+    return _input(columns, cache(lambda: _spooled_frame(X, columns)), groups, sample_weight)
 
 
 def _spooled_frame(X: Any, columns: Columns) -> list[Reader]:
@@ -180,7 +180,8 @@ def from_iterable(
     if callable(first):
         return from_list([first, *pieces], groups, sample_weight)
     columns = quietly(lambda: columns_of(first), 0)
-    return _input(columns, lambda: _spooled(chain([first], pieces), columns), groups, sample_weight)
+    spooled = cache(lambda: _spooled(chain([first], pieces), columns))  # asked again for labels
+    return _input(columns, spooled, groups, sample_weight)
 
 
 def _spooled(pieces: Iterable[Any], columns: Columns) -> list[Reader]:

@@ -7,23 +7,26 @@ it gives a collection of the kind of the table, such as a `dask.array`, without 
 
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import wraps
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.table import PartSource, Table
 from .._aggregate.shared.table_units import open_units
 from .._privacy._units import UnitFacts
+from .._sklearn_compat import with_callbacks
 from ._check_part import CheckedSource
-from ._dispatch import engine_of
+from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
 
-__all__ = ["ROWS", "InParts", "opened_table"]
+__all__ = ["ROWS", "InParts", "answers", "check_columns", "open_parts", "opened_table"]
 
 ROWS = (
     "predict",
@@ -70,6 +73,55 @@ class InParts:
         if together is not None:
             raise TypeError(f"X must be in memory for {together}, and not in parts.")
 
+    @available_if(lambda self: type(self)._fit_table is not InParts._fit_table)
+    @with_callbacks
+    @row_guard
+    def fit_partitions(
+        self, parts: Iterable[Any], *, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Fit to parts of a table that have no type of their own; see :doc:`/many_machines`.
+
+        What `fit` takes as a table in parts it fits as well, and the bits are the same: those of
+        a fit of all rows in memory.
+
+        Parameters
+        ----------
+        parts : iterable
+            Arrays or data frames, each of which is read once and kept, in a file without a name
+            where they are large; functions that return them, which are called in each pass;
+            delayed objects of Dask; object references of Ray; or a collection that `fit` takes.
+        groups, sample_weight : list or collection, optional
+            As for `fit`, in as many parts.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        TypeError
+            For what has no parts, or cannot be fitted in parts; before the charge.
+        BudgetExceededError
+            When `ledger` does not hold enough; but for the first, no part has been asked for.
+        PartError
+            For a part that could not be read, or was lost. The fit is over, and paid for.
+        """
+        if sample_weight is not None and "max_weight" not in vars(self):
+            raise TypeError(f"sample_weight cannot be given to {type(self).__name__}.")
+        return self._fit_parts(engine_of_parts(parts, groups, sample_weight))
+
+    def _fit_parts(self: Any, found: EngineInput) -> Any:
+        """Charge, and fit to a table in parts."""
+        self._check_parts(True if found.grouped else None)
+        session = self._open_session(found, "group" if found.grouped else "row")
+        self._fit_session(opened_table(self, found), None, session)
+        if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
+            # Of all rows of X, also of those without a weight; where they are on a cluster, when
+            # asked for: the states of parts can go.
+            self.labels_ = answers(self, "predict", found)
+        return self
+
     def _fit_table(self, table: Table, session: Any, progress: Any) -> None:
         """What `_fit` does, for a subclass whose algorithm is a sequence of passes over parts.
 
@@ -91,12 +143,28 @@ def _rowwise(method: Callable) -> Callable:
         found = engine_of(X)
         if found is None:
             return method(self, X, *arguments, **options)
-        model = _released(self, found, method.__name__)
-        example = method(model, _one_row(found), *arguments, **options)[:0]
-        return found.rowwise(_Answer(model, method.__name__, example), example)
+        return answers(self, method.__name__, found, *arguments, **options)
 
     answer._takes_parts = True  # type: ignore[attr-defined]
     return answer
+
+
+def answers(estimator: Any, name: str, found: EngineInput, *arguments: Any, **options: Any) -> Any:
+    """What a method of :data:`ROWS` says of the rows of a table in parts: a collection of its kind.
+
+    Parameters
+    ----------
+    estimator : BaseDPEstimator
+        Fitted.
+    name : str
+        Of the method.
+    found : EngineInput
+    *arguments, **options
+        Of the method; the rows of its answer do not depend on them.
+    """
+    model = _released(estimator, found, name)
+    example = getattr(model, name)(_one_row(found), *arguments, **options)[:0]
+    return found.rowwise(_Answer(model, name, example), example)
 
 
 def _scored(method: Callable) -> Callable:
@@ -144,7 +212,7 @@ class _Answer:
 def _released(estimator: Any, found: EngineInput, name: str) -> Any:
     """A copy for the parts: released values, which know no names and no ledger."""
     check_is_fitted(estimator)
-    _check_columns(estimator, found)
+    check_columns(estimator, found)
     wanted = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     if name == "transform" and (wanted or get_config()["transform_output"]) != "default":
         raise ValueError("set_output is for tables in memory: X in parts gives what X is.")
@@ -155,7 +223,7 @@ def _released(estimator: Any, found: EngineInput, name: str) -> Any:
     return model
 
 
-def _check_columns(estimator: Any, found: EngineInput) -> None:
+def check_columns(estimator: Any, found: EngineInput) -> None:
     """The columns have to be those of the fit, as in memory."""
     if found.n_features != estimator.n_features_in_:
         raise ValueError(
@@ -192,13 +260,29 @@ def opened_table(estimator: Any, found: EngineInput) -> Table:
     estimator.n_features_in_ = found.n_features
     if found.feature_names is not None:
         estimator.feature_names_in_ = found.feature_names
-    engine = found.start(estimator.n_jobs)
+    return open_parts(found, estimator.n_jobs, float(estimator.max_weight))
+
+
+def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:
+    """The same, and nothing is said to an estimator.
+
+    Parameters
+    ----------
+    found : EngineInput
+    n_jobs : int, optional
+    max_weight : float
+        What a whole unit weighs, where rows have weights.
+
+    Returns
+    -------
+    table : Table
+    """
+    engine = found.start(n_jobs)
     # Unreleased, and only looked at as in memory, where no rows at all are refused.
     if not engine.reduce(_counted)[0]:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     table = Table(engine, found.n_features, found.dtype, UnitFacts())
-    largest = float(estimator.max_weight) if found.weighted else None
-    open_units(table, grouped=found.grouped, largest=largest)
+    open_units(table, grouped=found.grouped, largest=max_weight if found.weighted else None)
     return table
 
 

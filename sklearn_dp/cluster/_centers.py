@@ -29,6 +29,7 @@ from .._base import (
     check_weights,
 )
 from .._dropin.replacing import Replacing
+from .._partitions import check_columns, engine_of, open_parts
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
@@ -239,7 +240,7 @@ class BaseDPCenters(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite rows; sparse ones where `fit` takes them.
+            Finite rows; sparse ones where `fit` takes them. Or a table in parts.
         epsilon : float, optional
             Cost of this one number; 1.0 when neither `epsilon` nor `rho` is given.
         delta : float, default=1e-6
@@ -270,7 +271,10 @@ class BaseDPCenters(
         check_is_fitted(self)
         cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
         budget = budget_of(epsilon, delta, rho)
-        unit = unit_of(groups)
+        found = engine_of(X, groups)
+        if found is not None:
+            check_columns(self, found)
+        unit = unit_of(groups if found is None or groups is None else ())
         words = "squared largest distance"
         entry = PlanEntry("score", Mechanism.GAUSSIAN, budget.to_rho(), sensitivity=words)
         charged: Any = self.ledger if ledger is None else None if ledger is False else ledger
@@ -280,9 +284,12 @@ class BaseDPCenters(
             ledger=charged,
             label=f"{type(self).__name__}.private_score",
         )
-        valid = self._validate_predict(X)
-        units = self._units(valid, groups)
-        return -noisy_cost(session, valid, units, self.cluster_centers_, cap)
+        if found is None:
+            valid = self._validate_predict(X)
+            table = Table.in_memory(valid, self._units(valid, groups))
+        else:
+            table = open_parts(found, getattr(self, "n_jobs", None))
+        return -noisy_cost(session, table, self.cluster_centers_, cap)
 
     def to_sklearn(self) -> KMeans:
         """The released centers as an estimator of scikit-learn.
@@ -347,7 +354,4 @@ class BaseWeightedCenters(BaseDPCenters):
         BudgetExceededError
             When `ledger` does not hold enough; the data have not been looked at.
         """
-        self._fit_validated(X, groups, sample_weight)
-        if sample_weight is not None:
-            self.labels_ = self.predict(X)  # of rows without a weight too
-        return self
+        return self._fit_validated(X, groups, sample_weight)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
-from .._aggregate.shared.rows import ERROR_STEPS, Rows, nearest, square_sums
+from .._aggregate.shared.grid_table import ROWS, GridTable
+from .._aggregate.shared.rows import ERROR_STEPS, nearest, square_sums
 from .._aggregate.shared.single_rows import narrowed, row_guard
 from .._aggregate.shared.sparse_rows import of_chunks
 from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain
-from .._privacy._grid import Grid
 
 __all__ = ["labels_of_part", "nearest_point", "noisy_cost"]
 
@@ -43,15 +43,15 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     return of_chunks(X, lambda rows: pairwise_distances_argmin(rows, points)).astype(np.int32)
 
 
-def noisy_cost(session, X, units, centers, cap):
+def noisy_cost(session, table, centers, cap):
     """Noisy sum of squared distances to the nearest center, each at most cap squared.
 
     Parameters
     ----------
     session : PrivacySession
         Its plan holds "score".
-    X : ndarray of shape (n, d)
-    units : Units
+    table : Table
+        One pass over its rows.
     centers : ndarray of shape (k, d)
         Released.
     cap : float
@@ -65,11 +65,16 @@ def noisy_cost(session, X, units, centers, cap):
     reach = float(np.linalg.norm(centers - middle, axis=1).max(initial=0.0)) + cap
     # Farther rows are moved to the sphere of that radius: there, too, no center is nearer than
     # cap, so what they count does not change.
-    rows = Rows.quantise(X, Domain(middle, reach))
-    unit = Grid.for_radius(reach).unit
-    _, squared = nearest(rows, np.rint((centers - middle) / unit))
-    labels = np.zeros(len(squared), dtype=np.int64)
-    steps = square_sums(labels, squared, (cap / unit) ** 2, 1, units)
+    rows = GridTable.quantise(table, Domain(middle, reach))
+    on_grid = np.rint((centers - middle) / rows.unit)
+    (steps,) = rows.sums(_capped_sum, on_grid, (cap / rows.unit) ** 2)
     # A row counts between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = session.gaussian("score", steps, sensitivity=ERROR_STEPS, unit=cap**2 / ERROR_STEPS)
     return float(noisy[0])
+
+
+def _capped_sum(part: Part, centers: np.ndarray, cap: float) -> tuple[Part, tuple]:
+    """The exact sum of capped squares to the nearest of some integer centers."""
+    rows, units = part[ROWS], part.units
+    _, squared = nearest(rows, centers)
+    return part, (square_sums(np.zeros(len(squared), np.int32), squared, cap, 1, units),)

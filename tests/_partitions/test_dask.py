@@ -361,6 +361,15 @@ def test_a_fit_and_its_answers():
     assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
 
 
+def test_delayed_parts_of_a_generator():
+    fitted = DPKMeans(2, bounds=5.0, random_state=0).fit_partitions(iter(COLLECTIONS["delayed"]()))
+    expected = DPKMeans(2, bounds=5.0, random_state=0).fit(ROWS)
+    assert np.array_equal(fitted.cluster_centers_, expected.cluster_centers_)
+    assert np.array_equal(fitted.labels_.compute(), expected.labels_)
+    score = fitted.private_score(COLLECTIONS["array"](), random_state=1)
+    assert score == expected.private_score(ROWS, random_state=1)
+
+
 # -- a cluster -------------------------------------------------------------------------------------
 
 

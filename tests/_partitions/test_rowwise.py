@@ -12,10 +12,11 @@ import pytest
 from partition_tools import SECRET, quotes_nothing
 from sklearn.base import clone
 
-from sklearn_dp import DPKMeans, DPOneCluster
+from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster
 from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.cluster import DPOneClusterKMeans
 from sklearn_dp.exceptions import BudgetExceededError, PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
@@ -116,6 +117,74 @@ def test_names_come_from_the_parts():
         fitted.predict([frame[["b", "a", "c"]] for frame in frames])
     with pytest.raises(ValueError, match="X has 2 features, but DPKMeans is expecting 3"):
         fitted.predict([X[:, :2]])
+
+
+PARTS = {
+    "list": lambda: parts_of(X, 7),
+    "arrays that come once": lambda: iter(parts_of(X, 7)),
+    "functions": lambda: (lambda rows=rows: rows for rows in parts_of(X, 7)),
+    "frames that come once": lambda: map(pl.DataFrame, parts_of(X, 7)),
+    "lazy frame": lambda: pl.DataFrame(X).lazy(),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_without_a_type_have_the_bits_of_one_table(name):
+    found, expected = model(bounds=2.0).fit_partitions(PARTS[name]()), model(bounds=2.0).fit(X)
+    vars(found).pop("feature_names_in_", None)
+    assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
+
+
+def test_parts_that_come_once_have_groups_weights_and_labels_of_all_rows():
+    groups, weights = np.arange(3000) // 3, np.random.default_rng(2).choice([0.0, 0.7], 3000)
+    expected = model().fit(X, groups=groups, sample_weight=weights)
+    for fit, parts in (("fit_partitions", iter(parts_of(X, 7))), ("fit", parts_of(X, 7))):
+        found = getattr(model(), fit)(
+            parts, groups=parts_of(groups, 7), sample_weight=parts_of(weights, 7)
+        )
+        assert same(found, expected) and np.array_equal(found.labels_, expected.labels_)
+
+
+def test_parts_are_for_estimators_that_take_them_and_for_what_has_parts():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    before = ledger.remaining
+    assert not hasattr(DPOneClusterKMeans(), "fit_partitions")
+    with pytest.raises(TypeError, match="^parts must be an iterable"):
+        model(ledger=ledger).fit_partitions(X)
+    with pytest.raises(TypeError, match="^sample_weight cannot be given to DPCoreset"):
+        DPCoreset(ledger=ledger).fit_partitions(parts_of(X, 2), sample_weight=parts_of(X[:, 0], 2))
+    with pytest.raises(TypeError, match="in memory for DPGaussianMixture"):
+        DPGaussianMixture(2, method="k_tuples", ledger=ledger).fit_partitions(parts_of(X, 2))
+    assert ledger.remaining == before
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_private_scores_of_parts_have_the_bits_of_one_table(grouped, dtype):
+    fitted, rows, groups = model().fit(X), X.astype(dtype), np.arange(3000) // 3
+    expected = fitted.private_score(rows, groups=groups if grouped else None, random_state=1)
+    for n_parts in CUTS:
+        beside = {"groups": parts_of(groups, n_parts)} if grouped else {}
+        found = fitted.private_score(parts_of(rows, n_parts), random_state=1, **beside)
+        assert found == expected
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+def test_a_private_score_of_parts_is_charged_before_they_are_read():
+    fitted, calls = model().fit(X), []
+    fitted.ledger = PrivacyLedger(PrivacyBudget(epsilon=1.5, delta=1e-5))
+
+    def read():
+        calls.append(1)
+        return X
+
+    with pytest.raises(ValueError, match="X has 2 features"):
+        fitted.private_score([X[:, :2]])
+    fitted.private_score([lambda: X[:9], read], epsilon=1.0)
+    n_calls = len(calls)
+    with pytest.raises(BudgetExceededError):
+        fitted.private_score([lambda: X[:9], read], epsilon=1.0)
+    assert len(calls) == n_calls > 0
 
 
 def test_a_bad_part_ends_the_fit_and_is_paid_for():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
@@ -28,4 +29,6 @@ def test_the_cost_is_that_of_capped_distances():
         PrivacyBudget(rho=1.1e8, delta=1e-6), (PlanEntry("score", Mechanism.GAUSSIAN, 1e8),)
     )
     session = PrivacySession(plan, random_state=0)
-    assert noisy_cost(session, rows, Units(3), CENTERS, 2.0) == pytest.approx(7.0, abs=0.01)
+    assert noisy_cost(session, Table.in_memory(rows, Units(3)), CENTERS, 2.0) == pytest.approx(
+        7.0, abs=0.01
+    )

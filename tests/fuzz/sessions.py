@@ -51,7 +51,18 @@ _OF_MODELS = (
     "decision_function",
     "mahalanobis",
 )
-_WORDS = ("X", "y", "groups", "features", "estimator", "piece", "pieces", "client", "transform")
+_WORDS = (
+    "X",
+    "parts",
+    "y",
+    "groups",
+    "features",
+    "estimator",
+    "piece",
+    "pieces",
+    "client",
+    "transform",
+)
 
 
 def public_methods(cls):

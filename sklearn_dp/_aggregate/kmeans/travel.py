@@ -1,0 +1,115 @@
+"""What the passes of the k-means engine take, from public shapes: the estimate of a plan.
+
+The sizes are those of what :mod:`.passes` broadcasts and returns, in the order of a fit. How many
+cells hold rows, and how many iterations there are, the releases say: here they are given, or the
+most that there may be.
+"""
+
+import math
+
+from ..._privacy._travel import Pass, TravelCost
+from ..shared.centering import Size
+from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
+from .tuning import TUNING
+
+__all__ = ["kmeans_cost"]
+
+_WORDS = 400  # bytes of a message beside its arrays: names of functions, shapes, a small one's
+_NUMBER = 8
+_CELL = 16  # a cell and its count
+_GROUP = 16  # an id of a group and its size
+_NORMS = 402  # bins of norms; see `norm_counts`
+
+
+def kmeans_cost(
+    n_features: int,
+    n_clusters: int,
+    rho: float,
+    bounds_known: bool,
+    grouped: bool,
+    *,
+    n_rows: int,
+    n_parts: int,
+    n_workers: int = 1,
+    n_iter: int | None = None,
+    n_cells: int | None = None,
+    row_bytes: float | None = None,
+) -> TravelCost:
+    """What the passes of a fit take, without the look at far rows that a long tail asks for.
+
+    Parameters
+    ----------
+    n_features, n_clusters : int
+    rho : float
+        Of the whole fit.
+    bounds_known, grouped : bool
+        Whether no bound is paid for, and whether rows have groups: as many as rows at the most.
+    n_rows, n_parts, n_workers : int
+        The parts are taken to be alike.
+    n_iter : int, optional
+        Lloyd iterations; the most by default.
+    n_cells : int, optional
+        Cells of a level of the tree that hold rows; the most by default.
+    row_bytes : float, optional
+        4 for each feature by default.
+
+    Returns
+    -------
+    cost : TravelCost
+    """
+    d, q, m = n_features, min(n_features, TUNING.most_axes), -(-n_rows // n_parts)
+    size = Size(float(n_rows), math.sqrt(2 * rho))
+    depths = depths_of_levels(q, size, n_clusters, rho * TUNING.cells_share, TUNING)
+    most = min(n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
+    cells = most if n_cells is None else min(n_cells, most)
+    found = [_pass("rows", 0, 1)]
+    if grouped:
+        found.append(Pass("groups", _WORDS, _WORDS + _GROUP * m, _GROUP * n_rows))
+    if not bounds_known:
+        # The sizes of all groups travel with the first pass after them.
+        found.append(_pass("bound", 2 * d, _NORMS))
+    found += [
+        _pass("totals", 2 * d, d + 1),
+        _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
+    ]
+    if grouped:
+        first = found[2]
+        found[2] = Pass(first.name, first.down + _GROUP * n_rows, first.up, first.total)
+    if d > 3:
+        found.append(_pass("moment", d, d * d))
+    found += _tree(d, q, m, cells, len(depths))
+    found += _lloyd(d, q, n_clusters, n_iter, size.small)
+    return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
+
+
+def _tree(d: int, q: int, m: int, cells: int, n_levels: int) -> list[Pass]:
+    """The levels of the cell tree, and the sums of its leaves: a cell is a leaf at the most."""
+    found, nodes = [], 2
+    for number in range(n_levels):
+        down = nodes + (q * d + 3 * q if number == 0 else 2 * cells)  # slots; axes, or new nodes
+        up, total = _CELL * min(m, cells), _CELL * cells
+        name = f"level {number + 1}"
+        found.append(Pass(name, _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
+        nodes += cells
+    return [*found, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
+
+
+def _lloyd(d: int, q: int, k: int, n_iter: int | None, small: bool) -> list[Pass]:
+    """Two passes for each iteration, the first of them from surplus centers; and the quality."""
+    if n_iter is None:
+        n_iter = TUNING.small_most_iterations if small else TUNING.most_iterations
+    first = round(TUNING.surplus * k) if q > 3 else k
+    found = []
+    for name, centers, times in (("start", first, 1), ("iteration", k, n_iter - 1)):
+        down, bins = centers * (d + 1), TUNING.clip_bins
+        found += [
+            _pass(f"{name} a", down + bins + 1, bins + centers, times),
+            _pass(f"{name} b", down + centers, centers * (d + 1), times),
+        ]
+    return [*(one for one in found if one.times), _pass("quality", k * (d + 1) + d + 2, 2)]
+
+
+def _pass(name: str, down: int, up: int, times: int = 1) -> Pass:
+    """A pass of so many numbers, whose totals are as long as the sums of a part."""
+    sums = _WORDS // 2 + _NUMBER * up
+    return Pass(name, _WORDS + _NUMBER * down, sums, sums, times)
