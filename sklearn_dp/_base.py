@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -205,11 +206,12 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         plan : PrivacyPlan
-            Prints as a table; ``plan.to_frame()`` gives a DataFrame.
+            Prints as a table; ``plan.to_frame()`` gives a DataFrame. ``plan.cost(...)`` estimates
+            what a fit of a table in parts takes.
         """
         check_choice("unit", unit, ("row", "group"))
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
-        return self._make_plan(n_features, unit)
+        return replace(self._make_plan(n_features, unit), travel=self._travel(n_features, unit))
 
     # -- fit ------------------------------------------------------------------------------------
 

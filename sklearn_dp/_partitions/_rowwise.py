@@ -67,6 +67,10 @@ class InParts:
         """
         return None if type(self)._fit_table is not InParts._fit_table else type(self).__name__
 
+    def _travel(self, n_features: int, unit: str) -> Callable | None:
+        """What tells the passes of a fit from public numbers, for those that have an estimate."""
+        return None
+
     def _check_parts(self, groups: Any) -> None:
         """Raise for a table in parts that a fit cannot take; asked before the charge."""
         together = self._together()

@@ -18,7 +18,8 @@ How its guarantee is computed:
 """
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -144,6 +145,8 @@ class PrivacyPlan:
         Sentences for the report: what the guarantee assumes.
     relation : str
         What neighbouring data sets do with a unit: one of `RELATIONS`.
+    travel : callable, optional
+        What :meth:`cost` asks for the passes; no part of what is promised.
 
     Notes
     -----
@@ -167,6 +170,7 @@ class PrivacyPlan:
     unit: str = "row"
     notes: tuple = ()
     relation: str = "add or remove"
+    travel: Callable | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         check_unit(self.unit)
@@ -315,6 +319,45 @@ class PrivacyPlan:
                 relative = 1 / scale if scale > 0 else math.inf
             rows.append(row | {"noise / signal": relative})
         return replace(report, releases=tuple(rows))
+
+    def cost(self, *, n_rows, n_parts, n_workers=1, row_bytes=None, **known):
+        """What a fit of a table in parts takes, beside its budget: passes, bytes, memory, time.
+
+        An estimate on paper, of the most, but for what is known.
+
+        Parameters
+        ----------
+        n_rows, n_parts : int
+            About how many there will be; public.
+        n_workers : int, default=1
+            That read at the same time.
+        row_bytes : float, optional
+            Of a row where it is read; by default those of float32.
+        **known
+            `n_iter`, Lloyd iterations; `n_cells`, cells of a level of the cell tree that hold rows
+            (some for each cluster where clusters are dense, up to 2**20 where rows are everywhere);
+            `n_groups`.
+
+        Returns
+        -------
+        cost : TravelCost
+            Prints as a table; `n_passes`, `down` and `up` (bytes to a part and from it),
+            `driver_bytes`, `read_seconds` and `travel_seconds`.
+
+        Raises
+        ------
+        TypeError
+            Where there is no estimate: so far for `DPKMeans` with a given number of clusters.
+        """
+        if self.travel is None:
+            raise TypeError("there is an estimate for DPKMeans with a given number of clusters.")
+        given = {"n_rows": n_rows, "n_parts": n_parts, "n_workers": n_workers, **known}
+        for name, value in given.items():
+            if not is_integer(value):
+                raise TypeError(f"{name} must be an integer.")
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1.")
+        return self.travel(row_bytes=row_bytes, **given)
 
     def report(self, log=(), noise="system"):
         """A printable report of this plan and the releases made so far.

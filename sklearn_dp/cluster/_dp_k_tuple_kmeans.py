@@ -28,7 +28,7 @@ from .._aggregate.shared.unit_numbers import UnitNumbers
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
-from .._partitions import engine_of, engine_of_parts, opened_table
+from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
 from .._privacy._mechanisms import noisy_count_and_weight
 from .._privacy._plan import Mechanism, PlanEntry
@@ -232,11 +232,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         What can be read only once is kept, beyond 256 MB in a temporary file. The result is that
         of :meth:`fit` on all rows.
         """
-        if engine_of(pieces) is not None:
-            return self.fit(pieces)
-        found = engine_of_parts(pieces, name="pieces")
-        session = self._open_session(found, "row")
-        return self._fit_session(opened_table(self, found), None, session)
+        return self._fit_parts(engine_of_parts(pieces, name="pieces"))
 
     # -- parameters and plan ----------------------------------------------------------------------
 

@@ -4,7 +4,10 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
+from functools import partial
+
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
+from .._aggregate.kmeans.travel import kmeans_cost
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
@@ -161,6 +164,19 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             bounds_known=self.bounds is not None,
             quality=True,
             n_clusters=self._asked_number(),
+        )
+
+    def _travel(self, n_features, unit):
+        number = self._asked_number()
+        if not isinstance(number, int):
+            return None  # a choice of the number adds passes that depend on what is released
+        return partial(
+            kmeans_cost,
+            n_features,
+            number,
+            self._target().to_rho(),
+            self.bounds is not None,
+            unit == "group",
         )
 
     def _fit_table(self, table, session, progress):

@@ -16,8 +16,8 @@ from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster
 from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
-from sklearn_dp.cluster import DPOneClusterKMeans
 from sklearn_dp.exceptions import BudgetExceededError, PartError
+from sklearn_dp.federated import FederatedDPKMeans
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.mixture import DPGaussianMixture
 
@@ -148,7 +148,7 @@ def test_parts_that_come_once_have_groups_weights_and_labels_of_all_rows():
 def test_parts_are_for_estimators_that_take_them_and_for_what_has_parts():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
-    assert not hasattr(DPOneClusterKMeans(), "fit_partitions")
+    assert not hasattr(FederatedDPKMeans(), "fit_partitions")
     with pytest.raises(TypeError, match="^parts must be an iterable"):
         model(ledger=ledger).fit_partitions(X)
     with pytest.raises(TypeError, match="^sample_weight cannot be given to DPCoreset"):

@@ -33,6 +33,7 @@ def kmeans_cost(
     n_workers: int = 1,
     n_iter: int | None = None,
     n_cells: int | None = None,
+    n_groups: int | None = None,
     row_bytes: float | None = None,
 ) -> TravelCost:
     """What the passes of a fit take, without the look at far rows that a long tail asks for.
@@ -43,13 +44,15 @@ def kmeans_cost(
     rho : float
         Of the whole fit.
     bounds_known, grouped : bool
-        Whether no bound is paid for, and whether rows have groups: as many as rows at the most.
+        Whether no bound is paid for, and whether rows have groups.
     n_rows, n_parts, n_workers : int
         The parts are taken to be alike.
     n_iter : int, optional
         Lloyd iterations; the most by default.
     n_cells : int, optional
         Cells of a level of the tree that hold rows; the most by default.
+    n_groups : int, optional
+        As many as rows by default.
     row_bytes : float, optional
         4 for each feature by default.
 
@@ -64,17 +67,17 @@ def kmeans_cost(
     cells = most if n_cells is None else min(n_cells, most)
     found = [_pass("rows", 0, 1)]
     if grouped:
-        found.append(Pass("groups", _WORDS, _WORDS + _GROUP * m, _GROUP * n_rows))
+        ids = _GROUP * (n_rows if n_groups is None else n_groups)
+        found.append(Pass("groups", _WORDS, _WORDS + min(_GROUP * m, ids), ids))
     if not bounds_known:
-        # The sizes of all groups travel with the first pass after them.
         found.append(_pass("bound", 2 * d, _NORMS))
     found += [
         _pass("totals", 2 * d, d + 1),
         _pass("lengths", d + TUNING.radius_bins + 1, TUNING.radius_bins),
     ]
-    if grouped:
+    if grouped:  # the sizes of all groups travel with the pass after that which has counted them
         first = found[2]
-        found[2] = Pass(first.name, first.down + _GROUP * n_rows, first.up, first.total)
+        found[2] = Pass(first.name, first.down + ids, first.up, first.total)
     if d > 3:
         found.append(_pass("moment", d, d * d))
     found += _tree(d, q, m, cells, len(depths))
@@ -89,7 +92,7 @@ def _tree(d: int, q: int, m: int, cells: int, n_levels: int) -> list[Pass]:
         down = nodes + (q * d + 3 * q if number == 0 else 2 * cells)  # slots; axes, or new nodes
         up, total = _CELL * min(m, cells), _CELL * cells
         name = f"level {number + 1}"
-        found.append(Pass(name, _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
+        found.append(Pass(name, 3 * _WORDS + _NUMBER * down, _WORDS + up, _WORDS + total))
         nodes += cells
     return [*found, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
 
