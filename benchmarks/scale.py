@@ -142,7 +142,7 @@ def plot(cells, path):
     n = sorted({cell["n"] for cell in cells})
     space.axhline(8 * D, color=MUTED, ls="--", lw=1)
     words = "as much as the rows themselves"
-    space.text(n[-1], 8 * D * 0.95, words, color=MUTED, va="top", ha="right", fontsize=9)
+    space.text(n[0], 8 * D * 0.95, words, color=MUTED, va="top", fontsize=9)
     time.set(xscale="log", yscale="log", ylabel="CPU seconds of a fit", title="Time")
     space.set(
         xscale="log",
