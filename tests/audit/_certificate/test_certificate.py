@@ -174,8 +174,8 @@ def test_a_sensitivity_that_is_half_of_what_it_is_is_found(monkeypatch):
 
     They have about 0.6 of rho, so that mu is 1.6 times what is claimed.
     """
-    from sklearn_dp._aggregate.kmeans import lloyd
+    from sklearn_dp._aggregate.kmeans import passes
 
-    original = lloyd.clipped_sums
-    monkeypatch.setattr(lloyd, "clipped_sums", lambda *given: 2 * original(*given))
+    original = passes.clipped_sums
+    monkeypatch.setattr(passes, "clipped_sums", lambda *given: 2 * original(*given))
     assert not certify(DPKMeans(1, epsilon=16.0, bounds=1.0), fits=4000).kept
