@@ -20,6 +20,7 @@ from .._aggregate.one_cluster.search import (
     Search,
     fit_one_cluster,
     one_cluster_entries,
+    seen_ball,
 )
 from .._aggregate.shared.bounds import known_or_paid
 from .._aggregate.shared.grid_table import GridTable
@@ -260,9 +261,9 @@ default="auto"
     found_ : bool
         Whether `status_` is "ok".
     status_ : str
-        "ok", "few points in the ball", "no radius found", "no heavy box found",
-        "no heavy point found" or "no bound found: the unit ball is used". There is a ball in
-        any case.
+        "ok", "few points in the ball" (or that their number is lost in the noise, with what
+        would help), "no radius found", "no heavy box found", "no heavy point found" or "no bound
+        found: the unit ball is used". There is a ball in any case.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -343,7 +344,7 @@ default="auto"
         self.radius_ = math.sqrt(ball.square) * rows.unit
         self.n_points_in_, self.n_points_target_ = ball.n_points, ball.target
         self.n_points_in_std_error_ = ball.n_points_sd
-        self.status_ = status if status != "ok" else ball.status
+        self.status_ = status if status != "ok" else seen_ball(ball, session.plan.epsilon)
         self.found_ = self.status_ == "ok"
 
     @row_guard

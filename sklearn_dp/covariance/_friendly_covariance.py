@@ -251,8 +251,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     def _fit_table(self, table, session, progress):
         find = self._by_gram if self.method == "gram" else self._by_rounds
         end, seen, rows, origin = find(table, session, progress)
-        if self.status_ == "ok" and not seen:
-            self.status_ = _UNSEEN
+        if self.status_ == "ok":
+            words = "the rows in some direction"
+            self.status_ = end.hidden(words, session.plan.epsilon) if seen else _UNSEEN
         factor = end.factor * rows.unit
         self._whitening = end.axes / (end.scales * rows.unit)
         self.covariance_ = symmetric(factor @ factor.T)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.axes import second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
+from .._aggregate.shared.remedies import would_help
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
 from .._base import (
     Bounds,
@@ -38,6 +39,7 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
+_FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, that it seldom exceeds
 
 
 class DPPCA(
@@ -262,8 +264,14 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size)
         self.status_ = place.status
-        if self.status_ == "ok" and (self.explained_variance_[:1] < self.noise_level_).any():
-            self.status_ = "no direction stands out of the noise"
+        # The largest eigenvalue of noise alone is about its level, with fluctuations of the size
+        # sd / sqrt(2) d^(-1/6) (Tracy and Widom); 2.5 of them more have a chance below 1 %.
+        edge = self.noise_level_ + _FLUCTUATIONS * sd / math.sqrt(2) * d ** (-1 / 6)
+        if self.status_ == "ok" and (self.explained_variance_[:1] < edge).any():
+            # Until the mean variance is twice that, where there is any to be seen.
+            times = 2 * edge * d / total if total > 2 * math.sqrt(d) * sd else math.inf
+            words = would_help(max(times, 2.0), session.plan.epsilon)
+            self.status_ = f"no direction stands out of the noise{words}"
 
     def _set_components(self, moment, unit):
         """Directions and variances, from the released moment.

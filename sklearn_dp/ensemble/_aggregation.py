@@ -18,9 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.one_cluster.balls import ball_mean, ball_radius, points_of
+from .._aggregate.one_cluster.balls import ball_radius, noisy_ball_mean, points_of
 from .._aggregate.one_cluster.pair_counts import counts_within
-from .._aggregate.one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from .._aggregate.one_cluster.search import (
+    Search,
+    fit_one_cluster,
+    one_cluster_entries,
+    seen_ball,
+)
+from .._aggregate.shared.centering import noise_sd
+from .._aggregate.shared.remedies import hidden_in_noise, would_help
 from .._aggregate.shared.rows import Rows
 from .._aggregate.tuples.core_aggregation import aggregate_tuples
 from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
@@ -53,11 +60,17 @@ class Aggregate:
     n_working : float
         Noisy number of blocks whose fit worked.
     status : str
+    n_working_sd : float
+        Standard deviation of its noise.
+    error : ndarray of shape (n_outputs,) or None
+        Standard error of the vector for the noise; None where it is not known.
     """
 
     vector: np.ndarray
     n_working: float
     status: str
+    n_working_sd: float
+    error: np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -72,12 +85,15 @@ class Aggregation:
         Of the outputs; None: a radius is paid for.
     agreement : float
         Fraction of the outputs in a ball, for "one_cluster".
+    epsilon : float, default=inf
+        Of the guarantee of the fit, for words about what would help.
     """
 
     kind: str
     n_blocks: Any
     bounds: Any
     agreement: float
+    epsilon: float = math.inf
 
     # -- plan -----------------------------------------------------------------------------------
 
@@ -168,13 +184,17 @@ class Aggregation:
         working = np.isfinite(results).all(axis=1)
         results = np.clip(np.where(working[:, None], results, 0.0), -_LARGEST, _LARGEST)
         # Another output instead of one changes the number that worked by at most one.
+        sd = noise_sd(session.remaining("working blocks"))
         n_working = float(session.gaussian("working blocks", int(working.sum()), sensitivity=1.0))
         domain = self._output_domain(session, results, working)
         by = getattr(self, f"_by_{self.kind}")
-        vector, status = by(session, results, working, domain)
+        vector, status, error = by(session, results, working, domain)
         if n_working < len(results) / 2:
             status = "most blocks failed"
-        return Aggregate(domain.clip_points(vector), n_working, status)
+        elif status == "ok" and n_working < 2 * sd:
+            words = would_help(max(2.0, 4 * sd / len(results)), self.epsilon, None, "blocks")
+            status = f"few blocks for this budget: their number is lost in the noise{words}"
+        return Aggregate(domain.clip_points(vector), n_working, status, sd, error)
 
     def _output_domain(self, session, results, working):
         """The public bounds of the outputs, or a ball that holds nine in ten, paid for.
@@ -204,27 +224,39 @@ class Aggregation:
         )
 
     # The ways to aggregate take (session, results, working, domain), the domain being public or
-    # released by now, and give a vector and a status. What did not work is left out.
+    # released by now, and give a vector, a status, and the standard error of the vector, where it
+    # is known. What did not work is left out.
 
     def _by_one_cluster(self, session, results, working, domain):
         rows = Rows.quantise(results, domain)
         target = max(1, int(self.agreement * len(results)))
         ball = fit_one_cluster(session, points_of(rows, working), target, self._search())
-        status = "ok" if ball.status == "ok" else "few blocks agree"
-        return ball.center * rows.unit + domain.center, status
+        status = seen_ball(ball, self.epsilon)
+        if status != "ok":
+            # What would help is told where the number of points is at fault.
+            _, semicolon, words = status.partition(";")
+            status = f"few blocks agree{semicolon}{words.replace('points', 'blocks')}"
+        return ball.center * rows.unit + domain.center, status, None
 
     def _by_mean(self, session, results, working, domain):
         rows, rho = Rows.quantise(results, domain), session.remaining("mean")
         origin = np.zeros(results.shape[1])
-        # Replacing a row: `ball_mean` proves that its sum and count move together by the claim.
-        points = points_of(rows, working)
-        mean = ball_mean(session, "mean", points, origin, rows.limit, rho, replace=True)
-        return mean * rows.unit + domain.center, "ok"
+        # Replacing a row: `noisy_ball_mean` proves that its sum and count move by the claim.
+        found = noisy_ball_mean(
+            session, "mean", points_of(rows, working), origin, rows.limit, rho, replace=True
+        )
+        # All outputs are within the bounds: an error of half of these says nothing of them.
+        error, spread = np.linalg.norm(found.error) * rows.unit, domain.radius
+        least = found.size - 2 * found.size_sd
+        status = hidden_in_noise(
+            "their bounds", error, spread, self.epsilon, found.size, least, units="blocks"
+        )
+        return found.mean * rows.unit + domain.center, status, found.error * rows.unit
 
     def _by_friendly_core(self, session, results, working, domain):
         tuples = domain.clip_points(results)[:, None] - domain.center  # of one point each
         tuples[~working] = np.nan  # nobody's friend
         found = aggregate_tuples(session, tuples, domain.radius)
         if found is None:
-            return domain.center, "no core found"
-        return found[0] + domain.center, "ok"
+            return domain.center, "no core found", None
+        return found[0] + domain.center, "ok", None

@@ -17,7 +17,7 @@ from .._privacy._checks import real_array
 from .._sklearn_compat import without_callbacks
 from .._tables import entries
 
-__all__ = ["Output", "WithTarget", "probe", "target_column"]
+__all__ = ["Output", "WithTarget", "clip_features", "probe", "target_column"]
 
 _PROBE_ROWS = 128
 _MOST_COLUMNS = 2**19  # half a gigabyte of dummy rows
@@ -207,3 +207,10 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
             "output or estimator: no fit to dummy data has these attributes as numbers."
         )
     return Output(tuple(names), tuple(value.shape for value in values), tuple(signs))
+
+
+def clip_features(domain, n_features, rows):
+    """Rows of a block, clipped to public bounds; a target in the last column stays."""
+    if domain is None:
+        return rows
+    return np.column_stack([domain.clip_points(rows[:, :n_features]), rows[:, n_features:]])

@@ -5,6 +5,7 @@ given, without noise and without a charge. They stand under `row_guard`, and the
 finite, because an overflow of one row must not show in a warning or in the answer for another one.
 """
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
+from .._intervals import StandardErrors
 from .._sklearn_compat import complete_kmeans
 
 __all__ = ["BaseReleasedMethods", "completed"]
@@ -84,10 +86,25 @@ def _missing_for(estimator, method, rows):
         return attempt_silently(attribute_in_vain)[0]
 
 
-class BaseReleasedMethods(BaseDPEstimator):
+class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
     """Methods of ``estimator_``; an inner estimator without one leaves it out."""
 
     estimator_: Any
+
+    @property
+    def _with_errors(self):
+        """Which attributes have standard errors: the output with one aggregator only."""
+        output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
+        return {**output, "n_working_": (0.0, math.inf)}
+
+    def _keep(self, found):
+        """The fitted attributes of an `Aggregate`."""
+        self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
+        self.n_working_std_error_ = found.n_working_sd
+        # A fit before this one may have had it.
+        vars(self).pop("output_std_error_", None)
+        if found.error is not None:
+            self.output_std_error_ = found.error
 
     def _inner(self) -> Any:
         raise TypeError("a subclass must give the estimator that it fits")

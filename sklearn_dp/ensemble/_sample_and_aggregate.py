@@ -27,7 +27,7 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
-from ._output import WithTarget, probe, target_column
+from ._output import WithTarget, clip_features, probe, target_column
 from ._released import BaseReleasedMethods, completed
 
 __all__ = ["SampleAndAggregate"]
@@ -66,9 +66,8 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     agreement : float, default=0.5
         Fraction of the outputs in the ball.
     sampling : {"disjoint", "with_replacement"}, default="disjoint"
-        "disjoint": each row is in one block. "with_replacement": as published, about n / 9 rows
-        are drawn with replacement (Poisson(1/9) copies of each), and each copy goes to one of
-        the blocks: eight rows in nine are not used, which makes the aggregation cheaper. It has
+        "disjoint": each row is in one block. "with_replacement": as published, Poisson(1/9)
+        copies of each row go to the blocks: eight in nine are not used, for less noise. It has
         not been seen to win: the errors of a regression are 6.7 times as large at 10,000 rows,
         and 3 times at 100,000 (``doc/benchmarks/sample_and_aggregate.md``).
     classes : array-like, optional
@@ -102,10 +101,18 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     classes_ : ndarray
         Of a classifier: its public labels, sorted.
     n_blocks_ : int
+    output_std_error_ : ndarray of shape (n_outputs,)
+        With ``aggregator="mean"`` only: standard error of `output_` for the noise, as an estimate
+        of the mean of the same outputs, within their bounds, without noise. What other rows would
+        have given is not in it: how far blocks differ is not released. The other aggregators
+        choose which blocks to believe, and have no honest standard error.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
+    n_working_std_error_ : float
+        Standard deviation of its noise.
     status_ : str
-        "ok", "most blocks failed", "few blocks agree" or "no core found".
+        "ok", "most blocks failed", "few blocks agree", "no core found", or that the noise hides
+        the outputs, with what would help.
     privacy_report_ : PrivacyReport
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -241,8 +248,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
             n_classes,
         )
 
-    def _aggregation(self):
-        return Aggregation(self.aggregator, self.n_blocks, self.output_bounds, self.agreement)
+    def _aggregation(self, *epsilon):
+        shared = (self.n_blocks, self.output_bounds, self.agreement)
+        return Aggregation(self.aggregator, *shared, *epsilon)
 
     def _step_cost(self, target):
         """The epsilon and delta of the whole, where one step is all of the plan."""
@@ -310,12 +318,12 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     def _fit(self, X, units, session, progress):
         n_features = X.shape[1] - self._needs_target()
         output, target = self._probe(n_features), self._block_target(session.plan.target)
-        aggregation = self._aggregation()
+        aggregation = self._aggregation(session.plan.epsilon)
         self.n_blocks_ = aggregation.size(target)
         results = self._inner_fits(X, units, session, output, n_features)
         progress("inner fits")
         found = aggregation.run(self._step(session, aggregation, target), results)
-        self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
+        self._keep(found)
         self.estimator_ = self._released(output, n_features)
         progress("aggregation")
 
@@ -353,7 +361,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         rate = None if self.sampling == "disjoint" else COPY_RATE
         blocks = draw_blocks(session, units, self.n_blocks_, rate)
         seeds = session.rng("inner fits").integers(2**31, size=self.n_blocks_)
-        prepare = partial(_clip, self._domain(n_features), n_features)
+        prepare = partial(clip_features, self._domain(n_features), n_features)
         return fit_blocks(
             self._trainable(),
             X,
@@ -390,10 +398,3 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         if tags.transformer_tags is not None:
             tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _clip(domain, n_features, rows):
-    """Rows of a block, clipped to public bounds; a target in the last column stays."""
-    if domain is None:
-        return rows
-    return np.column_stack([domain.clip_points(rows[:, :n_features]), rows[:, n_features:]])

@@ -119,6 +119,14 @@ def test_too_little_data_warns_from_releases():
         DPPCA(1).fit(table(30)).inverse_transform(np.zeros((3, 2)))
 
 
+@pytest.mark.parametrize("d", [1, 2, 10])
+def test_noise_alone_is_not_called_a_direction(d):
+    """The largest eigenvalue of noise is above its level in one of ten fits or so, else."""
+    X = np.zeros((40, d))
+    found = [DPPCA(1, bounds=1.0, random_state=seed).fit(X).status_ for seed in range(40)]
+    assert sum(words == "ok" for words in found) <= 1, found
+
+
 @pytest.mark.parametrize("bounds", [None, 5.0, (-1.0, 2.0)])
 @pytest.mark.parametrize("groups", [None, np.arange(120) // 3])
 def test_replay_audit(bounds, groups):

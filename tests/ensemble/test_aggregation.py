@@ -59,3 +59,35 @@ def test_outputs_that_agree_are_found_and_failures_are_counted(kind):
     assert found.status == "ok"
     assert found.n_working == pytest.approx(95, abs=4)
     assert np.abs(found.vector - [1, -2]).max() < 0.4
+
+
+def aggregate(results, kind, *, epsilon, bounds=5.0, seed=0):
+    aggregation = Aggregation(kind, len(results), bounds, 0.5, epsilon)
+    target = PrivacyBudget(epsilon=epsilon, delta=1e-6)
+    session = PrivacySession(PrivacyPlan(target, aggregation.entries(target)), random_state=seed)
+    return aggregation.run(session, results)
+
+
+@pytest.mark.parametrize("kind", ["one_cluster", "mean"])
+def test_what_the_noise_hides_is_not_called_ok(kind):
+    """Ten blocks that agree are many at epsilon = 50, and none at .05, whatever the noise was."""
+    results = np.tile([1.0, -2.0], (10, 1))
+    for seed in range(8):
+        words = aggregate(results, kind, epsilon=0.05, seed=seed).status
+        assert words != "ok"
+        assert aggregate(results, kind, epsilon=50.0, seed=seed).status == "ok"
+
+
+def test_the_error_of_a_mean_is_that_of_its_noise():
+    """In squares, over 150 draws and two outputs; a wrong factor of 1.2 would show."""
+    results = [1.0, -2.0] + 0.1 * np.random.default_rng(0).normal(size=(60, 2))
+    middle = results.mean(axis=0)
+    found = [aggregate(results, "mean", epsilon=4.0, seed=seed) for seed in range(150)]
+    assert {one.status for one in found} == {"ok"}
+    square = np.mean([np.square((one.vector - middle) / one.error) for one in found])
+    assert square == pytest.approx(1.0, abs=0.3)
+    assert all(one.n_working_sd == found[0].n_working_sd for one in found)
+    assert np.std([one.n_working for one in found]) == pytest.approx(
+        found[0].n_working_sd, rel=0.15
+    )
+    assert aggregate(results, "one_cluster", epsilon=4.0).error is None

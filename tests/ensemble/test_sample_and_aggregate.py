@@ -104,6 +104,23 @@ def test_median_by_default_without_bounds():
     assert np.abs(model.output_ - [40, -7]).max() < 0.3
 
 
+def test_intervals_where_they_are_honest():
+    """Of the mean of outputs, for its noise; not of a choice of outputs."""
+    X = linear_data(600)[0]
+    options = {"n_blocks": 40, "output_bounds": 5.0, "epsilon": 4.0, "random_state": 0}
+    model = SampleAndAggregate(aggregator="mean", **options).fit(X)
+    low, high = model.confidence_interval()
+    assert np.allclose((low + high) / 2, model.output_)
+    assert np.allclose(high - low, 2 * 1.959964 * model.output_std_error_)
+    assert "output_[0]" in repr(model.summary()) and "n_working_" in repr(model.summary())
+    model.set_params(aggregator="one_cluster").fit(X)
+    assert not hasattr(model, "output_std_error_")
+    assert model.confidence_interval().high > model.n_working_
+    with pytest.raises(ValueError, match="attribute"):
+        model.confidence_interval(attribute="output_")
+    assert "output_" not in repr(model.summary())
+
+
 @pytest.mark.parametrize("aggregator, most", [("one_cluster", 0.3), ("mean", 4.0)])
 def test_blocks_drawn_with_replacement(aggregator, most):
     X, y = linear_data(30000)

@@ -96,7 +96,11 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     parts, start = _start(context, budget)
     ellipsoids, seen = _refined(parts, start, settings.form, place.size)
     progress("components")
-    result = _result(ellipsoids, parts.rows, place, _status(place, parts, seen), parts.path)
+    status = _status(place, parts, seen)
+    if status == "ok":
+        found = (e.hidden("a component", session.plan.epsilon) for e in ellipsoids)
+        status = next((words for words in found if words != "ok"), "ok")
+    result = _result(ellipsoids, parts.rows, place, status, parts.path)
     return dataclasses.replace(result, choice=parts.choice)
 
 

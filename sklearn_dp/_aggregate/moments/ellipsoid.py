@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtri, exp2
 
+from ..shared.remedies import hidden_in_noise
+
 __all__ = [
     "FORMS",
     "NARROWEST",
@@ -110,6 +112,27 @@ class Ellipsoid:
         """
         product = (x - self.center) @ np.rint(self.axes * _BASIS)
         return np.trunc(product * (steps / (_BASIS * self.scales)))
+
+    def hidden(self, what, epsilon):
+        """Whether its own standard errors hide it, in words: "ok" where they do not.
+
+        Parameters
+        ----------
+        what : str
+            It is, in words.
+        epsilon : float
+            Of the guarantee.
+
+        Returns
+        -------
+        status : str
+        """
+        if self.errors is None:
+            return "ok"
+        # A whitened coordinate has the standard deviation 1, and its square sqrt(2).
+        error = max(self.errors.mean, self.errors.second / math.sqrt(2))
+        least = self.weight - 2 * self.errors.weight
+        return hidden_in_noise(what, error, 1.0, epsilon, self.weight, least)
 
     @property
     def factor(self):

@@ -13,6 +13,7 @@ of them, instead of adding or removing one.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,12 +26,14 @@ from .radius import BETA, exponential_epsilon, window_scores
 
 __all__ = [
     "ACTIVE",
+    "BallMean",
     "ball_mean",
     "ball_radius",
     "clip_to_ball",
     "count_inside",
     "counts_about",
     "points_of",
+    "noisy_ball_mean",
     "radius_squares",
     "squared_distances",
 ]
@@ -115,7 +118,23 @@ def _counts_about(part, centers, squares):
 
 
 def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):
-    """Noisy mean of some points in a ball, as integers.
+    """The mean of :func:`noisy_ball_mean` alone."""
+    return noisy_ball_mean(
+        session, entry, rows, center, radius, rho, among=among, replace=replace
+    ).mean
+
+
+class BallMean(NamedTuple):
+    """What :func:`noisy_ball_mean` returns: see there."""
+
+    mean: np.ndarray
+    error: np.ndarray
+    size: float
+    size_sd: float
+
+
+def noisy_ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):
+    """Noisy mean of some points in a ball, as integers, and its error.
 
     Parameters
     ----------
@@ -135,6 +154,11 @@ def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replac
     Returns
     -------
     mean : ndarray of shape (d,), integers, in the ball
+    error : ndarray of shape (d,)
+        Standard error for the noise alone, as an estimate of the mean without it: the noise of the
+        sum, and that of the number along the offset of the mean from the center.
+    size, size_sd : float
+        The number that was divided by, at least one, and the standard deviation of its noise.
     """
     limit = math.floor(min(radius**2, _LARGEST_SQUARE))
     total, inside = rows.sums(_sum_in_ball, center, limit, among)
@@ -145,7 +169,10 @@ def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replac
         rho=rho,
         sensitivity=np.append(np.full(rows.n_features, of_sum), of_count),
     )
-    return center + clip_to_ball(noisy[:-1] / max(noisy[-1], 1.0), radius)
+    size, sd = max(float(noisy[-1]), 1.0), 1 / math.sqrt(2 * rho)
+    offset = clip_to_ball(noisy[:-1] / size, radius)
+    error = np.hypot(of_sum, of_count * offset) * sd / size
+    return BallMean(center + offset, error, size, of_count * sd)
 
 
 def _sum_in_ball(part, center, limit, among):

@@ -36,6 +36,7 @@ import numpy as np
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
 from ..shared.grid_table import GridTable
+from ..shared.remedies import would_help
 from ..shared.samples import ByPart
 from .balls import (
     ACTIVE,
@@ -53,13 +54,14 @@ from .radius import exponential_epsilon, good_radius, radii_of
 from .radius_sample import amplified, coins_at, collected
 from .search_plan import Search, one_cluster_entries
 
-__all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries"]
+__all__ = ["Ball", "MOST_POINTS", "Search", "fit_one_cluster", "one_cluster_entries", "seen_ball"]
 
 MOST_POINTS = 2**30  # t; scores of a radius are at most t**2
 _APPROACH_RATIO, _FINAL_RATIO = 2**0.25, 2**0.0625
 _APPROACH_TARGET = 0.8  # of t: some of the points may be cut off by a box
 _LEAST_SAMPLE, _SAMPLED_CLUSTER = 2**13, 1000  # points, and points of the cluster among them
 _FEW = 0.5  # of t: a ball with fewer points is no success
+_SEEN = 2.0  # standard deviations of a number of points that may be none
 _PASSES = {"grid": 5, "pca": 5, "paper": 2, "clip": 4}
 
 
@@ -176,6 +178,27 @@ def _counted(part):
     n_rows, active = part.units.n_rows, part.state.get(ACTIVE)
     there = n_rows if active is None else int(np.count_nonzero(active))
     return part, (ByPart({part.source.number: n_rows}), there)
+
+
+def seen_ball(ball, epsilon):
+    """The status of a ball, which is not "ok" where the number of its points is lost in the noise.
+
+    Parameters
+    ----------
+    ball : Ball
+    epsilon : float
+        Of the guarantee.
+
+    Returns
+    -------
+    status : str
+    """
+    if ball.status != "ok" or ball.n_points > _SEEN * ball.n_points_sd:
+        return ball.status
+    # The number that was looked for should be twice as much as can be told from none.
+    times = max(2.0, 2 * _SEEN * ball.n_points_sd / ball.target)
+    words = would_help(times, epsilon, ball.target, "points")
+    return f"few points in the ball: their number is lost in the noise{words}"
 
 
 def _target(n_points, size):

@@ -13,7 +13,7 @@ _ENOUGH = 0.2  # the part that a remedy leads to
 _MOST_TIMES = 1000.0  # what is asked for at most: more would be no advice
 
 
-def would_help(times: float, epsilon: float, size: float | None = None) -> str:
+def would_help(times: float, epsilon: float, size: float | None = None, units: str = "rows") -> str:
     """So many times the units, or a larger epsilon: the end of a status.
 
     Parameters
@@ -25,6 +25,8 @@ def would_help(times: float, epsilon: float, size: float | None = None) -> str:
     size : float, optional
         Released number of units, where it is known well: the words then say how many there
         should be.
+    units : str, default="rows"
+        What there should be more of.
 
     Returns
     -------
@@ -40,9 +42,9 @@ def would_help(times: float, epsilon: float, size: float | None = None) -> str:
     """
     if not times < _MOST_TIMES:
         return ""
-    rows = "" if size is None else f" ({_rounded(times * size)})"
+    number = "" if size is None else f" ({_rounded(times * size)})"
     return (
-        f"; about {_rounded(times)} times the rows{rows}, or an epsilon of about "
+        f"; about {_rounded(times)} times the {units}{number}, or an epsilon of about "
         f"{_rounded(times * epsilon)}, would help"
     )
 
@@ -55,6 +57,7 @@ def hidden_in_noise(
     size: float,
     least: float,
     power: float = 1.0,
+    units: str = "rows",
 ) -> str:
     """The status of an answer whose standard error is about as large as what it is to tell.
 
@@ -72,6 +75,8 @@ def hidden_in_noise(
     power : float, default=1.0
         An error of several spreads falls with this root of the number of units: less than one
         where clips follow the noise of earlier steps, which makes the noise of all later ones.
+    units : str, default="rows"
+        What the size is the number of.
 
     Returns
     -------
@@ -90,14 +95,14 @@ def hidden_in_noise(
     """
     part = error / spread if spread > 0 else math.inf
     if not least > 0:
-        found = "too few rows for this budget: their number is lost in the noise"
+        found = f"too few {units} for this budget: their number is lost in the noise"
         # Error times size does not depend on the size as long as it is noise.
-        return f"{found}; about {_rounded(max(part, 1.0) / _ENOUGH * size)} rows would help"
+        return f"{found}; about {_rounded(max(part, 1.0) / _ENOUGH * size)} {units} would help"
     if not part > _HIDDEN:
         return "ok"
     words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
     found = f"mostly noise: the standard error is {words} the spread of {what}"
-    return found + would_help(min(part, part**power) / _ENOUGH, epsilon, size)
+    return found + would_help(min(part, part**power) / _ENOUGH, epsilon, size, units)
 
 
 def _rounded(number: float) -> str:
