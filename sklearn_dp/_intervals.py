@@ -160,6 +160,10 @@ class StandardErrors:
         # A level of 1 would be the whole line, and of 0 a point that is never right.
         if not is_real(level) or not 0 < check_number("level", level) < 1:
             raise ValueError("level must be greater than 0 and less than 1.")
+        if not self._with_errors:
+            raise ValueError(
+                f"{type(self).__name__}: nothing that this fit released has intervals."
+            )
         attribute = next(iter(self._with_errors)) if attribute is None else attribute
         check_choice("attribute", attribute, tuple(self._with_errors))
         value, error = self._value_and_error(attribute)

@@ -14,18 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard
-from .._base import (
-    MOST_FEATURES,
-    check_integer,
-    check_real,
-    validate_quietly,
-)
+from .._base import MOST_FEATURES, check_integer, check_real, validate_quietly
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
 from ._engines import LocalEngine, check_distinct, partition, run_rounds
+from ._errors import FederatedErrors
 from ._flower import FlowerEngine, is_grid
 from ._options import FederatedOptions, public_points
 from ._parameters import UNITS, check_parameters, plan_of, public_ball, relation_of, setup_of
@@ -34,7 +30,7 @@ from ._server import first_message, server_update
 __all__ = ["FederatedDPKMeans"]
 
 
-class FederatedDPKMeans(BaseDPCenters):
+class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     """K-means over clients that keep their data, with a differential privacy guarantee.
 
     Three rounds: the clients' second moment gives a subspace; in it, each client counts its rows
@@ -102,6 +98,10 @@ class FederatedDPKMeans(BaseDPCenters):
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_
         As of :class:`~sklearn_dp.DPKMeans`. A client weighs one, shared by its rows, where clients
         are the unit; there are no labels after :meth:`fit_clients`.
+    cluster_centers_std_error_, cluster_weights_std_error_ : ndarray
+        Standard errors, of the shapes of these: of centers for the noise and for drawing the units
+        (each as if it were one row), of weights for the noise. Not with ``method="paper"`` nor with
+        Laplace counts, which have no honest ones.
     subspace_ : ndarray of shape (q, n_features), or None
         Orthonormal rows that span the released subspace; None without one.
     server_points_ : ndarray of shape (m, n_features), or None
@@ -343,6 +343,7 @@ class FederatedDPKMeans(BaseDPCenters):
         if state.gain is not None:  # in the order of the centers
             self.gain_ = state.gain[np.argsort(-np.asarray(state.counts), kind="stable")]
         self._set_centers(np.empty((0, d)) if X is None else X, state.centers, state.counts)
+        self._keep_errors(state, session.plan.epsilon)
         if X is None:
             del self.labels_
 

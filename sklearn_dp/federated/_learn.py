@@ -91,6 +91,8 @@ def _learn_moment(state, session, released, noise):
     moment = np.zeros((d, d))
     moment[np.triu_indices(d)] = released["second moment"]
     moment += np.triu(moment, 1).T
+    square, square_sd = max(float(np.trace(moment)), 0.0), math.sqrt(d) * sd
+    state = replace(state, square=square, square_sd=square_sd)
     if state.setup.residuals and state.setup.server is not None:
         moment, trust = blend_moment(moment, sd, state.proxy)
         state = replace(state, trust=trust)
@@ -264,7 +266,16 @@ def _learn_average(state, session, released, noise):
     anchors = inside(state, np.rint(state.anchors) + moved)
     if state.doubts is not None and state.kind != "lloyd":
         state = _judged(state, float(gain.mean()))
-    return replace(state, anchors=anchors, counts=known, doubts=doubts, gain=gain)
+    return replace(
+        state,
+        anchors=anchors,
+        counts=known,
+        counts_sd=float(noise[counts]),
+        doubts=doubts,
+        gain=gain,
+        moved=np.linalg.norm(moved, axis=1),
+        limit=float(state.message["limit"][0]),
+    )
 
 
 def _judged(state, gain):

@@ -142,6 +142,14 @@ class State:
         Noisy numbers of units of the clusters.
     doubts : ndarray of shape (2, k) or None
         Variances of the present centers along an axis of the subspace, and along one across it.
+    counts_sd : float or None
+        Of the noise of these; None where they were not released as counts.
+    moved : ndarray of shape (k,)
+        Lengths of the last movements of the centers.
+    limit : float
+        What residuals were clipped to in that round.
+    square, square_sd : float
+        Released sum of squared distances from the origin, and its noise; infinite without it.
     gain : ndarray of shape (k,) or None
         How much of the last movement of each center has been believed, 0 to 1.
     status : str
@@ -166,6 +174,11 @@ class State:
     anchors: np.ndarray | None = None
     counts: np.ndarray | None = None
     doubts: np.ndarray | None = None
+    counts_sd: float | None = None
+    moved: np.ndarray | None = None
+    limit: float = 0.0
+    square: float = 0.0
+    square_sd: float = float("inf")
     gain: np.ndarray | None = None
     status: str = "ok"
     choice: Choice | None = None

@@ -1,0 +1,150 @@
+"""Standard errors of a federated fit: what its last round leaves in doubt, and sampling.
+
+All of it is post-processing of releases and of public points. Of a coordinate of a center it is
+the variance that the Kalman step has left (`State.doubts`) and that of drawing the units: the mean
+squared distance of units from their center, over their number and the number of features. How far
+units are from their centers is no release of its own: it is what the centers leave of the trace of
+the released moment and, where there are server data, as the server's points are from them. (Not
+by their noisy weights: points in the middle of a cluster are nearest to more rows than others.)
+
+Nothing is said where releases are taken for exact, as in the paper, or have Laplace noise, whose
+intervals are not normal.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._aggregate.shared.remedies import hidden_in_noise
+from .._intervals import StandardErrors
+from ._prior import nearest_of
+from ._state import State
+
+__all__ = ["FederatedErrors", "center_errors"]
+
+_WITH_ERRORS = {
+    "cluster_centers_": (-math.inf, math.inf),
+    "cluster_weights_": (0.0, math.inf),
+}
+_COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
+_UNLIKE = 0.5  # part by which the spread of the server's points may be another one
+_LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
+
+
+class FederatedErrors(StandardErrors):
+    """Mixin: standard errors of centers and weights, where a fit has honest ones."""
+
+    _feature_axes = {"cluster_centers_": 1}
+
+    @property
+    def _with_errors(self):
+        """The attributes that have standard errors after this fit."""
+        return _WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
+
+    def _keep_errors(self, state: State, epsilon: float) -> None:
+        """Set the standard errors, in the order of the centers, and what they mean for the status.
+
+        Parameters
+        ----------
+        state : State
+            After the last round.
+        epsilon : float
+            Of the guarantee.
+        """
+        for name in _WITH_ERRORS:  # a fit before this one may have had them
+            vars(self).pop(f"{name}std_error_", None)
+        found = center_errors(state)
+        if found is None or state.counts is None:
+            return
+        noise, others, counts_sd = found
+        order = np.argsort(-np.asarray(state.counts), kind="stable")
+        d, unit = state.setup.n_features, state.unit
+        self.cluster_centers_std_error_ = np.repeat(
+            (np.hypot(noise, others) * unit)[order, None], d, axis=1
+        )
+        self.cluster_weights_std_error_ = np.full(len(order), counts_sd)
+        if self.status_ == "ok" and len(order) > 1:
+            self.status_ = _hidden(state, noise, counts_sd, epsilon)
+
+
+def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """Standard errors of centers and counts; None where there are no honest ones.
+
+    Parameters
+    ----------
+    state : State
+        After the last round.
+
+    Returns
+    -------
+    noise : ndarray of shape (k,), in steps
+        Of each coordinate of a center, without sampling.
+    others : ndarray of shape (k,), in steps
+        The same for drawing the units, and for what clipping may have kept from the centers.
+    counts_sd : float
+        Of the noise of a count.
+    """
+    setup = state.setup
+    if state.doubts is None or state.counts_sd is None or setup.laplace or not setup.residuals:
+        return None
+    d, counts = setup.n_features, np.maximum(np.asarray(state.counts), state.counts_sd)
+    spread, follows = _units(state)
+    # A clipped mean follows its units for a part g of the way: (1 - g) / g of what it went is left.
+    left = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
+    variance = spread / (d * counts) + np.square(left) / d
+    return np.sqrt(state.doubts[0]), np.sqrt(variance), float(state.counts_sd)
+
+
+def _units(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """What the public points, or the released variance, say of the units of each cluster.
+
+    Parameters
+    ----------
+    state : State
+
+    Returns
+    -------
+    spread : ndarray of shape (k,), in squared steps
+        Mean squared distance from their center.
+    follows : ndarray of shape (k,)
+        The mean derivative of a clipped residual by its length, along all axes: 1 where it is not
+        clipped, and the limit over the length in the d - 1 directions across it where it is.
+    """
+    anchors, d = np.asarray(state.anchors), state.setup.n_features
+    counts = np.maximum(np.asarray(state.counts), 0.0)
+    n = max(float(counts.sum()), 1.0)
+    between = float(counts @ np.square(anchors).sum(axis=1))
+    left, left_sd = max(state.square - between, 0.0) / n, state.square_sd / n
+    if state.proxy is None:
+        return np.full(len(anchors), left), np.ones(len(anchors))
+    near = nearest_of(state.proxy, anchors)
+    square = np.square(state.proxy - anchors[near]).sum(axis=1)
+    own, common = _means(square, near, len(anchors)), float(square.mean())
+    # The server's points may be half as far again, or half as far: by inverse variance.
+    precisions = 1 / max(_UNLIKE * common, 1e-300) ** 2, 1 / max(left_sd, 1e-300) ** 2
+    typical = float(np.average([common, left], weights=precisions))
+    beyond = state.limit / np.maximum(np.sqrt(square), 1e-300)
+    follows = np.where(beyond >= 1, 1.0, beyond * (1 - 1 / d))
+    return own * (typical / max(common, 1e-300)), _means(follows, near, len(anchors))
+
+
+def _means(values: np.ndarray, near: np.ndarray, k: int) -> np.ndarray:
+    """Means by cluster, each with `_COMMON` points more of the mean of all."""
+    number = np.bincount(near, minlength=k) + _COMMON
+    return (np.bincount(near, values, minlength=k) + _COMMON * values.mean()) / number
+
+
+def _hidden(state: State, noise: np.ndarray, counts_sd: float, epsilon: float) -> str:
+    """Whether the noise of a typical center is as large as half of what the centers differ by."""
+    anchors, counts = np.asarray(state.anchors), np.asarray(state.counts)
+    weights = np.maximum(counts, counts_sd)
+    away = anchors - weights @ anchors / weights.sum()
+    spread = math.sqrt(float(weights @ np.square(away).mean(axis=1)) / float(weights.sum()))
+    size = float(counts.sum())
+    least = size - 2 * counts_sd * math.sqrt(len(counts))
+    error = float(np.median(noise))
+    return hidden_in_noise(
+        "the centers", error, spread, epsilon, size, least, units="rows or clients"
+    )
