@@ -261,9 +261,8 @@ default="auto"
     found_ : bool
         Whether `status_` is "ok".
     status_ : str
-        "ok", "few points in the ball" (or that their number is lost in the noise, with what
-        would help), "no radius found", "no heavy box found", "no heavy point found" or "no bound
-        found: the unit ball is used". There is a ball in any case.
+        "ok", "few points in the ball" (also of a number lost in the noise), "no radius found",
+        "no heavy box found", "no heavy point found" or "no bound found: the unit ball is used".
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
