@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.axes import second_moment
+from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.remedies import would_help
@@ -39,7 +39,6 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
-_FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, that it seldom exceeds
 
 
 class DPPCA(
@@ -264,12 +263,9 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size)
         self.status_ = place.status
-        # The largest eigenvalue of noise alone is about its level, with fluctuations of the size
-        # sd / sqrt(2) d^(-1/6) (Tracy and Widom); 2.5 of them more have a chance below 1 %.
-        edge = self.noise_level_ + _FLUCTUATIONS * sd / math.sqrt(2) * d ** (-1 / 6)
-        if self.status_ == "ok" and (self.explained_variance_[:1] < edge).any():
-            # Until the mean variance is twice that, where there is any to be seen.
-            times = 2 * edge * d / total if total > 2 * math.sqrt(d) * sd else math.inf
+        if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
+            # The mean variance would be seen with so many times the rows, if it is seen at all.
+            times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             words = would_help(max(times, 2.0), session.plan.epsilon)
             self.status_ = f"no direction stands out of the noise{words}"
 

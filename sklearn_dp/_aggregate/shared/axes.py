@@ -15,9 +15,10 @@ from ..._privacy._session import PrivacySession
 from .grid_table import ROWS, GridTable
 from .table import Part
 
-__all__ = ["BASIS_BITS", "Axes", "plain_axes", "second_moment"]
+__all__ = ["BASIS_BITS", "Axes", "noise_edge", "plain_axes", "second_moment"]
 
 BASIS_BITS = 20
+_FLUCTUATIONS = 2.5  # of the largest eigenvalue of noise, which it exceeds in less than 1 %
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,18 @@ class Axes:
     def lift(self, points: np.ndarray) -> np.ndarray:
         """Coordinates along the axes to points of the whole space."""
         return points if self.basis is None else points @ (self.basis.T * 2.0**-BASIS_BITS)
+
+
+def noise_edge(sd: float, d: int) -> float:
+    """What the largest eigenvalue of a symmetric matrix of noise seldom exceeds.
+
+    With the standard deviation `sd` on the diagonal and sd / sqrt(2) off it, that eigenvalue is
+    about sd sqrt(2 d), with fluctuations of the size sd / sqrt(2) d^(-1/6) (Tracy and Widom).
+
+    >>> round(noise_edge(1.0, 2), 2)
+    3.57
+    """
+    return sd * (math.sqrt(2 * d) + _FLUCTUATIONS / math.sqrt(2) * d ** (-1 / 6))
 
 
 def plain_axes(n_features: int, limit: float) -> Axes:
