@@ -264,7 +264,6 @@ class DPPCA(
         self._set_errors(total, sd, place.size)
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
-            # The mean variance would be seen with so many times the rows, if it is seen at all.
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             words = would_help(max(times, 2.0), session.plan.epsilon)
             self.status_ = f"no direction stands out of the noise{words}"

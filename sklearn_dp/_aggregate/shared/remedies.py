@@ -91,7 +91,7 @@ def hidden_in_noise(
     'mostly noise: the standard error is about 80 % of the spread of the rows;
     about 4 times the rows (200), or an epsilon of about 4, would help'
     >>> hidden_in_noise("the rows", 0.8, 1.0, 1.0, 50.0, -8.0)
-    'too few rows for this budget: their number is lost in the noise; about 200 rows would help'
+    'too few rows for this budget: their number is lost in the noise; about 250 rows would help'
     """
     part = error / spread if spread > 0 else math.inf
     if not least > 0:
