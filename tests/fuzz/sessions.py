@@ -12,6 +12,8 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
+from sklearn_dp.exceptions import PartError
+
 from .arguments import (
     JUNK,
     Groups,
@@ -30,7 +32,7 @@ from .runner import problems, run, wrong_numbers
 CALLS = 16
 """Calls of a session, after the constructor."""
 
-_FITS = ("fit", "fit_predict", "fit_transform", "fit_blocks", "fit_clients")
+_FITS = ("fit", "fit_predict", "fit_transform", "fit_blocks", "fit_partitions", "fit_clients")
 _FOREIGN = (
     "clone",
     "pickle",
@@ -233,6 +235,8 @@ class Session:
             return (TypeError, ValueError, RuntimeError, AttributeError, pickle.PicklingError)
         if name in ("set_params", "get_params"):
             return (ValueError, TypeError, AttributeError)
+        if name in ("fit_blocks", "fit_partitions"):
+            return (PartError,)
         return (RuntimeError,) if name == "fit_clients" else ()
 
     # -- arguments --------------------------------------------------------------------------------
@@ -267,8 +271,8 @@ class Session:
             return None if table is None else table.make()
         if key == "clients":
             return draw(junk_or(*"abcdef").map(self._clients), label="clients")
-        if key == "pieces":
-            pieces = draw(st.lists(any_table(self.width), max_size=3), label="pieces")
+        if key in ("pieces", "parts"):
+            pieces = draw(st.lists(any_table(self.width), max_size=3), label=key)
             return draw(junk_or([table.make() for table in pieces]))
         if key not in _BY_NAME:
             raise AssertionError(f"{self.cls.__name__}.{method}({key}=...): no strategy for it")

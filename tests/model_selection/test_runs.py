@@ -110,6 +110,8 @@ def test_a_number_of_runs_that_shows_is_caught(monkeypatch, broken):
 def test_an_interrupt_leaves_nothing_but_the_charge(monkeypatch, selection):
     """Control-C in the second run: a partial result would tell how many runs there had been."""
     original, made = _runs.Runner._scored, []
+    # A program that runs in the background may have been told to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(self, number, session):
         made.append(number)
@@ -121,8 +123,11 @@ def test_an_interrupt_leaves_nothing_but_the_charge(monkeypatch, selection):
     monkeypatch.setattr(Thin, "draw", lambda self, source: np.array([1, 0, 2]))
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     found = search(selection=selection, ledger=ledger)
-    with pytest.raises(KeyboardInterrupt):
-        found.fit(corners(90))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            found.fit(corners(90))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(made) == 2 and len(ledger.entries) == 1
     assert {name for name in vars(found) if name.endswith("_")} <= {"n_features_in_"}
 
