@@ -20,7 +20,9 @@ DEAR = {
     "plot_inductive_clustering",
     "plot_kmeans_digits",
 }
-NAMES = sorted(re.findall(r'"(plot_\w+)"', "".join(p.read_text("utf-8") for p in FOLDER.glob("*.*"))))
+NAMES = sorted(
+    re.findall(r'"(plot_\w+)"', "".join(p.read_text("utf-8") for p in FOLDER.glob("*.*")))
+)
 
 
 def marked(name):
