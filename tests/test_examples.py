@@ -92,6 +92,7 @@ DEAR = (
     "plot_digits_pipeline",
     "plot_far_mean",
     "plot_number_of_clusters",
+    "plot_private_mixture",
     "plot_private_search",
     "plot_private_topics",
     "plot_what_epsilon_costs",
@@ -104,7 +105,7 @@ DEAR = (
 )
 def test_example(name, tmp_path, monkeypatch, capsys):
     picture = tmp_path / "new" / "folder" / "picture.png"
-    if name == "plot_private_mixture":  # the quickest
+    if name == "plot_federated":  # the quickest
         text = started(name, picture)
     else:
         text = called(name, picture, monkeypatch, capsys)

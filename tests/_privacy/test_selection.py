@@ -166,6 +166,7 @@ def worst_ratio(rules, seed, pairs, *, epsilons=(0.0, 0.5, 2.0), bound=selection
     return worst
 
 
+@pytest.mark.slow
 def test_no_selection_among_gaussian_runs_loses_more_than_the_bound():
     """With ties broken at random, and score orders that an adversary could choose."""
     assert 0.5 < worst_ratio(RULES, seed=1, pairs=40) <= 1.0
@@ -392,6 +393,7 @@ def test_failures_are_paid_for_in_each_run():
     assert failure == pytest.approx((1 + math.e) * 6e-9, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_cap_costs_little():
     mu = selection_mu(1.0, 1e-6, choose_rule(10, constant_time=True))
     assert 0.98 < mu / selection_mu(1.0, 1e-6, choose_rule(10)) < 1.0

@@ -72,6 +72,7 @@ def by_blocks(session, groups, rate, dtype=float):
     )
 
 
+@pytest.mark.quick("*-float64")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("rate", [None, 0.5])
 @pytest.mark.parametrize("groups", [None, GROUPS])

@@ -237,7 +237,7 @@ WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer
 SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads"}
 
 
-@pytest.mark.quick(but=("threading",))
+@pytest.mark.quick(but=("loky",))
 @pytest.mark.parametrize(
     "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
 )
