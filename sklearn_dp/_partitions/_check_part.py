@@ -220,9 +220,10 @@ def columns_of(piece: Any) -> Columns:
     Returns
     -------
     columns : Columns
-        Of the values nothing is told, not even whether they are finite.
+        Of the values nothing is told, not even whether they are finite, or numbers at all: a part
+        is asked for its columns before a fit is charged.
     """
-    rows = _numbers(piece, ensure_all_finite=False)
+    rows = _numbers(_without_rows(piece), ensure_all_finite=False)
     return Columns(rows.shape[1], _names(piece), rows.dtype)
 
 
@@ -283,6 +284,18 @@ def _numbers(piece: Any, **options: Any) -> np.ndarray:
     except (TypeError, ValueError) as error:  # in words of `_tables`
         reason = str(error)
     raise Reason(reason)
+
+
+def _without_rows(piece: Any) -> Any:
+    """The columns of a table alone, where it can be cut: objects and texts may be no numbers."""
+    shape = getattr(piece, "shape", None)
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return piece
+    try:
+        empty = piece[:0]
+        return empty if type(empty) is type(piece) and empty.shape == (0, shape[1]) else piece
+    except Exception:  # libraries have kinds of their own
+        return piece
 
 
 def _names(piece: Any) -> tuple[str, ...] | None:

@@ -7,11 +7,24 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from partition_tools import EXPECTED, LABELS, ROWS, SECRET, passes, pieces, quotes_nothing, table_of
+from partition_tools import (
+    EXPECTED,
+    LABELS,
+    ROWS,
+    SECRET,
+    exchanges,
+    passes,
+    pieces,
+    quotes_nothing,
+    table_of,
+)
 
+from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.shared import pieces as kept_pieces
 from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts
+from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp.exceptions import PartError
+from sklearn_dp.ledger import PrivacyLedger
 
 NAMES = ["a", "b", "c"]
 LISTS = {
@@ -35,6 +48,26 @@ def test_lists(name):
     assert (found.kind, found.engine.n_parts) == ("pieces", 5)
     assert (found.feature_names is None) == (name in ("arrays", "functions"))
     check(found)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_rows_of_several_pieces_come_together(name):
+    """A task that fails tells its type: not a row, nor how many of them did not fit the memory."""
+    assert exchanges(engine_of(LISTS[name]()))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("kind", [object, "U9"])
+def test_no_value_of_a_part_is_looked_at_before_the_charge(kind, number):
+    """Whether the first part holds a number everywhere is told by a fit that is paid for."""
+    parts = [ROWS.astype(kind), ROWS.astype(kind)]
+    parts[number][5, 1] = "none"
+    for fit in (DPOneCluster.fit, DPOneCluster.fit_partitions):
+        ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
+        before = ledger.remaining
+        with pytest.raises(PartError, match=f"^X, part {number}: X must be numeric"):
+            fit(DPOneCluster(epsilon=1.0, ledger=ledger), parts)
+        assert ledger.remaining != before
 
 
 def test_a_list_is_not_read_before_the_first_pass():

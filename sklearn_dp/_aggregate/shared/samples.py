@@ -61,6 +61,9 @@ class Coins(NamedTuple):
     bound: np.uint64
     firsts: dict[int, int]
 
+    def __repr__(self) -> str:
+        return "Coins"  # how many rows a part has is nothing to print
+
     def mask(self, part: Part) -> np.ndarray:
         """Which rows of a part are in the sample.
 

@@ -22,7 +22,7 @@ session has added noise.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -253,10 +253,7 @@ class LocalEngine:
 
     def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
         """The same, and the totals of the sums."""
-        first, *others = self._each(lambda number: self._step(number, function, broadcast))
-        for sums in others:
-            first = add_sums(first, sums)
-        return first
+        return reduce(add_sums, self._each(lambda number: self._step(number, function, broadcast)))
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> np.ndarray:
         """An array with the values of all rows, in their order."""
@@ -267,6 +264,11 @@ class LocalEngine:
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
         """The results of tasks, by `n_jobs` processes; see :class:`Engine`."""
+        call = partial(self._exchanged, split, use, broadcast)
+        safe = partial(_guarded, call, place="X: rows of several parts") if self.guarded else call
+        return safe(n_tasks)
+
+    def _exchanged(self, split: SplitFunction, use: Any, broadcast: tuple, n_tasks: int) -> list:
         held = self.states
         if not all(type(state.source) is ArraySource for state in held):  # read by each task
             read = partial(_guarded, lambda number: self.states[number].source.read())
@@ -287,8 +289,8 @@ class LocalEngine:
         return in_threads(safe, range(self.n_parts), self.n_jobs)
 
 
-def _guarded(function: Callable[[int], Any], number: int) -> Any:
-    """A function of a part, with errors that quote nothing."""
+def _guarded(function: Callable[[int], Any], number: int, place: str | None = None) -> Any:
+    """A function of a part, or of what `place` names, with errors that quote nothing."""
     try:
         return function(number)
     except PartError:
@@ -296,7 +298,7 @@ def _guarded(function: Callable[[int], Any], number: int) -> Any:
     except Exception as error:  # also of the memory: NumPy's tells how many rows did not fit
         kind = type(error).__name__
     # Outside the handler: the error itself, and its frames, may hold values of the data.
-    raise PartError(f"part {number} could not be read, or computed on ({kind}).")
+    raise PartError(f"{place or f'part {number}'} could not be read, or computed on ({kind}).")
 
 
 class Table:
@@ -331,15 +333,13 @@ class Table:
         n_parts = n_threads(n_jobs) if isinstance(X, np.ndarray) else 1
         ends = [len(X) * number // n_parts for number in range(n_parts + 1)]
         places = [slice(start, stop) for start, stop in zip(ends, ends[1:], strict=False)]
+        parts = [Part(ArraySource(X), units)]
         if n_parts > 1:
             parts = [
                 Part(ArraySource(X[place], number), units.take(place))
                 for number, place in enumerate(places)
             ]
-        else:
-            parts = [Part(ArraySource(X), units)]
-        engine = LocalEngine(parts, n_jobs, guarded=False)
-        return cls(engine, X.shape[1], X.dtype, units.facts)
+        return cls(LocalEngine(parts, n_jobs, guarded=False), X.shape[1], X.dtype, units.facts)
 
     def update(self, function: PassFunction, *broadcast: Any) -> None:
         """A function of every part that sums nothing: it waits for the next pass."""

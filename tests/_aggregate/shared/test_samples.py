@@ -35,6 +35,10 @@ def test_a_row_has_its_coin_wherever_the_cuts_are(monkeypatch, sizes):
     assert 2200 < np.count_nonzero(KNOWN <= BOUND) < 2800
 
 
+def test_coins_do_not_show_how_many_rows_there_are():
+    assert repr(Coins(DRAWS, BOUND, {0: 0, 1: 7319})) == "Coins"
+
+
 def test_places_are_those_within_a_part():
     places = drawn_places(DRAWS, BOUND, 5000, 3000)
     assert np.array_equal(places, np.flatnonzero(KNOWN[5000:8000] <= BOUND))
