@@ -242,7 +242,8 @@ def digest(rows: np.ndarray) -> int:
     found = 0
     step = max(1, 2**20 // max(1, rows.shape[1]))  # what is copied, if rows are not contiguous
     for start in range(0, len(rows), step):
-        found = zlib.crc32(np.ascontiguousarray(rows[start : start + step]).view(np.uint8), found)
+        piece = np.ascontiguousarray(rows[start : start + step]).view(np.uint8)
+        found = zlib.crc32(piece, found)  # type: ignore[arg-type]
     return found
 
 

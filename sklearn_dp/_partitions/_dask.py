@@ -111,7 +111,7 @@ class DaskEngine:
         message = _constant(Message(use, broadcast), _key("released"))
         one, key = _key(f"{_name(split, broadcast)}-piece"), _key(_name(use, broadcast))
         places = range(len(parts))
-        layer = {
+        layer: dict[tuple, tuple] = {
             (one, i, number): (_piece, part.key, number)
             for i, part in enumerate(parts)
             for number in range(n_tasks)
@@ -217,7 +217,8 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
     """
     import dask
 
-    readers, brought = [], []
+    readers: list[list] = []
+    brought: list[tuple] = []
     for parts in collections:
         own = None if parts is None else own_tasks(parts)
         if parts is None or own is not None:

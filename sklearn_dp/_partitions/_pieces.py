@@ -94,7 +94,7 @@ def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -
 def from_array(X: np.ndarray, groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """An array that should not be copied as a whole, such as integers in a file."""
     columns = quietly(lambda: columns_of(X[:0]))
-    readers = [partial(X.__getitem__, part) for part in _slices(*X.shape)]
+    readers: list[Reader] = [partial(X.__getitem__, part) for part in _slices(*X.shape)]
     return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 
@@ -187,7 +187,6 @@ def from_iterable(
 def _spooled(pieces: Iterable[Any], columns: Columns) -> list[Reader]:
     """Checked pieces, in memory, or in a file without a name where they are large."""
     checked = (
-        quietly(lambda piece=piece, number=number: columns.check(piece), number)
-        for number, piece in enumerate(pieces)
+        quietly(partial(columns.check, piece), number) for number, piece in enumerate(pieces)
     )
     return [partial(_itself, rows) for rows in kept(checked)]

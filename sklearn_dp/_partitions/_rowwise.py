@@ -235,8 +235,8 @@ def check_columns(estimator: Any, found: EngineInput) -> None:
             f"{estimator.n_features_in_} features as input."
         )
     names = getattr(estimator, "feature_names_in_", None)
-    both = names is not None and found.columns.names is not None
-    if both and tuple(names) != found.columns.names:
+    known = found.columns.names
+    if names is not None and known is not None and tuple(names) != known:
         raise ValueError("The feature names should match those that were passed during fit.")
 
 

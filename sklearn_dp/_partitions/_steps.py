@@ -120,7 +120,8 @@ def pieces_of(before: Step, message: Message, *pieces: Any) -> list:
     """
     failed = before.sums if isinstance(before.sums, Failure) else None
     made = failed or _guarded(before, message, pieces)
-    return [made] * message.function.n_tasks if isinstance(made, Failure) else made
+    split: Any = message.function
+    return [made] * split.n_tasks if isinstance(made, Failure) else made
 
 
 @row_guard

@@ -246,7 +246,7 @@ class Aggregation:
             session, "mean", points_of(rows, working), origin, rows.limit, rho, replace=True
         )
         # All outputs are within the bounds: an error of half of these says nothing of them.
-        error, spread = np.linalg.norm(found.error) * rows.unit, domain.radius
+        error, spread = float(np.linalg.norm(found.error)) * rows.unit, domain.radius
         least = found.size - 2 * found.size_sd
         status = hidden_in_noise(
             "their bounds", error, spread, self.epsilon, found.size, least, units="blocks"

@@ -92,7 +92,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
     estimator_: Any
 
     @property
-    def _with_errors(self):
+    def _with_errors(self):  # type: ignore[override]
         """Which attributes have standard errors: the output with one aggregator only."""
         output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
         return {**output, "n_working_": (0.0, math.inf)}
@@ -102,7 +102,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         self.output_, self.n_working_, self.status_ = found.vector, found.n_working, found.status
         self.n_working_std_error_ = found.n_working_sd
         # A fit before this one may have had it.
-        vars(self).pop("output_std_error_", None)
+        self.__dict__.pop("output_std_error_", None)
         if found.error is not None:
             self.output_std_error_ = found.error
 

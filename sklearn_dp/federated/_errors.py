@@ -39,7 +39,7 @@ class FederatedErrors(StandardErrors):
     _feature_axes = {"cluster_centers_": 1}
 
     @property
-    def _with_errors(self):
+    def _with_errors(self):  # type: ignore[override]
         """The attributes that have standard errors after this fit."""
         return _WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
 

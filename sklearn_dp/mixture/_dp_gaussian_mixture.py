@@ -225,7 +225,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         return len(self.weights_)
 
     @property
-    def _feature_axes(self):
+    def _feature_axes(self):  # type: ignore[override]
         return {
             "means_": 1,
             "covariances_": {"diag": 1, "spherical": 0}.get(self.covariance_type_, 2),

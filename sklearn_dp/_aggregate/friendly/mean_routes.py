@@ -354,7 +354,8 @@ def _counted_cells(part, shift, width):
     shift : ndarray of shape (d,)
     width : float
     """
-    points, counts = part.source.read(), Counter()
+    points = part.source.read()
+    counts: Counter = Counter()
     for place in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
         cell = np.floor((points[place] - shift) / width)

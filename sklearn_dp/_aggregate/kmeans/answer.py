@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._domain import Domain
-from ..shared.rows import Rows
+from ..shared.frame import Frame
 from .candidates import Choice
 from .context import Context
 from .estimate import certain_counts
@@ -169,7 +169,7 @@ def _measured(
     return points, measure_quality(context, steps, middle, caps, most), loss
 
 
-def _points(centers: np.ndarray, rows: Rows, domain: Domain) -> np.ndarray:
+def _points(centers: np.ndarray, rows: Frame, domain: Domain) -> np.ndarray:
     """Centers in steps about the origin of the rows, as points of the domain."""
     return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
 

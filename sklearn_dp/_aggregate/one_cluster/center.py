@@ -30,6 +30,7 @@ References
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
@@ -178,7 +179,8 @@ def _principal(session, entry, rows):
     axes : ndarray of shape (4, d), integers
         Unit vectors in steps of 2**-20.
     """
-    moment = second_moment(session, entry, _Chosen(rows), rows.limit, session.remaining(entry))
+    active: Any = _Chosen(rows)
+    moment = second_moment(session, entry, active, rows.limit, session.remaining(entry))
     _, axes = np.linalg.eigh(moment)
     return np.rint(axes[:, -_PROJECTED:].T * BASIS_STEPS)
 
@@ -220,7 +222,7 @@ def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, rep
         grid = Boxes(None, radius * (1 + max(4, d)))
     else:
         grid = Boxes(signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius)
-    width = d if boxed else len(grid.matrix)
+    width = d if grid.matrix is None else len(grid.matrix)
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, width)) * grid.side
     # The number of points in the fullest box moves by at most one.
     best = session.exponential(

@@ -123,11 +123,11 @@ class Part:
 
     def without(self, *names: str) -> "Part":
         """The part without some values that no later pass asks for."""
-        kept = {name: value for name, value in self.state.items() if name not in names}
-        return replace(self, state=kept)
+        return replace(self, state={k: v for k, v in self.state.items() if k not in names})
 
 
-PassFunction, SplitFunction = Callable[..., tuple[Any, tuple]], Callable[..., Any]
+PassFunction = Callable[..., tuple[Any, tuple]]
+SplitFunction = Callable[..., Any]
 
 
 class Engine(Protocol):

@@ -114,7 +114,8 @@ class _OneOfBlas:
     """
 
     def __init__(self) -> None:
-        self._lock, self._blocks, self._limit = Lock(), 0, None  # type: ignore[var-annotated]
+        self._lock, self._blocks = Lock(), 0
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
