@@ -92,7 +92,9 @@ def public_ball(server: np.ndarray) -> Domain:
     """
     center = server.mean(axis=0)
     reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
-    return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-300))
+    # Points of one place have a ball too, as small as `bounds` may be: squares of its steps are
+    # numbers.
+    return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-140))
 
 
 def setup_of(

@@ -114,3 +114,10 @@ def test_the_public_ball_holds_the_servers_points_and_is_never_a_point():
     assert ball.center == pytest.approx(SERVER.mean(axis=0)) and ball.radius == away.max()
     assert public_ball(np.full((3, 2), 1e6)).radius == pytest.approx(1e-3)
     assert public_ball(np.zeros((3, 2))).radius > 0
+
+
+@pytest.mark.parametrize("scale", [0.0, 5e-324, 1e-160])
+def test_a_server_whose_points_are_one_place_has_an_answer(scale):
+    """The moment of the rows was a NaN: squares of the steps of so small a ball were zero."""
+    model = FederatedDPKMeans(1, random_state=0).fit(SERVER, X_server=scale * SERVER)
+    assert np.isfinite(model.cluster_centers_).all() and model.status_ != "ok"

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_dp.exceptions import (
     BudgetExceededError,
     LedgerError,
+    PartError,
     PrivacyWarning,
     SeededNoiseWarning,
     UtilityWarning,
@@ -31,6 +32,7 @@ TYPED = (
     NotFittedError,
     BudgetExceededError,
     LedgerError,
+    PartError,
     InvalidParameterError,
 )
 """Documented errors; what merely derives from them, such as LinAlgError, comes from inside."""

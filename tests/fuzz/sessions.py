@@ -12,8 +12,6 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
-from sklearn_dp.exceptions import PartError
-
 from .arguments import (
     JUNK,
     Groups,
@@ -235,8 +233,6 @@ class Session:
             return (TypeError, ValueError, RuntimeError, AttributeError, pickle.PicklingError)
         if name in ("set_params", "get_params"):
             return (ValueError, TypeError, AttributeError)
-        if name in ("fit_blocks", "fit_partitions"):
-            return (PartError,)
         return (RuntimeError,) if name == "fit_clients" else ()
 
     # -- arguments --------------------------------------------------------------------------------
