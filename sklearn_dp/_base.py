@@ -174,7 +174,9 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if self.max_weight == 1:
             return ()
         # No sensitivity depends on it: sums are in steps of `max_weight`, and so is the noise.
-        return (f"with sample_weight, a unit is a row of weight max_weight={self.max_weight:g}",)
+        return (
+            f"with sample_weight, a unit is a row of weight max_weight={float(self.max_weight):g}",
+        )
 
     def _relation(self, unit):
         """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""

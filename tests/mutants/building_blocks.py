@@ -232,8 +232,8 @@ def _(original):
 @mutant("blocks by position within a part", "check_replay", _block_fits.UnitNumbers, "draws_of")
 def _(original):
     def draws_of(self, part, draws):
-        n = max(part.units.n_rows, 1)
-        return np.arange(n, dtype=np.uint64)[: part.units.n_rows] * np.uint64(2**64 // n)
+        n = part.units.n_rows
+        return np.arange(n, dtype=np.uint64) * np.uint64((2 * n + 1) * 0x9E3779B97F4A7C15 % 2**64)
 
     return draws_of
 
