@@ -28,6 +28,7 @@ COMMON = {
     "test_contributing.py": "CONTRIBUTING",
     "test_docstrings.py": "examples of all docstrings",
     "test_dropin_benchmark.py": "a script of benchmarks/",
+    "test_engine_benchmark.py": "a script of benchmarks/",
     "test_examples.py": "scripts of examples/",
     "test_extreme_rows.py": "all estimators",
     "test_frontier_benchmark.py": "a script of benchmarks/",

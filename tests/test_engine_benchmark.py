@@ -1,0 +1,146 @@
+"""Paired fits of two releases: what is compared, what is stored, and the page that prints it."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    path = ROOT / "benchmarks" / "engine.py"
+    spec = importlib.util.spec_from_file_location("engine_benchmark", path)
+    module = importlib.util.module_from_spec(spec)
+    environment, path_before, modules = dict(os.environ), list(sys.path), set(sys.modules)
+    sys.path.insert(0, str(path.parent))  # it imports the benchmarks beside it
+    sys.modules[spec.name] = module  # its dataclasses look there
+    spec.loader.exec_module(module)
+    yield module
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:] = path_before
+    for name in set(sys.modules) - modules:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == path.parent:
+            del sys.modules[name]
+
+
+class Told:
+    """In the place of a release: centers that are told, and what it was asked."""
+
+    def __init__(self, centers, status="ok"):
+        self.centers, self.status, self.asked = centers, status, []
+
+    def fit(self, rows, k, **parameters):
+        self.asked.append((np.load(rows), k, parameters))
+        return {"centers": self.centers, "cpu": 2.0, "status": self.status}
+
+
+def cell(benchmark, **changes):
+    """Four rows about two centers, one length away from either."""
+
+    def make(seed):
+        centers = np.array([[0.0, 0.0], [10.0 + seed, 0.0]])
+        return np.concatenate([centers + [0.0, 1.0], centers - [0.0, 1.0]]), centers
+
+    return benchmark.Cell("made up", 2, make, 0.5, **changes)
+
+
+def test_both_releases_see_the_same_rows_and_seeds(benchmark, tmp_path):
+    releases = {"before": Told([[0.0, 0.0]] * 2), "after": Told([[0.0, 0.0]] * 2)}
+    lines = list(benchmark.measure(cell(benchmark), releases, {}, 3, tmp_path))
+    assert [(line["seed"], line["release"]) for line in lines] == [
+        (0, "before"), (0, "after"), (1, "after"), (1, "before"), (2, "before"), (2, "after"),
+    ]  # fmt: skip
+    for before, after in zip(releases["before"].asked, releases["after"].asked, strict=True):
+        assert np.array_equal(before[0], after[0])
+        assert before[1:] == after[1:]
+    assert [asked[0][1, 0] for asked in releases["after"].asked] == [10.0, 11.0, 12.0]
+    assert releases["after"].asked[1][2] == {
+        "epsilon": 0.5, "delta": 1e-6, "bounds": 1.0, "random_state": 1,
+    }  # fmt: skip
+
+
+def test_costs_are_those_of_all_rows(benchmark, tmp_path):
+    (line,) = benchmark.measure(
+        cell(benchmark), {"after": Told([[0.0, 0.0], [10.0, 2.0]])}, {}, 1, tmp_path
+    )
+    assert line["best"] == pytest.approx(4.0)
+    assert line["cost"] == pytest.approx(1 + 1 + 1 + 9)
+    assert line["one"] == pytest.approx(4 * (25 + 1))
+
+
+def test_stored_fits_are_not_made_again(benchmark, tmp_path):
+    told = Told([[0.0, 0.0], [10.0, 0.0]])
+    path, made = tmp_path / "fits.csv", cell(benchmark)
+    done = {}
+    for line in benchmark.measure(made, {"after": told}, {}, 2, tmp_path):
+        done[line["cell"], line["seed"], line["release"]] = line
+    benchmark.write(path, done)
+    assert benchmark.read(path) == done
+    more = list(benchmark.measure(made, {"after": told}, benchmark.read(path), 3, tmp_path))
+    assert [line["seed"] for line in more] == [2]
+
+
+def test_the_best_known_cost_is_taken_over(benchmark, tmp_path):
+    """For a release that comes later, and for all fits of the same rows."""
+    stored = {("made up", 0, "before"): {"best": 1.5, "one": 7.0}}
+    told = {"after": Told([[0.0, 0.0], [10.0, 0.0]])}
+    for fresh, expected in ((True, [1.5, 4.0]), (False, [1.5, 1.5])):
+        lines = benchmark.measure(cell(benchmark, fresh=fresh), told, stored, 2, tmp_path)
+        assert [line["best"] for line in lines] == pytest.approx(expected)
+
+
+def test_figures_are_of_pairs(benchmark):
+    done = {}
+    for seed, before, after in ((0, 1.0, 1.1), (1, 1.2, 1.0), (2, 3.0, None)):
+        for release, cost in (("before", before), ("after", after)):
+            if cost is not None:
+                done["made up", seed, release] = {
+                    "cell": "made up", "seed": seed, "release": release, "cost": 2 * cost,
+                    "best": 2.0, "one": 8.0, "cpu": 1.0 if release == "before" else 1.5,
+                    "status": "ok" if seed else "too few rows",
+                }  # fmt: skip
+    (entry,) = benchmark.summary(done, ["gone", "made up"])
+    assert entry["fits"] == 2 and entry["one"] == 4.0
+    assert entry["bad"] == {"before": 0.5, "after": 0.5} and entry["ok"]["after"] == 0.5
+    assert entry["difference"] == pytest.approx(-0.05)
+    assert entry["error"] == pytest.approx(0.15) and entry["cpu"] == 1.5
+    assert "1.0500 [1.0250 1.0750] | 0.5 | 0.5 | -0.05 ± 0.1 | 1.50 |" in benchmark.in_table(entry)
+
+
+def test_cells_have_rows_within_their_bounds(benchmark):
+    """Those of generated data that are made quickly; the names of all are their own."""
+    cells = {each.name: each for each in benchmark.all_cells()}
+    assert len(cells) == len(benchmark.all_cells())
+    X, centers = cells["unbalanced n=13467 d=2 k=20"].make(0)
+    assert X.shape == (13467, 2) and centers.shape == (20, 2)
+    X, _ = cells["unbalanced n=3738 d=2 k=20"].make(0)
+    sizes = np.bincount(benchmark.setting.nearest(X, benchmark.unbalanced(3738, 0)[1]))
+    assert abs(sizes.max() - 2 * 3738 / 3) < 20 and 15 <= sizes.min() <= 25
+    X, _ = cells["census n=3e4 d=5 k=8"].make(0)
+    assert X.shape == (30_000, 5) and np.linalg.norm(X, axis=1).max() <= 1.0
+    X, centers = cells["issue n=1024 d=128 k=16"].make(0)
+    assert X.shape == (1024, 128) and np.linalg.norm(X, axis=1).max() <= 1.0
+    assert np.bincount(benchmark.setting.nearest(X, centers)).tolist() == [64] * 16
+
+
+@pytest.mark.slow
+def test_a_release_of_a_folder_fits(benchmark, tmp_path):
+    rows = tmp_path / "rows.npy"
+    np.save(rows, np.random.default_rng(0).normal(size=(500, 2)))
+    with benchmark.Release(ROOT) as release:
+        first, second = (
+            release.fit(rows, 2, epsilon=1.0, bounds=4.0, random_state=seed) for seed in (0, 0)
+        )
+    assert np.shape(first["centers"]) == (2, 2) and first["cpu"] > 0 and first["status"]
+    assert first["centers"] == second["centers"]
+
+
+def test_the_command_names_no_folder(benchmark):
+    words = benchmark.in_words(["--before", "/x/y", "--data", "/z"], {"/x/y": "FOLDER", "/z": "Z"})
+    assert words == "python benchmarks/engine.py --before FOLDER --data Z"
