@@ -38,6 +38,7 @@ COMMON = {
     "test_packaging.py": "the built package",
     "test_partitions.py": "fits of tables in parts, in every estimator that has them",
     "test_partitions_blocks.py": "the same, where blocks of rows come together",
+    "test_partitions_identity.py": "all of these settings, crossed with types, groups and weights",
     "test_partitions_of_balls.py": "fits of balls to tables in parts, in the estimators of them",
     "test_proofs.py": "the proof pages of doc/proofs",
     "test_readme.py": "README",

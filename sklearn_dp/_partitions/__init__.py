@@ -7,11 +7,12 @@ share is in `_check_part` (which parts are taken, and what errors tell) and `_st
 where a part is).
 """
 
-from ._dispatch import engine_of, engine_of_parts
+from ._check_part import Reason, quietly
+from ._dispatch import engine_of, engine_of_parts, engine_with_targets
 from ._input import EngineInput
 from ._rowwise import InParts, check_columns, open_parts, opened_table
 
 __all__ = [
-    "EngineInput", "InParts", "check_columns", "engine_of", "engine_of_parts", "open_parts",
-    "opened_table",
+    "EngineInput", "InParts", "Reason", "check_columns", "engine_of", "engine_of_parts",
+    "engine_with_targets", "open_parts", "opened_table", "quietly",
 ]  # fmt: skip

@@ -170,6 +170,10 @@ class CheckedSource(PartSource):
         """The weight of each row, or None."""
         return self._values(self._weights, "sample_weight")
 
+    def read_targets(self) -> Any:
+        """The target of each row, which takes the place of a weight; or None."""
+        return self._values(self._weights, "y")
+
     def _values(self, read: Callable[[], Any] | None, name: str) -> Any:
         if read is None:
             return None

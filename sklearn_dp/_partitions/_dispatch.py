@@ -11,7 +11,7 @@ import numpy as np
 from ._check_part import quietly
 from ._input import EngineInput
 
-__all__ = ["SUPPORTED", "engine_of", "engine_of_parts"]
+__all__ = ["SUPPORTED", "engine_of", "engine_of_parts", "engine_with_targets"]
 
 SUPPORTED = (
     "dask.array.Array, dask.dataframe.DataFrame, pyspark.sql.DataFrame, an RDD of arrays, "
@@ -79,6 +79,29 @@ def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
     module = import_module(f"{__package__}.{reader[0]}")
     found = getattr(module, reader[1])(X, groups, sample_weight)
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
+
+
+def engine_with_targets(X: Any, groups: Any, y: Any) -> EngineInput | None:
+    """Who holds the parts of a table and of a target; None for an ordinary table in memory.
+
+    A target comes in the parts of `X`, as weights do for other estimators.
+
+    Parameters
+    ----------
+    X, groups, y : object
+        As the user has given them.
+
+    Returns
+    -------
+    table : EngineInput or None
+    """
+    try:
+        found = engine_of(X, groups, y)
+    except (TypeError, ValueError) as error:
+        kind, words = type(error), str(error)
+    else:
+        return found and replace(found, weighted=False, targets=found.weighted)
+    raise kind(words.replace("sample_weight", "y"))
 
 
 def engine_of_parts(

@@ -29,8 +29,8 @@ class EngineInput:
     rowwise : callable
         From a function ``(rows) -> array`` and an empty example of its answers to a collection of
         its answers for all rows, lazy where the table is.
-    grouped, weighted : bool
-        Whether rows have groups, and weights of their own.
+    grouped, weighted, targets : bool
+        Whether rows have groups, weights of their own, or targets instead of weights.
 
     Examples
     --------
@@ -46,6 +46,7 @@ class EngineInput:
     rowwise: Callable[[Callable[[np.ndarray], np.ndarray], np.ndarray], Any]
     grouped: bool = False
     weighted: bool = False
+    targets: bool = False
 
     @property
     def n_features(self) -> int:

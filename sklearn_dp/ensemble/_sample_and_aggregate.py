@@ -15,10 +15,11 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils import get_tags
 
-from .._aggregate.shared.blocks import draw_blocks, fit_blocks
+from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.tuples.stage import before_sampling
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer, check_real, validate_quietly
+from .._partitions import engine_with_targets
 from .._privacy._accounting import approx_dp_zcdp, pure_dp_epsilon
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
@@ -29,6 +30,7 @@ from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, probe, target_column
 from ._released import BaseReleasedMethods, completed
+from ._targets import with_targets
 
 __all__ = ["SampleAndAggregate"]
 
@@ -239,14 +241,9 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     def _probe(self, n_features):
         """The output, of public shapes: from a fit to dummy rows, so that no data decide them."""
-        n_classes = len(self._labels()) if is_classifier(self._inner()) else None
-        return probe(
-            self._trainable(),
-            n_features + self._needs_target(),
-            self.output,
-            self.fix_signs,
-            n_classes,
-        )
+        n_columns, labels = n_features + self._needs_target(), self._public_labels()
+        n_classes = None if labels is None else len(labels)
+        return probe(self._trainable(), n_columns, self.output, self.fix_signs, n_classes)
 
     def _aggregation(self, *epsilon):
         shared = (self.n_blocks, self.output_bounds, self.agreement)
@@ -285,9 +282,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Dense, finite. Rows outside `bounds` are clipped.
+            Dense, finite. Rows outside `bounds` are clipped. Or a table in parts, such as a
+            collection of Dask: a shuffle brings the rows of a block together where it is fitted.
         y : array-like of shape (n_samples,), optional
-            For classifiers and regressors.
+            For classifiers and regressors; in the parts of `X`, where it has parts.
         groups : array-like of shape (n_samples,), optional
             The privacy unit of each row; all rows of a unit go to the same block.
 
@@ -303,24 +301,32 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         """
         if not self._needs_target():
             return self._fit_validated(X, groups)
+        found = engine_with_targets(X, groups, y)
+        if found is not None:
+            return self._fit_parts(found)
         session = self._open_session(X, unit_of(groups))
         valid = validate_quietly(self, X, dtype=[np.float64, np.float32])
-        rows = np.column_stack(
-            [
-                valid,
-                target_column(
-                    y, len(valid), self._labels() if is_classifier(self._inner()) else None
-                ),
-            ]
-        )
+        rows = np.column_stack([valid, target_column(y, len(valid), self._public_labels())])
         return self._fit_session(rows, self._units(valid, groups), session)
 
-    def _fit(self, X, units, session, progress):
-        n_features = X.shape[1] - self._needs_target()
+    def _public_labels(self):
+        """Those of a classifier; None for others."""
+        return self._labels() if is_classifier(self._inner()) else None
+
+    def _fit_parts(self, found):
+        if self._needs_target() and not found.targets:
+            raise ValueError("y must be given: the estimator needs a target.")
+        return super()._fit_parts(found)
+
+    def _fit_table(self, table, session, progress):
+        n_features = self.n_features_in_
+        if self._needs_target() and table.n_features == n_features:  # in memory they are together
+            table.update(with_targets, self._public_labels())
+            table.dtype = np.dtype(np.float64)  # so are rows beside a target in memory
         output, target = self._probe(n_features), self._block_target(session.plan.target)
         aggregation = self._aggregation(session.plan.epsilon)
         self.n_blocks_ = aggregation.size(target)
-        results = self._inner_fits(X, units, session, output, n_features)
+        results = self._inner_fits(table, session, output, n_features)
         progress("inner fits")
         found = aggregation.run(self._step(session, aggregation, target), results)
         self._keep(found)
@@ -341,14 +347,13 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         plan = PrivacyPlan(target, aggregation.entries(target))
         return session.nested("blocks", plan, epsilon=epsilon, delta=delta)
 
-    def _inner_fits(self, X, units, session, output, n_features):
+    def _inner_fits(self, table, session, output, n_features):
         """The outputs of the blocks, one row for each; all NaN where a fit did not work.
 
         Parameters
         ----------
-        X : ndarray of shape (n, n_features) or (n, n_features + 1)
+        table : Table
             With the target in the last column, if there is one.
-        units : Units
         session : PrivacySession
             Of the blocks and of seeds for the fits; nothing is released here.
         output : Output
@@ -358,20 +363,15 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         -------
         results : ndarray of shape (n_blocks, n_outputs)
         """
-        rate = None if self.sampling == "disjoint" else COPY_RATE
-        blocks = draw_blocks(session, units, self.n_blocks_, rate)
-        seeds = session.rng("inner fits").integers(2**31, size=self.n_blocks_)
-        prepare = partial(clip_features, self._domain(n_features), n_features)
-        return fit_blocks(
+        fits = BlockFits(
             self._trainable(),
-            X,
-            blocks,
-            seeds,
+            self.n_blocks_,
             output.read,
             (output.size,),
-            prepare=prepare,
-            n_jobs=self.n_jobs,
+            prepare=partial(clip_features, self._domain(n_features), n_features),
+            rate=None if self.sampling == "disjoint" else COPY_RATE,
         )
+        return fit_table_blocks(session, table, fits)
 
     def _released(self, output, n_features):
         """A fresh estimator with the released attributes and public ones."""

@@ -238,6 +238,7 @@ IN_PARTS = (
     "DPPCA",
     "FriendlyCovariance",
     "FriendlyMean",
+    "SampleAndAggregate",
 )
 ESTIMATORS = [name for name, _ in all_estimators() if "Federated" not in name]
 

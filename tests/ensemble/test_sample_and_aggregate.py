@@ -12,7 +12,9 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_dp._aggregate.one_cluster import balls as _balls
+from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import blocks as _blocks
+from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples.stage import amplified
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._session import PrivacySession
@@ -231,13 +233,13 @@ def test_bad_targets(y):
 def test_adding_a_row_changes_at_most_one_output(monkeypatch):
     """one_cluster:13: the others stay as they are, to the last bit."""
     seen = []
-    original = module.fit_blocks
+    original = module.fit_table_blocks
 
     def spy(*args, **options):
         seen.append(original(*args, **options))
         return seen[-1]
 
-    monkeypatch.setattr(module, "fit_blocks", spy)
+    monkeypatch.setattr(module, "fit_table_blocks", spy)
     X, y = linear_data(300)
     model = SampleAndAggregate(Ridge(), n_blocks=20, **LINEAR)
     with warnings.catch_warnings():
@@ -250,12 +252,14 @@ def test_adding_a_row_changes_at_most_one_output(monkeypatch):
 
 def test_a_row_has_few_copies(monkeypatch):
     """About n / 9 draws in all, of which a row that comes along adds its own and moves none."""
-    seen, original = [], module.fit_blocks
-    monkeypatch.setattr(
-        module,
-        "fit_blocks",
-        lambda *args, **options: seen.append(args[2]) or original(*args, **options),
-    )
+    seen, original = [], _block_fits.drawn_rows
+
+    def drawn(draws, n_blocks, rate):
+        rows, copies, blocks = original(draws, n_blocks, rate)
+        seen.append([rows[blocks == block] for block in range(n_blocks)])
+        return rows, copies, blocks
+
+    monkeypatch.setattr(_block_fits, "drawn_rows", drawn)
     X, _ = linear_data(9000)
     model = SampleAndAggregate(
         sampling="with_replacement", n_blocks=20, output_bounds=1.0, random_state=0
@@ -336,11 +340,9 @@ def one_copy(monkeypatch):
     """Every unit has one copy, so that a pair differs in one block: the premise of the
     aggregation. What more copies cost is a formula, tested above."""
     monkeypatch.setattr(_blocks, "_MOST_COPIES", 1)
-    original = _blocks.copied_rows
+    original = _block_fits.drawn_rows
     monkeypatch.setattr(
-        _blocks,
-        "copied_rows",
-        lambda draws, n_blocks, rate, spread: original(draws, n_blocks, 60.0, spread),
+        _block_fits, "drawn_rows", lambda draws, n_blocks, rate: original(draws, n_blocks, 60.0)
     )
 
 
@@ -371,10 +373,10 @@ def test_pairs_of_several_copies_are_left_out(monkeypatch):
     model = SampleAndAggregate(**COPIES[0])
     audit = replay_audit(model, X, repeats=3)
     assert audit.violations == [] and audit.n_voided < 6
-    for name in ("copied_rows", "unit_copies"):
-        function = getattr(_blocks, name)
+    for name in ("drawn_rows", "unit_copies"):
+        function = getattr(_block_fits, name)
         monkeypatch.setattr(
-            _blocks,
+            _block_fits,
             name,
             lambda *args, function=function: function(
                 *(3.0 if arg is module.COPY_RATE else arg for arg in args)
@@ -437,14 +439,25 @@ def halved(original):
 
 
 def blocks_by_position(original):
-    return lambda self, n_units, n_blocks: np.arange(n_units) * n_blocks // max(n_units, 1)
+    def drawn(draws, n_blocks, rate):
+        rows, copies, _ = original(draws, n_blocks, rate)
+        return rows, copies, rows * n_blocks // max(len(draws), 1)
+
+    return drawn
+
+
+def only_part(table):
+    (part,) = table.local_parts()
+    return part
 
 
 def with_shared_scaler(original):
-    def fit_blocks(estimator, X, *args, **options):
-        return original(estimator, X / X.std(axis=0), *args, **options)
+    def fit_table_blocks(session, table, fits):
+        part = only_part(table)
+        X = part.source.read()
+        return original(session, Table.in_memory(X / X.std(axis=0), part.units), fits)
 
-    return fit_blocks
+    return fit_table_blocks
 
 
 def bounds_of_the_data(original):
@@ -458,9 +471,9 @@ def mean_of_outputs(original):
 
 
 def number_from_n(original):
-    def inner_fits(self, X, *args):
-        self.n_blocks_ = 2 + len(X) // 4
-        return original(self, X, *args)
+    def inner_fits(self, table, *args):
+        self.n_blocks_ = 2 + only_part(table).units.n_rows // 4
+        return original(self, table, *args)
 
     return inner_fits
 
@@ -483,19 +496,19 @@ def refused(original):
 
 
 def fewer_blocks(original):
-    return lambda estimator, X, *args, **options: original(estimator, X, *args, **options)[
-        : 2 + 6 * (len(X) % 2)
+    return lambda session, table, fits: original(session, table, fits)[
+        : 2 + 6 * (only_part(table).units.n_rows % 2)
     ]
 
 
 CLASS = SampleAndAggregate
 MUTANTS = [
     ("outputs out of bounds refused", Domain, "center_rows", refused, "mean"),
-    ("blocks dropped", module, "fit_blocks", fewer_blocks, "one_cluster"),
+    ("blocks dropped", module, "fit_table_blocks", fewer_blocks, "one_cluster"),
     ("noise for adding instead of replacing", _balls, "_mean_sensitivity", halved, "mean"),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved, "one_cluster"),
-    ("blocks by position", PrivacySession, "blocks", blocks_by_position, "one_cluster"),
-    ("blocks see a shared scaler", module, "fit_blocks", with_shared_scaler, "mean"),
+    ("blocks by position", _block_fits, "drawn_rows", blocks_by_position, "one_cluster"),
+    ("blocks see a shared scaler", module, "fit_table_blocks", with_shared_scaler, "mean"),
     (
         "bounds of the outputs from the data",
         Aggregation,
@@ -529,11 +542,13 @@ def test_mutants_are_killed(monkeypatch, name, owner, attribute, change, aggrega
 
 
 def copies_by_position(original):
-    return lambda draws, n_blocks, rate, spread: original(np.sort(draws), n_blocks, rate, spread)
+    return lambda draws, n_blocks, rate: original(np.sort(draws), n_blocks, rate)
 
 
 def as_many_blocks_as_draws(original):
-    return lambda session, units, *args: original(session, units, *args)[: max(2, units.size // 4)]
+    return lambda session, table, fits: original(session, table, fits)[
+        : max(2, only_part(table).units.size // 4)
+    ]
 
 
 def stale(original):
@@ -541,8 +556,8 @@ def stale(original):
 
 
 COPY_MUTANTS = [
-    ("copies by position", _blocks, "copied_rows", copies_by_position),
-    ("n / m blocks", module, "draw_blocks", as_many_blocks_as_draws),
+    ("copies by position", _block_fits, "drawn_rows", copies_by_position),
+    ("n / m blocks", module, "fit_table_blocks", as_many_blocks_as_draws),
     ("noise for adding in the ball", _balls, "_mean_sensitivity", halved),
     ("the inner budget spent from the plan", PrivacySession, "nested", stale),
 ]
