@@ -1,11 +1,14 @@
-"""Fits of tables in parts with random blocks of rows: `DPKTupleKMeans`, friendly covariances."""
+"""Fits of tables in parts with random blocks of rows: tuples, friendly covariances, aggregates."""
 
 import warnings
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression, Ridge
 from test_partitions import (
     ACROSS,
     FLAT,
@@ -21,11 +24,13 @@ from test_partitions import (
     violations,
 )
 
-from sklearn_dp import DPKTupleKMeans
+from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
+from sklearn_dp._aggregate.shared import block_fits
 from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._aggregate.shared.table import LocalEngine
 from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp.covariance import FriendlyCovariance
+from sklearn_dp.ensemble import _sample_and_aggregate
 
 ROWS = WIDE[:240, :2]  # of two features, so that it is quick
 
@@ -54,6 +59,25 @@ MODELS = {  # and the way that they go
     "covariance": (covariance(), WIDE[:, :2], "friendly core"),
     "covariance about 0": (covariance(assume_centered=True), FLAT, "friendly core"),
     "too few rows": (model(n_tuples=100), ROWS, "coreset"),
+}  # fmt: skip
+
+
+def aggregate(estimator=None, output=("center_",), **options):
+    defaults = {"epsilon": 50.0, "n_blocks": 12, "aggregator": "mean", "output_bounds": 5.0}
+    return SampleAndAggregate(estimator, output=output, random_state=0, **{**defaults, **options})
+
+
+LINE = ("coef_", "intercept_")
+AGGREGATES = {  # and their targets
+    "medians": (aggregate(), WIDE),
+    "a ball": (aggregate(aggregator="one_cluster", output_bounds=None), WIDE),
+    "a core": (aggregate(aggregator="friendly_core", epsilon=300.0), ROWS),
+    "copies": (aggregate(bounds=2.0, sampling="with_replacement"), WIDE),
+    "targets": (aggregate(Ridge(), LINE, bounds=3.0), WIDE, WIDE @ np.arange(-2.0, 3) + 3),
+    "labels": (
+        aggregate(LogisticRegression(), ("coef_",), classes=["a", "b"]),
+        ROWS, np.where(ROWS[:, 0] > 0.5, "a", "b"),
+    ),
 }  # fmt: skip
 
 
@@ -88,6 +112,19 @@ def test_any_parts_have_the_bits_of_one_array(name):
         for n_parts in (1, 2, 3, 7, 20, 50, 120):
             places = cuts(n_parts, len(X))
             assert released(fitted(estimator, rows, places, engine=LocalEngine)[0]) == known
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_aggregates_of_parts_have_the_bits_of_one_array(name):
+    """Targets travel with their rows, and the rows of a group to one block."""
+    estimator, X, *targets = AGGREGATES[name]
+    y = targets[0] if targets else None
+    known = released(in_memory(estimator, X, y=y))
+    assert len(known) >= 5
+    assert released(fitted(estimator, X, cuts(7, len(X)), y=y)[0]) == known
+    X, groups = X.astype(np.float32), ACROSS[: len(X)]
+    known = released(in_memory(estimator, X, y=y, groups=groups))
+    assert released(fitted(estimator, X, cuts(7, len(X)), groups, y=y)[0]) == known
 
 
 @pytest.mark.parametrize(("groups", "weights"), [(ACROSS, None), (WITHIN, WEIGHTS)])
@@ -159,10 +196,36 @@ def test_replay_audit_of_many_parts(name):
             assert violations(estimator, *pair, engine=LocalEngine) == []
 
 
-def test_groups_that_leave_are_audited_too():
+def aggregate_violations(name, n, seed):
+    """Of three pairs; a row that comes along brings a target."""
+    estimator, X, *targets = AGGREGATES[name]
+    y = targets[0][: n + 1] if targets else None
+    return [
+        violations(estimator, *pair, engine=LocalEngine, targets=y)
+        for pair in neighbours(X[:n], seed)
+    ]
+
+
+@pytest.mark.parametrize("name", ["medians", "targets", "labels"])
+def test_replay_audit_of_aggregates_of_parts(name):
+    assert aggregate_violations(name, 150, 0) == [[], [], []]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_replay_audit_of_many_aggregates_of_parts(name):
+    """501 pairs of each; of several copies of a row nothing is shown."""
+    found = [each for seed in range(167) for each in aggregate_violations(name, 20 + seed, seed)]
+    voided = found.count(None)
+    assert voided < (30 if name == "copies" else 1) and found.count([]) == 501 - voided
+
+
+@pytest.mark.parametrize(
+    "estimator", [clone(MODELS["tuples"][0]).set_params(n_tuples=2), AGGREGATES["medians"][0]]
+)
+def test_groups_that_leave_are_audited_too(estimator):
     """The groups after it have other numbers, and other draws: the draws are coupled by group."""
-    estimator, X = clone(MODELS["tuples"][0]).set_params(n_tuples=2), ROWS
-    groups = np.arange(len(X)) % 80
+    X, groups = ROWS, np.arange(len(ROWS)) % 80
     places = np.split(np.arange(len(X)), [50, 50, 170])
     left = [place[groups[place] != 5] for place in places]
     for one, other in ((places, left), (left, places)):
@@ -200,8 +263,52 @@ def planted(monkeypatch, bug):
         "pieces in another order",
     ],
 )
-def test_other_blocks_have_other_bits(bug, monkeypatch):
-    estimator, X, _ = MODELS["tuples"]
-    known, n = released(in_memory(estimator, X)), len(X)
+@pytest.mark.parametrize("name", ["tuples", "targets"])
+def test_other_blocks_have_other_bits(bug, name, monkeypatch):
+    estimator, X, *targets = {**MODELS, **AGGREGATES}[name]
+    y = targets[0] if name == "targets" else None
+    known, n = released(in_memory(estimator, X, **({} if y is None else {"y": y}))), len(X)
+    assert released(fitted(estimator, X, cuts(7, n), y=y)[0]) == known
     planted(monkeypatch, bug)
-    assert released(fitted(estimator, X, cuts(7, n))[0]) != known
+    found = released(fitted(estimator, X, cuts(7, n), y=y)[0])
+    # The order of its rows moves the last bits of a regression, if any.
+    assert found != known or (name, bug) == ("targets", "pieces in another order")
+
+
+def blocks_by_part(original):
+    """A row of another part could move many rows to another block."""
+
+    def drawn_rows(draws, n_blocks, rate):
+        rows, copies, _ = original(draws, n_blocks, rate)
+        return rows, copies, rows * n_blocks // max(len(draws), 1)
+
+    return drawn_rows
+
+
+def shared_scale(original):
+    """All blocks see what all rows are like."""
+
+    def fit_table_blocks(session, table, fits, *rest):
+        (total,) = table.sums(_largest)
+        scaled = partial(np.multiply, 1e9 / total)
+        return original(session, table, replace(fits, prepare=scaled), *rest)
+
+    return fit_table_blocks
+
+
+def _largest(part):
+    return part, (int(1e6 * np.abs(part.source.read()).sum()),)
+
+
+BUGS = {
+    "blocks by position in a part": (block_fits, "drawn_rows", blocks_by_part),
+    "blocks that share a scale": (_sample_and_aggregate, "fit_table_blocks", shared_scale),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_mutants_of_aggregates_of_parts_are_killed(bug, monkeypatch):
+    owner, name, change = BUGS[bug]
+    monkeypatch.setattr(owner, name, change(getattr(owner, name)))
+    monkeypatch.setitem(AGGREGATES, "medians", (aggregate(n_blocks=30, output_bounds=1.0), WIDE))
+    assert any(any(aggregate_violations("medians", 150, seed)) for seed in range(3))

@@ -1,7 +1,7 @@
-"""Every setting in parts, by the public `fit`: types, groups, weights and cuts crossed (slow).
+"""Every setting in parts, by the public `fit`: types, groups, weights and cuts crossed.
 
-The other tests of parts hold what the normal suite runs. Here each comparison is of the whole state
-of a fitted object, its report too, with that of a fit in memory: 618 comparisons.
+Each comparison is of the whole state of a fitted object, its report too, with that of a fit in
+memory. The normal suite makes some of each setting, in turn; all of them are slow.
 """
 
 import itertools
@@ -10,18 +10,36 @@ import warnings
 
 import numpy as np
 import pytest
+import test_partitions_blocks as blocks
+import test_partitions_of_balls as balls
 from sklearn.base import clone
 from test_partitions import ACROSS, MEANS, MODELS, SETTINGS, WEIGHTS, WIDE, WITHIN, cuts, mean
 
-ALL = {**MODELS, **SETTINGS, **{f"mean, {name}": (mean(name), WIDE) for name in MEANS}}
+from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen, FriendlyMean
+
+ALL = {
+    **MODELS,
+    **SETTINGS,
+    **{f"mean, {name}": (mean(name), WIDE) for name in MEANS},
+    **{f"blocks, {name}": case[:2] for name, case in blocks.MODELS.items()},
+    **{f"ball, {name}": case for name, case in {**balls.MODELS, **balls.SETTINGS}.items()},
+    **{f"aggregate, {name}": case for name, case in blocks.AGGREGATES.items()},
+}
 GROUPS = {"rows": None, "across": ACROSS, "within": WITHIN}
-PARTS = (2, 7, 50)
+PARTS = (1, 2, 7, 50)
+# Fits of a few milliseconds.
+QUICK = (
+    "coreset", "components", "components in a box", "gram", "mean, epsilon", "mean, box",
+    "mean, cells", "ball, copies", "ball, screen",
+)  # fmt: skip
 
 
 def supported(name, groups, weighted):
     """What `doc/many_machines.md` says of groups and weights."""
-    return not (groups != "rows" and name.startswith("mean")) and not (
-        weighted and name == "coreset"
+    model = ALL[name][0]
+    together = (FriendlyMean, DPOneCluster, DPOneClusterKMeans, DPOutlierScreen)
+    return not (groups != "rows" and isinstance(model, together)) and not (
+        weighted and "max_weight" not in model.get_params()
     )
 
 
@@ -32,30 +50,66 @@ CASES = [
 ]
 
 
-def state(estimator, X, **options):
+def normal():
+    """All cases of quick settings, and one of each other setting: the next one for the next."""
+    for number, name in enumerate(ALL):
+        own = [case for case in CASES if case[0] == name]
+        if name in QUICK:
+            yield from own
+        elif name != "ball, published":
+            yield own[5 * number % len(own)]
+
+
+NORMAL = list(normal())
+
+
+def cuts_of(case):
+    """In the normal suite: cuts in turn where a fit takes longer, and many parts now and then."""
+    if case[0] not in QUICK:
+        return PARTS[1 + NORMAL.index(case) % 2 :][:1]
+    return PARTS if case[0] != NORMAL[NORMAL.index(case) - 1][0] else PARTS[:3]
+
+
+def test_there_are_as_many_comparisons_as_there_should_be():
+    assert sum(len(cuts_of(case)) for case in NORMAL) >= 200
+    assert {case[0] for case in NORMAL} == set(ALL) - {"ball, published"}
+    slower = [case for case in NORMAL if case[0] not in QUICK]
+    for place, values in ((1, 2), (2, 3), (3, 2)):
+        assert len({case[place] for case in slower}) == values
+    assert len(CASES) * len(PARTS) > 1000
+
+
+def state(estimator, X, *targets, **options):
     """All that a pickle of the fitted object holds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = clone(estimator).fit(X, **options)
+        found = clone(estimator).fit(X, *targets, **options)
     return {name: pickle.dumps(value) for name, value in found.__getstate__().items()}
 
 
-def test_there_are_as_many_comparisons_as_the_docstring_says():
-    assert f" {len(CASES) * len(PARTS)} comparisons" in __doc__
-    assert len(CASES) * len(PARTS) >= 200 and {case[0] for case in CASES} == set(ALL)
+def check(case, parts):
+    name, dtype, groups, weighted = case
+    model, X, *targets = ALL[name]
+    X, options = X.astype(dtype), {}
+    if groups != "rows":
+        options["groups"] = GROUPS[groups][: len(X)]
+    if weighted:
+        model = clone(model).set_params(max_weight=1.5)
+        options["sample_weight"] = WEIGHTS[: len(X)]
+    known = state(model, X, *targets, **options)
+    for n_parts in parts:
+        places = cuts(n_parts, len(X))
+        cut = {key: [values[place] for place in places] for key, values in options.items()}
+        columns = [[values[place] for place in places] for values in (X, *targets)]
+        assert state(model, *columns, **cut) == known
+
+
+@pytest.mark.parametrize("case", NORMAL, ids=str)
+def test_parts_have_the_bits_of_one_array(case):
+    check(case, cuts_of(case))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "dtype", "groups", "weighted"), CASES)
-def test_parts_have_the_bits_of_one_array(name, dtype, groups, weighted):
-    model, X = ALL[name]
-    X = X.astype(dtype)
-    options = {} if groups == "rows" else {"groups": GROUPS[groups]}
-    if weighted:
-        model = clone(model).set_params(max_weight=1.5)
-        options["sample_weight"] = WEIGHTS
-    known = state(model, X, **options)
-    for n_parts in PARTS:
-        places = cuts(n_parts)
-        cut = {key: [values[place] for place in places] for key, values in options.items()}
-        assert state(model, [X[place] for place in places], **cut) == known
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_all_parts_have_the_bits_of_one_array(case):
+    check(case, PARTS)

@@ -21,7 +21,7 @@ import numpy as np
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
 from .blocks import TASKS, drawn_rows, fit_some, unit_copies
-from .table import Part, PartSource, Table
+from .table import Part, Table
 from .unit_numbers import UnitNumbers
 
 __all__ = ["BlockFits", "fit_table_blocks"]
@@ -108,18 +108,19 @@ def fit_table_blocks(
 
 @dataclass(frozen=True, repr=False)  # nothing of it is released
 class _Drawn:
-    """The rows of a part by the task that their blocks are in; rows are read when asked for.
+    """The rows of a part by the task that their blocks are in.
 
     Attributes
     ----------
-    source : PartSource
+    X : ndarray of shape (n, d)
+        Read once, for all tasks.
     rows, blocks, copies : ndarray of shape (m,)
         Of all copies of rows, in the order of the blocks.
     ends : ndarray of int
         Where the tasks begin and end.
     """
 
-    source: PartSource
+    X: np.ndarray
     rows: np.ndarray
     blocks: np.ndarray
     copies: np.ndarray
@@ -127,8 +128,7 @@ class _Drawn:
 
     def __getitem__(self, task: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inside = slice(self.ends[task], self.ends[task + 1])
-        rows = np.asarray(self.source.read()).take(self.rows[inside], axis=0)
-        return rows, self.blocks[inside], self.copies[inside]
+        return self.X.take(self.rows[inside], axis=0), self.blocks[inside], self.copies[inside]
 
 
 def _drawn(
@@ -149,7 +149,7 @@ def _drawn(
     order = np.argsort(blocks, kind="stable")
     blocks = blocks[order].astype(np.int32)  # there are at most 2**22
     return _Drawn(
-        part.source,
+        np.asarray(part.source.read()),  # of a memmap, a view: faster to index
         rows[order],
         blocks,
         copies[order].astype(np.int8),
