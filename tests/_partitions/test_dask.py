@@ -29,8 +29,10 @@ from partition_tools import (
     thirds,
     wide,
 )
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
 
-from sklearn_dp import DPKMeans, DPKTupleKMeans
+from sklearn_dp import DPKMeans, DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._partitions import engine_of
@@ -45,6 +47,7 @@ dask = pytest.importorskip("dask", reason="needs the extra dask")
 da = pytest.importorskip("dask.array", reason="needs the extra dask")
 dd = pytest.importorskip("dask.dataframe", reason="needs the extra dask")
 
+BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-5)
 FRAME = pd.DataFrame(ROWS, columns=["a", "b", "c"])
 
 
@@ -315,12 +318,34 @@ def test_groups_come_in_the_parts_of_the_table():
     ],
 )
 def test_groups_and_weights_of_other_types_are_refused_before_the_charge(name, values, words):
-    X, ledger = COLLECTIONS[name](), PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
+    X, ledger = COLLECTIONS[name](), PrivacyLedger(BUDGET)
     for given in ("groups", "sample_weight"):
         before = ledger.remaining
         with pytest.raises(TypeError, match=words) as told:
             DPKMeans(2, ledger=ledger).fit(X, **{given: values})
         assert str(told.value).startswith(given) and ledger.remaining == before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_targets_come_in_the_parts_of_the_table():
+    y, ids = ROWS @ [1.0, -2.0, 0.0], np.arange(200) // 2
+    options = {"n_blocks": 9, "aggregator": "mean", "output_bounds": 5.0, "random_state": 0}
+    model, ledger = SampleAndAggregate(Ridge(), output=("coef_",), **options), PrivacyLedger(BUDGET)
+    X = da.from_array(ROWS, chunks=(60, 3))
+    target, groups = (da.from_array(values, chunks=60) for values in (y, ids))
+    for given in ({}, {"groups": groups}):
+        known = clone(model).fit(ROWS, y, **{name: ids for name in given})
+        assert np.array_equal(clone(model).fit(X, target, **given).output_, known.output_)
+    lazy = [dask.delayed(y[i : i + 60]) for i in range(0, 200, 60)]
+    known = clone(model).fit(ROWS, y)
+    assert np.array_equal(clone(model).fit(X, lazy).output_, known.output_)
+    model.set_params(ledger=ledger)
+    with pytest.raises(TypeError, match="^y must be a one-dimensional Dask collection"):
+        model.fit(X, y)
+    assert ledger.remaining["epsilon"] == 3.0
+    with pytest.raises(PartError, match="^y, part 0: it must be a vector of finite") as caught:
+        model.fit(X, da.full(200, f"no {SECRET}", chunks=60))
+    assert quotes_nothing(caught.value) and ledger.remaining["epsilon"] < 3.0
 
 
 def test_values_of_rows_with_weights_have_no_known_lengths():
