@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_dp._aggregate.shared.table import Table, opened
-from sklearn_dp._privacy._units import UnitFacts
+from sklearn_dp._aggregate.shared.table import ArraySource, Part, Table, opened
+from sklearn_dp._privacy._units import UnitFacts, Units
 from sklearn_dp.exceptions import PartError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,6 +80,46 @@ def exchanges(found):
     return [task for task, _ in results] == [0, 1, 2] and all(
         np.array_equal(rows, known) for (_, rows), known in zip(results, THIRDS, strict=True)
     )
+
+
+def in_new_part(number, pieces, factor):
+    rows = np.concatenate(pieces)
+    return Part(ArraySource(rows, number), Units(len(rows)))
+
+
+def quoting_part(number, pieces, factor):
+    raise KeyError(f"{SECRET} in new part {number}")
+
+
+def third_signs(part):
+    return (part.source.read()[:, 0] > 0).astype(np.int32) + 2 * part.source.number
+
+
+def shuffled(table, join=in_new_part):
+    engine = table.shuffle(thirds, join, 3, 2)
+    assert engine.n_parts == 3
+    return Table(engine, table.n_features, table.dtype, UnitFacts())
+
+
+def shuffles(found):
+    """Whether rows come to new parts, in the order of the parts; gives what each row has there."""
+    table = table_of(found)
+    table.update(again_and_first)
+    new = shuffled(table)
+    total, n_rows = new.sums(sums, 1)  # a pass, whose state the next one finds
+    known = np.rint(2 * ROWS * 2**20).astype(np.int64).sum(axis=0)
+    assert np.array_equal(total, known) and n_rows == len(ROWS)
+    assert new.sums(again)[0] == known[0]
+    with pytest.raises(PartError, match=r"^X: rows of several parts .*\(KeyError\)") as caught:
+        shuffled(table, quoting_part).sums(sums, 1)
+    assert quotes_nothing(caught.value)
+    assert table.sums(sums, 1)[1] == len(ROWS)  # the states are what they were
+    return new.rows(third_signs)
+
+
+THIRD_SIGNS = np.concatenate(
+    [(rows[:, 0] > 0).astype(np.int32) + 2 * i for i, rows in enumerate(THIRDS)]
+)
 
 
 def again_and_first(part):

@@ -12,16 +12,26 @@ array in the memory of the client) are computed once and stay in the memory of t
 fit ends; so do those that the user has persisted.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction, SplitFunction
+from .._aggregate.shared.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
-from ._dask_tasks import check_clients, futures, own_tasks
+from ._dask_tasks import (
+    check_clients,
+    constant,
+    futures,
+    new_key,
+    own_tasks,
+    same,
+    shown,
+    tasks_of_pieces,
+)
 from ._input import EngineInput, check_list
 from ._steps import (
     FAN_IN,
@@ -31,7 +41,7 @@ from ._steps import (
     all_raised,
     asked,
     columns_or_words,
-    name_of,
+    joined,
     pieces_of,
     raised,
     rows_of,
@@ -74,8 +84,9 @@ class DaskEngine:
         for name, parts in (("X", rows), ("groups", groups), ("sample_weight", weights)):
             check_clients(name, parts or ())
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
+        self._given = self._pieces  # also of an engine of new parts
         self._steps = [
-            _constant(Step(i, CheckedSource(i, columns, *own)), _key("part"))
+            constant(Step(i, CheckedSource(i, columns, *own)), new_key("part"))
             for i, own in enumerate(readers)
         ]
 
@@ -90,7 +101,7 @@ class DaskEngine:
         # What steps before have made is from now on held by these alone, and by their lineage.
         steps = self._next(run, function, broadcast)
         self._steps = list(_on_dask(lambda: dask.persist(*steps), self._failed))
-        sums = _in_tree(self._steps, _name(function, broadcast))
+        sums = _in_tree(self._steps, shown(function, broadcast))
         return raised(_on_dask(sums.compute, self._failed))
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
@@ -107,29 +118,34 @@ class DaskEngine:
         """What tasks make of rows that all parts give them: a shuffle from worker to worker."""
         import dask
 
-        parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
-        message = _constant(Message(use, broadcast), _key("released"))
-        one, key = _key(f"{_name(split, broadcast)}-piece"), _key(_name(use, broadcast))
-        places = range(len(parts))
-        layer: dict[tuple, tuple] = {
-            (one, i, number): (_piece, part.key, number)
-            for i, part in enumerate(parts)
-            for number in range(n_tasks)
-        }
-        layer |= {
-            (key, number): (used, number, message.key, [(one, i, number) for i in places])
-            for number in range(n_tasks)
-        }
-        results = _delayed(layer, [*parts, message], [(key, number) for number in range(n_tasks)])
+        results = self._brought(used, split, use, n_tasks, broadcast)
         return all_raised(_on_dask(lambda: dask.compute(*results), self._failed))
+
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> "DaskEngine":
+        """New parts, whose rows stay in the states: nothing is computed here."""
+        other = copy.copy(self)
+        other.n_parts, other._lengths, other._pieces = n_parts, None, [()] * n_parts
+        other._steps = self._brought(joined, split, join, n_parts, broadcast)
+        return other
+
+    def _brought(
+        self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
+    ) -> list[Any]:
+        """Tasks, each of which gets its pieces of all parts."""
+        parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
+        message = constant(Message(use, broadcast), new_key("released"))
+        names = new_key(f"{shown(split, broadcast)}-piece"), new_key(shown(use, broadcast))
+        return tasks_of_pieces(task, parts, message, n_tasks, *names)
 
     def _next(self, step: Callable, function: Callable, broadcast: tuple) -> list[Any]:
         """A task for each part, with a name for Dask's pages."""
         import dask
 
-        key = _key(_name(function, broadcast))
+        key = new_key(shown(function, broadcast))
         # A task of its own: it travels to each worker once, and can be lost and made again.
-        message = _constant(Message(function, broadcast), _key("released"))
+        message = constant(Message(function, broadcast), new_key("released"))
         return [
             dask.delayed(step, pure=False)(state, message, *pieces, dask_key_name=(key, i))
             for i, (state, pieces) in enumerate(zip(self._steps, self._pieces, strict=True))
@@ -137,57 +153,24 @@ class DaskEngine:
 
     def _failed(self) -> int | None:
         """The first part whose own tasks have failed, where a cluster knows."""
-        check_clients("X", [*self._steps, *(piece for pieces in self._pieces for piece in pieces)])
-        for number, pieces in enumerate(self._pieces):
+        check_clients("X", [*self._steps, *(piece for pieces in self._given for piece in pieces)])
+        for number, pieces in enumerate(self._given):
             if any(future.status == "error" for future in futures(pieces)):
                 return number
         return None
-
-
-def _name(function: Callable, broadcast: tuple) -> str:
-    """Dask's pages show the words before the first that is not of letters."""
-    return name_of(function, broadcast).replace("_", "-")
-
-
-def _key(name: str) -> str:
-    """A key that no other task has, whoever else uses the cluster."""
-    from dask.delayed import tokenize
-
-    return f"dp-{name}-{tokenize(pure=False).replace('-', '')}"
-
-
-def _constant(value: Any, key: Any) -> Any:
-    """A task that gives a value, which Dask does not look into."""
-    from dask.delayed import Delayed
-
-    return Delayed(key, {key: value})
-
-
-def _delayed(layer: dict, dependencies: list[Any], keys: list[Any]) -> list[Any]:
-    """Some of the tasks of a layer, to be computed."""
-    from dask.delayed import Delayed
-    from dask.highlevelgraph import HighLevelGraph
-
-    name = _key("tasks")
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=dependencies)
-    return [Delayed(key, graph, layer=name) for key in keys]
-
-
-def _piece(pieces: list, number: int) -> Any:
-    return pieces[number]
 
 
 def _in_tree(steps: Sequence[Any], name: str) -> Any:
     """The total of the sums of some steps: only sums leave the workers of the parts."""
     import dask
 
-    key = _key(f"{name}-sums")
+    key = new_key(f"{name}-sums")
     sums = [
         dask.delayed(_sums_of, pure=False)(step, dask_key_name=(key, i))
         for i, step in enumerate(steps)
     ]
     while True:
-        key = _key(f"{name}-total")
+        key = new_key(f"{name}-total")
         sums = [
             dask.delayed(total, pure=False)(sums[i : i + FAN_IN], dask_key_name=(key, i))
             for i in range(0, len(sums), FAN_IN)
@@ -226,7 +209,9 @@ def _readers(*collections: Sequence[Any] | None) -> tuple[list[tuple], list[tupl
             continue
         readers.append([Given(len(brought))] * len(parts))
         # Each as the result of a task: Dask does not persist what is none.
-        kept = [dask.delayed(_same, pure=False)(part, dask_key_name=_key("kept")) for part in parts]
+        kept = [
+            dask.delayed(same, pure=False)(part, dask_key_name=new_key("kept")) for part in parts
+        ]
         brought.append(dask.persist(*kept))
     n_parts = len(readers[0])
     pieces = list(zip(*brought, strict=True)) if brought else [()] * n_parts
@@ -248,16 +233,12 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
     from dask.highlevelgraph import HighLevelGraph
 
     lengths = lengths or [float("nan")] * len(parts)
-    name = _key("rows")
+    name = new_key("rows")
     rest = (0,) * (example.ndim - 1)
-    layer = {(name, i, *rest): (_same, part.key) for i, part in enumerate(parts)}
+    layer = {(name, i, *rest): (same, part.key) for i, part in enumerate(parts)}
     graph = HighLevelGraph.from_collections(name, layer, dependencies=list(parts))
     chunks = (tuple(lengths), *((width,) for width in example.shape[1:]))
     return da.Array(graph, name, chunks, meta=example)
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 # -- collections -----------------------------------------------------------------------------------
@@ -313,7 +294,7 @@ def from_delayed(
 
     check_clients("X", parts)
     beside = _beside(groups, sample_weight, len(parts))
-    first = dask.delayed(columns_or_words, pure=False)(parts[0], dask_key_name=_key("columns"))
+    first = dask.delayed(columns_or_words, pure=False)(parts[0], dask_key_name=new_key("columns"))
     columns = _on_dask(first.compute, lambda: 0)
     if isinstance(columns, str):
         raise PartError(columns)
@@ -369,7 +350,7 @@ def _input(
     def rowwise(function: Callable, example: np.ndarray) -> Any:
         import dask
 
-        name = _key(_name(function, ()))
+        name = new_key(shown(function, ()))
         answers = [
             dask.delayed(_answer, pure=False)(
                 part, i, columns, Message(function, ()), dask_key_name=(name, i)

@@ -1,13 +1,84 @@
-"""Tasks of collections of Dask: which parts have tasks of their own, and whose clients are gone."""
+"""Tasks of Dask: new ones, which parts have tasks of their own, and whose clients are gone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..exceptions import PartError
+from ._steps import name_of
 
-__all__ = ["OwnTasks", "check_clients", "futures", "own_tasks"]
+__all__ = [
+    "OwnTasks", "check_clients", "constant", "futures", "new_key", "own_tasks", "same", "shown",
+    "tasks_of_pieces",
+]  # fmt: skip
+
+
+def shown(function: Callable, broadcast: tuple) -> str:
+    """Dask's pages show the words before the first that is not of letters."""
+    return name_of(function, broadcast).replace("_", "-")
+
+
+def new_key(name: str) -> str:
+    """A key that no other task has, whoever else uses the cluster."""
+    from dask.delayed import tokenize
+
+    return f"dp-{name}-{tokenize(pure=False).replace('-', '')}"
+
+
+def constant(value: Any, key: Any) -> Any:
+    """A task that gives a value, which Dask does not look into."""
+    from dask.delayed import Delayed
+
+    return Delayed(key, {key: value})
+
+
+def same(value: Any) -> Any:
+    """The value: what has to be the result of a task."""
+    return value
+
+
+def tasks_of_pieces(
+    task: Callable, parts: Sequence[Any], message: Any, n_tasks: int, piece_key: str, key: str
+) -> list[Any]:
+    """Tasks that get a piece of every part: a shuffle from worker to worker.
+
+    Parameters
+    ----------
+    task : callable
+        ``(number, message, pieces)``, with the pieces in the order of the parts.
+    parts : sequence of Delayed
+        Each gives a list of a piece for each task.
+    message : Delayed
+    n_tasks : int
+    piece_key, key : str
+        Of the pieces, and of the tasks.
+
+    Returns
+    -------
+    tasks : list of Delayed
+    """
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    layer: dict[tuple, tuple] = {
+        (piece_key, i, number): (_piece, part.key, number)
+        for i, part in enumerate(parts)
+        for number in range(n_tasks)
+    }
+    layer |= {
+        (key, number): (
+            task, number, message.key, [(piece_key, i, number) for i in range(len(parts))],
+        )
+        for number in range(n_tasks)
+    }  # fmt: skip
+    name = new_key("tasks")
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=[*parts, message])
+    return [Delayed((key, number), graph, layer=name) for number in range(n_tasks)]
+
+
+def _piece(pieces: list, number: int) -> Any:
+    return pieces[number]
 
 
 class OwnTasks:

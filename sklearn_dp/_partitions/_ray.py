@@ -4,13 +4,14 @@ A pass is a task for each part, on the references of its state and of its rows. 
 dies has held Ray makes again from the tasks that had made it.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction, SplitFunction
+from .._aggregate.shared.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._input import EngineInput, check_list
@@ -22,6 +23,7 @@ from ._steps import (
     all_raised,
     asked,
     columns_or_words,
+    joined,
     name_of,
     pieces_of,
     raised,
@@ -50,6 +52,7 @@ class RayEngine:
 
     def __init__(self, columns: Columns, pieces: Sequence[tuple], places: tuple = ()) -> None:
         self.n_parts, self._pieces = len(pieces), pieces
+        self._given = pieces  # also of an engine of new parts
         others = [None if place is None else Given(place) for place in places]
         self._steps: list[Any] = [
             Step(i, CheckedSource(i, columns, Given(), *others)) for i in range(len(pieces))
@@ -82,25 +85,36 @@ class RayEngine:
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
     ) -> list:
         """What tasks make of rows that all parts give them, from worker to worker."""
-        return all_raised(
-            _on_ray(lambda: self._exchange(split, use, n_tasks, broadcast), self._failed)
-        )
+        import ray
 
-    def _exchange(
-        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, broadcast: tuple
-    ) -> list:
+        def results() -> list:
+            return ray.get(self._brought(_used, split, use, n_tasks, broadcast))
+
+        return all_raised(_on_ray(results, self._failed))
+
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> "RayEngine":
+        """New parts, whose rows stay in the states; the workers begin at once."""
+        other = copy.copy(self)
+        other.n_parts, other._pieces = n_parts, [()] * n_parts
+        other._steps = _on_ray(lambda: self._brought(_joined, split, join, n_parts, broadcast))
+        return other
+
+    def _brought(
+        self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
+    ) -> list[Any]:
+        """References of what tasks make of their pieces of all parts."""
         import ray
 
         parts = self._next(pieces_of, Split(split, n_tasks), broadcast, n_tasks)
         parts = [part if n_tasks > 1 else [part] for part in parts]
-        task = ray.remote(_used).options(name=f"dp-{name_of(use, broadcast)}")
+        remote = ray.remote(task).options(name=f"dp-{name_of(use, broadcast)}")
         message = ray.put(Message(use, broadcast))
-        return ray.get(
-            [
-                task.remote(number, message, *(part[number] for part in parts))
-                for number in range(n_tasks)
-            ]
-        )
+        return [
+            remote.remote(number, message, *(part[number] for part in parts))
+            for number in range(n_tasks)
+        ]
 
     def _next(
         self, step: Callable, function: Callable, broadcast: tuple, n_returns: int = 1
@@ -125,7 +139,7 @@ class RayEngine:
         if not ray.is_initialized():
             return None
         look = ray.remote(_nothing)
-        for number, pieces in enumerate(self._pieces):
+        for number, pieces in enumerate(self._given):
             try:
                 ray.get(look.remote(*pieces))
             except Exception:
@@ -141,6 +155,10 @@ def _run(before: Step, message: Message, *pieces: Any) -> tuple[Step, Any]:
 
 def _used(number: int, message: Message, *pieces: Any) -> Any:
     return used(number, message, pieces)
+
+
+def _joined(number: int, message: Message, *pieces: Any) -> Step:
+    return joined(number, message, pieces)
 
 
 def _total(*sums: Any) -> Any:

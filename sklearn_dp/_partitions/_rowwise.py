@@ -71,12 +71,6 @@ class InParts:
         """What tells the passes of a fit from public numbers, for those that have an estimate."""
         return None
 
-    def _check_parts(self, groups: Any) -> None:
-        """Raise for a table in parts that a fit cannot take; asked before the charge."""
-        together = self._together()
-        if together is not None:
-            raise TypeError(f"X must be in memory for {together}, and not in parts.")
-
     @available_if(lambda self: type(self)._fit_table is not InParts._fit_table)
     @with_callbacks
     @row_guard
@@ -117,7 +111,9 @@ class InParts:
 
     def _fit_parts(self: Any, found: EngineInput) -> Any:
         """Charge, and fit to a table in parts."""
-        self._check_parts(True if found.grouped else None)
+        together = self._together()
+        if together is not None:
+            raise TypeError(f"X must be in memory for {together}, and not in parts.")
         session = self._open_session(found, "group" if found.grouped else "row")
         self._fit_session(opened_table(self, found), None, session)
         if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):

@@ -5,6 +5,7 @@ rows, which Spark reads again in each pass unless the user has cached them. What
 with it when it dies Spark makes again, by the lineage of the RDD.
 """
 
+import copy
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.table import PassFunction, SplitFunction
+from .._aggregate.shared.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, Reason, columns_of, quietly
 from ._input import EngineInput
@@ -23,6 +24,7 @@ from ._steps import (
     all_raised,
     asked,
     columns_or_words,
+    joined,
     name_of,
     pieces_of,
     raised,
@@ -90,22 +92,41 @@ class SparkEngine:
         """What tasks make of rows that all parts give them: a shuffle of Spark."""
         return all_raised(_on_spark(lambda: self._exchange(split, use, n_tasks, broadcast)))
 
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> "SparkEngine":
+        """New parts, whose rows stay in the states; nothing is computed here."""
+        other = copy.copy(self)
+        other.n_parts, other._rows, other._held = n_parts, None, None
+        made = _on_spark(lambda: self._brought(joined, split, join, n_parts, broadcast))
+        other._steps = made.values()
+        return other
+
     def _exchange(
         self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, broadcast: tuple
     ) -> list:
+        tasks = self._brought(used, split, use, n_tasks, broadcast)
+        self._context.setJobDescription(f"dp-{name_of(use, broadcast)}")
+        try:
+            results = tasks.collect()
+        finally:
+            self._context.setJobDescription(None)
+        return [result for _, result in sorted(results, key=_number)]
+
+    def _brought(
+        self, task: Callable, split: SplitFunction, use: Callable, n_tasks: int, broadcast: tuple
+    ) -> Any:
+        """What tasks make of their pieces of all parts, one in each partition: (number, result)."""
         parts = self._next(pieces_of, Split(split, n_tasks), broadcast)
         pieces = parts.mapPartitionsWithIndex(_addressed)
         message = self._context.broadcast(Message(use, broadcast))
-        self._context.setJobDescription(f"dp-{name_of(use, broadcast)}")
-        try:
-            # The key is the number of the task, and so is the partition that it goes to.
-            tasks = pieces.groupByKey(n_tasks, _itself).map(partial(_used, message)).collect()
-        finally:
-            self._context.setJobDescription(None)
-        return [result for _, result in sorted(tasks, key=_number)]
+        # The key is the number of the task, and so is the partition that it goes to.
+        return pieces.groupByKey(n_tasks, _itself).map(partial(_of_pieces, task, message))
 
     def _next(self, step: Callable, function: Callable, broadcast: tuple) -> Any:
         message = self._context.broadcast(Message(function, broadcast))
+        if self._rows is None:  # they are in the states
+            return self._steps.map(partial(_alone, step, message))
         return self._steps.zip(self._rows).map(partial(_pair, step, message))
 
 
@@ -119,16 +140,20 @@ def _pair(step: Callable, message: Any, pair: tuple) -> Any:
     return step(before, message.value, rows)
 
 
+def _alone(step: Callable, message: Any, before: Step) -> Any:
+    return step(before, message.value)
+
+
 def _addressed(part: int, held: Iterator[list]) -> Iterator[tuple]:
     """The pieces of a part, under the numbers of the tasks that they go to."""
     for pieces in held:
         yield from ((number, (part, piece)) for number, piece in enumerate(pieces))
 
 
-def _used(message: Any, task: tuple) -> tuple:
+def _of_pieces(task: Callable, message: Any, addressed: tuple) -> tuple:
     """What a task makes of pieces that have come in any order."""
-    number, pieces = task
-    return number, used(number, message.value, [piece for _, piece in sorted(pieces, key=_number)])
+    number, pieces = addressed
+    return number, task(number, message.value, [piece for _, piece in sorted(pieces, key=_number)])
 
 
 def _itself(number: int) -> int:

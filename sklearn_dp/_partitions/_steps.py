@@ -21,7 +21,7 @@ from ._check_part import Columns, at_hand, columns_of, quietly
 
 __all__ = [
     "FAN_IN", "Failure", "Message", "Split", "Step", "all_raised", "asked", "columns_or_words",
-    "name_of", "pieces_of", "raised", "rows_of", "run", "total", "used",
+    "joined", "name_of", "pieces_of", "raised", "rows_of", "run", "total", "used",
 ]  # fmt: skip
 
 FAN_IN = 16
@@ -144,6 +144,22 @@ def used(number: int, message: Message, pieces: Sequence[Any]) -> Any:
     except Exception as error:
         kind = type(error).__name__
     return Failure(0, f"X: rows of several parts could not be computed on together ({kind}).")
+
+
+def joined(number: int, message: Message, pieces: Sequence[Any]) -> Step:
+    """A new part, made of the pieces of all parts: the first step of it.
+
+    Parameters
+    ----------
+    number : int
+        Of the new part.
+    message : Message
+        Its function gives the state.
+    pieces : sequence
+        In the order of the parts.
+    """
+    made = used(number, message, pieces)
+    return Step(number, None, made) if isinstance(made, Failure) else Step(number, made)
 
 
 def all_raised(results: Sequence[Any]) -> list:

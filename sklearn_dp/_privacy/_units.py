@@ -32,11 +32,14 @@ class UnitFacts:
         What a whole unit weighs, where rows have weights of their own.
     own_weights : bool
         Whether they have.
+    grouped : bool
+        Whether a unit may have several rows.
     """
 
     scale: int = 1
     unit_weight: float = 1.0
     own_weights: bool = False
+    grouped: bool = False
 
     @property
     def step(self):
@@ -107,6 +110,26 @@ class Units:
         units.weights = (_WEIGHT_STEPS // sizes)[index].astype(np.int64)
         return units
 
+    @classmethod
+    def of_weights(cls, index, size, weights, facts):
+        """Units of some rows that have weights already.
+
+        Parameters
+        ----------
+        index : ndarray of int of shape (n_rows,)
+            The unit of each row.
+        size : int
+            Number of units.
+        weights : ndarray of int64 of shape (n_rows,)
+            Those of a unit sum to at most ``facts.scale``.
+        facts : UnitFacts
+        """
+        units = cls(len(index))
+        units.index, units.size, units.weights = index, size, weights
+        units.scale, units.unit_weight = facts.scale, facts.unit_weight
+        units.own_weights = facts.own_weights
+        return units
+
     def times(self, rows):
         """The same units, whose rows have weights of their own too, if those of `rows` have."""
         if rows.own_weights:
@@ -167,7 +190,7 @@ class Units:
     @property
     def facts(self):
         """What is public of them."""
-        return UnitFacts(self.scale, self.unit_weight, self.own_weights)
+        return UnitFacts(self.scale, self.unit_weight, self.own_weights, self.index is not None)
 
     @property
     def name(self):

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._aggregate.friendly.group_points import group_points
 from .._aggregate.friendly.points import unit_points
 from .._aggregate.one_cluster.center import CENTER_METHODS
 from .._aggregate.one_cluster.pair_counts import MOST_RADII
@@ -77,8 +78,9 @@ class BaseDPBall(BaseDPEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a table in parts
-            Dense, finite. Rows outside `bounds` are clipped. In parts it is taken without `groups`;
-            a sample of about `sample_size` rows at the most is collected where the fit is.
+            Dense, finite. Rows outside `bounds` are clipped. Of parts a sample of about
+            `sample_size` rows at the most is collected where the fit is; the rows of each group
+            come together in one worker, by a shuffle.
         y : Ignored
             For the interface of scikit-learn.
         groups : array-like of shape (n_samples,), optional
@@ -170,10 +172,6 @@ class BaseDPBall(BaseDPEstimator):
             rho * (1 - _BOUND_SHARE) * (1 - 1e-12)
         )
 
-    def _check_parts(self, groups):
-        if groups is not None:  # the point of a group is the mean of its rows
-            raise TypeError(f"X must be in memory for {type(self).__name__} with groups.")
-
     def _fit(self, X, units, session, progress):
         if not isinstance(X, Table):
             points = X if units.index is None else unit_points(X, units)
@@ -181,7 +179,11 @@ class BaseDPBall(BaseDPEstimator):
         self._fit_table(X, session, progress)
 
     def _rows(self, table, session):
-        """Points on the integer grid of the public or paid domain, the domain, and a status."""
+        """Points on the integer grid of the public or paid domain, the domain, and a status.
+
+        A point stands for a unit: of groups in parts, points are made first.
+        """
+        table = group_points(table)
         domain, status = known_or_paid(session, "bound", table, self._domain(table.n_features))
         return GridTable.quantise(table, domain), domain, status
 

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.average import radius_grid
+from .._aggregate.friendly.group_points import group_points
 from .._aggregate.friendly.mean import (
     RADII,
     fit_friendly_mean,
@@ -226,8 +227,9 @@ class FriendlyMean(
         ----------
         X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, dense and finite. In parts (of Dask, Spark, Ray, or a list of arrays) it is
-            taken without `groups` and with ``refine=True``: a sample of at most about 4096 rows
-            is collected where the fit is, everything else is sums of the parts.
+            taken with ``refine=True``: a sample of at most about 4096 rows is collected where the
+            fit is, everything else is sums of the parts. The rows of each group come together in
+            one worker, by a shuffle.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -253,11 +255,9 @@ class FriendlyMean(
         """
         return self._fit_validated(X, groups, sample_weight)
 
-    def _check_parts(self, groups):
-        # The point of a group is the mean of its rows; the published algorithm compares all pairs.
-        for needed, name in ((not self.refine, "refine=False"), (groups is not None, "groups")):
-            if needed:
-                raise TypeError(f"X must be in memory for FriendlyMean with {name}, not in parts.")
+    def _together(self):
+        # The published algorithm compares all pairs.
+        return None if self.refine else "FriendlyMean(refine=False)"
 
     def _fit(self, X, units, session, progress):
         if isinstance(X, Table):
@@ -271,6 +271,7 @@ class FriendlyMean(
         return self._keep(result, units)
 
     def _fit_table(self, table, session, progress):
+        table = group_points(table)
         known = self._known(table.n_features)
         result = fit_friendly_mean(session, table, locate=self.locate, **known)
         self._keep(result, table.units)

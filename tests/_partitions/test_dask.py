@@ -15,6 +15,7 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    THIRD_SIGNS,
     exchanges,
     joined,
     passes,
@@ -23,6 +24,7 @@ from partition_tools import (
     quoting,
     run_block,
     run_example,
+    shuffles,
     signs,
     sums,
     table_of,
@@ -112,6 +114,8 @@ def test_rows_come_together_without_a_cluster(name):
     engine = engine_of(COLLECTIONS[name]())
     if name == "delayed":
         assert exchanges(engine)
+        new = shuffles(engine_of(COLLECTIONS[name]()))
+        assert np.array_equal(new.compute(), THIRD_SIGNS)
     else:
         found = table_of(engine).exchange(thirds, joined, 3, 2)
         assert sorted(np.concatenate([rows for _, rows in found])[:, 0]) == sorted(2 * ROWS[:, 0])
@@ -421,6 +425,8 @@ def test_every_collection_on_a_cluster(name, client):
 @pytest.mark.slow
 def test_rows_come_together_on_a_cluster(client):
     assert exchanges(engine_of(COLLECTIONS["delayed"]()))
+    found = shuffles(engine_of(COLLECTIONS["delayed"]()))
+    assert np.array_equal(found.compute(), THIRD_SIGNS)
     expected = tuples(np.concatenate([pair(i) for i in range(5)]))
     assert np.array_equal(tuples(delayed(*[pair] * 5)).cluster_centers_, expected.cluster_centers_)
 

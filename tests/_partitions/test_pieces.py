@@ -12,10 +12,12 @@ from partition_tools import (
     LABELS,
     ROWS,
     SECRET,
+    THIRD_SIGNS,
     exchanges,
     passes,
     pieces,
     quotes_nothing,
+    shuffles,
     table_of,
 )
 
@@ -54,6 +56,14 @@ def test_lists(name):
 def test_rows_of_several_pieces_come_together(name):
     """A task that fails tells its type: not a row, nor how many of them did not fit the memory."""
     assert exchanges(engine_of(LISTS[name]()))
+
+
+@pytest.mark.parametrize("most", [2**28, 3000])
+@pytest.mark.parametrize("name", LISTS)
+def test_rows_come_to_new_parts(name, most, monkeypatch):
+    """In memory, or in a file where there are many."""
+    monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", most)
+    assert np.array_equal(shuffles(engine_of(LISTS[name]())), THIRD_SIGNS)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -15,6 +15,7 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    THIRD_SIGNS,
     THIRDS,
     exchanges,
     joined,
@@ -23,6 +24,7 @@ from partition_tools import (
     quotes_nothing,
     quoting,
     run_block,
+    shuffles,
     sums,
     table_of,
     thirds,
@@ -80,6 +82,8 @@ def test_rows_come_together(instance):
     assert exchanges(engine_of(references(*pieces())))
     found = table_of(engine_of(references(*pieces()))).exchange(thirds, joined, 1, 2)
     assert len(found) == 1 and np.array_equal(found[0][1], THIRDS[0])
+    new = ray.get(shuffles(engine_of(references(*pieces()))))
+    assert np.array_equal(np.concatenate(new), THIRD_SIGNS)
 
 
 def test_data_sets(instance, tmp_path):

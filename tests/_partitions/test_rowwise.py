@@ -12,7 +12,7 @@ import pytest
 from partition_tools import SECRET, quotes_nothing
 from sklearn.base import clone
 
-from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster
+from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
 from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
@@ -201,7 +201,7 @@ def test_what_is_known_before_the_charge_is_free_of_it():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-5))
     before = ledger.remaining
     with pytest.raises(TypeError, match="in memory"):
-        DPOneCluster(0.5, ledger=ledger).fit(parts_of(X, 2), groups=parts_of(X[:, 0], 2))
+        FriendlyMean(refine=False, ledger=ledger).fit(parts_of(X, 2), groups=parts_of(X[:, 0], 2))
     assert ledger.remaining == before
 
 

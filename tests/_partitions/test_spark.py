@@ -12,6 +12,7 @@ from partition_tools import (
     PAGE,
     ROWS,
     SECRET,
+    THIRD_SIGNS,
     exchanges,
     passes,
     pieces,
@@ -19,6 +20,7 @@ from partition_tools import (
     quoting,
     run_block,
     run_example,
+    shuffles,
     table_of,
 )
 
@@ -99,6 +101,8 @@ def test_arrays(spark, n_rows):
 
 def test_rows_come_together(spark):
     assert exchanges(engine_of(spark.sparkContext.parallelize(pieces(), 5)))
+    new = shuffles(engine_of(spark.sparkContext.parallelize(pieces(), 5)))
+    assert np.array_equal(np.concatenate(new.collect()), THIRD_SIGNS)
 
 
 def nan_in(part):

@@ -493,6 +493,14 @@ def test_an_added_unit_leaves_the_others_alone(values, new):
     assert_same_parts(codes[:-1], code_groups(values))
 
 
+def test_units_of_known_weights():
+    known = Units.weighted(np.array([1.0, 0.5, 1.0]), 2.0, ["ann", "ann", "bob"])[0]
+    units = Units.of_weights(known.index, 2, known.weights, known.facts)
+    assert vars(units) == vars(known) and known.facts.grouped
+    assert vars(units.of_points())["weights"].tolist() == [3 * 2**17, 2**19]
+    assert not units.of_points().facts.grouped and not Units(3).facts.grouped
+
+
 def test_a_point_weighs_what_the_rows_of_its_unit_do():
     weights, groups = np.array([1.0, 0.5, 1.0, 0.25]), ["ann", "ann", "bob", "bob"]
     points = Units.weighted(weights, 1.0, groups)[0].of_points()

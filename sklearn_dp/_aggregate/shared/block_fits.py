@@ -24,9 +24,10 @@ from .blocks import TASKS, drawn_rows, fit_some, unit_copies
 from .table import Part, Table
 from .unit_numbers import UnitNumbers
 
-__all__ = ["BlockFits", "fit_table_blocks"]
+__all__ = ["MOST_PIECES", "BlockFits", "fit_table_blocks"]
 
-_MOST_PIECES = 2**18  # of all parts for all tasks: each costs an engine a fraction of a millisecond
+MOST_PIECES = 2**18
+"""Of all parts for all tasks: each costs an engine a fraction of a millisecond."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +68,7 @@ class BlockFits:
 
     def tasks(self, n_parts: int) -> list[np.ndarray]:
         """The blocks of each task: at least 64, as many as parts where these are not too many."""
-        most = max(TASKS, min(n_parts, _MOST_PIECES // n_parts))
+        most = max(TASKS, min(n_parts, MOST_PIECES // n_parts))
         return np.array_split(np.arange(self.n_blocks), min(self.n_blocks, most))
 
 

@@ -17,7 +17,7 @@ A function of a pass lives at the top of a module, so that it can be pickled by 
 *pure*: it returns a new state and changes nothing in place, so that a part that is lost, or
 computed twice, gives the same sums. What travels to the place of the fit is exact sums, never a
 value of a row (but for a bounded sample, see `friendly.points`); they are unreleased until a
-session has added noise.
+session has added noise. What they are is in :mod:`.sums`, whose names are handed on here.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,6 +31,7 @@ from ..._privacy._units import Units
 from ...exceptions import PartError
 from .pieces import kept
 from .single_rows import row_guard
+from .sums import CellCounts, Summed, add_sums
 from .threads import in_threads, in_workers, n_threads
 
 __all__ = [
@@ -44,8 +45,6 @@ __all__ = [
     "Table",
     "add_sums",
 ]
-
-_WIDE = 2**62  # two integers of at most this much do not wrap when they are added
 
 
 class PartSource:
@@ -170,61 +169,14 @@ class Engine(Protocol):
         """
         ...
 
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> "Engine":
+        """An engine of new parts, ``join(number, pieces, *broadcast)``, of pieces of all of these.
 
-class Summed:
-    """What parts give beside integers and arrays, and what can be added up exactly."""
-
-    def __add__(self, other: Any) -> Any:
-        raise TypeError("a sum must say how it is added")
-
-
-@dataclass(frozen=True, repr=False)
-class CellCounts(Summed):
-    """Counts of those cells, of very many, that hold anything: unreleased.
-
-    Attributes
-    ----------
-    cells : ndarray of int64 of shape (m,), increasing
-    counts : ndarray of int64 of shape (m,), positive
-    """
-
-    cells: np.ndarray
-    counts: np.ndarray
-
-    @classmethod
-    def of(cls, dense: np.ndarray) -> Self:
-        """Of an array with a count for every cell."""
-        cells = np.flatnonzero(dense)
-        return cls(cells, dense[cells])
-
-    def __add__(self, other: "CellCounts") -> "CellCounts":
-        cells, index = np.unique(np.append(self.cells, other.cells), return_inverse=True)
-        counts = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, index, np.append(self.counts, other.counts))
-        return CellCounts(cells, counts)
-
-
-def add_sums(one: tuple, other: tuple) -> tuple:
-    """Exact totals of two parts, or of totals so far: integers that never wrap.
-
-    Examples
-    --------
-    >>> add_sums((np.array([1, 2**62]), 3), (np.array([1, 2**62]), 4))
-    (array([2, 9223372036854775808], dtype=object), 7)
-    """
-    return tuple(_added(a, b) for a, b in zip(one, other, strict=True))
-
-
-def _added(a: Any, b: Any) -> Any:
-    if isinstance(a, Summed):
-        return a + b
-    if not isinstance(a, np.ndarray):
-        return int(a) + int(b)
-    # As in `sum_type`: both types hold the same numbers, so which one it is does not show.
-    largest = max(int(np.abs(x).max(initial=0)) for x in (a, b))
-    if largest < _WIDE and a.dtype != object and b.dtype != object:
-        return a + b
-    return a.astype(object) + b.astype(object)
+        Pieces are those of `exchange`. What they are joined to stays where it is made.
+        """
+        ...
 
 
 class LocalEngine:
@@ -268,7 +220,32 @@ class LocalEngine:
         safe = partial(_guarded, call, place="X: rows of several parts") if self.guarded else call
         return safe(n_tasks)
 
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> "LocalEngine":
+        """New parts of this process, with rows in a file where they are many."""
+        call = partial(self._shuffled, split, join, broadcast)
+        safe = partial(_guarded, call, place="X: rows of several parts") if self.guarded else call
+        return LocalEngine(safe(n_parts), self.n_jobs, guarded=self.guarded)
+
+    def _shuffled(self, split: SplitFunction, join: Any, broadcast: tuple, n_parts: int) -> list:
+        parts: list[Part] = []
+
+        def rows() -> Any:
+            for arguments in self._tasks(split, broadcast, n_parts):
+                part = join(*arguments)
+                parts.append(part.reading(PartSource()))
+                yield part.source.read()
+
+        held = kept(rows())
+        sources = [ArraySource(own, number) for number, own in enumerate(held)]
+        return [part.reading(own) for part, own in zip(parts, sources, strict=True)]
+
     def _exchanged(self, split: SplitFunction, use: Any, broadcast: tuple, n_tasks: int) -> list:
+        return in_workers(use, self._tasks(split, broadcast, n_tasks), self.n_jobs, n_tasks)
+
+    def _tasks(self, split: SplitFunction, broadcast: tuple, n_tasks: int) -> Any:
+        """The arguments of each task, made one after the other; rows are read once for all."""
         held = self.states
         if not all(type(state.source) is ArraySource for state in held):  # read by each task
             read = partial(_guarded, lambda number: self.states[number].source.read())
@@ -276,8 +253,7 @@ class LocalEngine:
             sources = [ArraySource(own, held[i].source.number) for i, own in enumerate(rows)]
             held = [state.reading(own) for state, own in zip(held, sources, strict=True)]
         parts = self._each(lambda number: split(held[number], *broadcast))
-        tasks = ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
-        return in_workers(use, tasks, self.n_jobs, n_tasks)
+        return ((i, [part[i] for part in parts], *broadcast) for i in range(n_tasks))
 
     def _step(self, number: int, function: PassFunction, broadcast: tuple) -> tuple:
         self.states[number], sums = function(self.states[number], *broadcast)
@@ -369,6 +345,13 @@ class Table:
         """Unreleased: what tasks make of rows that they get from all parts; see :class:`Engine`."""
         self._finish()
         return self.engine.exchange(split, use, n_tasks, *broadcast)
+
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> Engine:
+        """Unreleased: an engine of parts that all parts have given rows to; see :class:`Engine`."""
+        self._finish()
+        return self.engine.shuffle(split, join, n_parts, *broadcast)
 
     def local_parts(self) -> list:
         """Unreleased: the parts of a table in memory, for algorithms that need rows together."""

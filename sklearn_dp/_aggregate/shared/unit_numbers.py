@@ -53,6 +53,8 @@ class UnitNumbers:
     def draws_of(self, part: Part, draws: UnitDraws) -> np.ndarray:
         """The draw of the unit of each row of a part: ndarray of uint64 of shape (n,)."""
         units: Any = part.units
+        if not units.n_rows:  # groups without a row that is there have no number
+            return np.empty(0, dtype=np.uint64)
         if units.index is None:
             return draws.take(self.starts[part.source.number], units.n_rows)
         own = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)

@@ -11,7 +11,6 @@ from sklearn_dp._aggregate.shared.table import (
     Part,
     PartSource,
     Table,
-    add_sums,
     opened,
 )
 from sklearn_dp._aggregate.shared.table_units import GroupSizes
@@ -75,22 +74,6 @@ def test_what_sums_nothing_waits_for_the_next_pass():
     assert table.sums(total)[0] == 3 and table.sums(total)[0] == 3
     table.update(doubled, 5)
     assert table.rows(values).tolist() == [5, 10]
-
-
-def test_totals_never_wrap():
-    """Sums that fit into 64 bits in each part, but not together."""
-    part = (np.array([2**62, -(2**62)]), 2**63)
-    sums = part
-    for _ in range(7):
-        sums = add_sums(sums, part)
-    assert sums[0].tolist() == [2**65, -(2**65)] and sums[1] == 2**66
-
-
-def test_counts_of_cells_add_up_without_the_empty_ones():
-    dense = [np.array([0, 3, 0, 1]), np.array([2, 0, 0, 5]), np.zeros(4, dtype=np.int64)]
-    one, other, nothing = map(CellCounts.of, dense)
-    (both,) = add_sums(add_sums((one,), (nothing,)), (other,))
-    assert both.cells.tolist() == [0, 1, 3] and both.counts.tolist() == [2, 3, 6]
 
 
 def test_a_part_is_not_changed_in_place():

@@ -8,12 +8,14 @@ from test_partitions import Piece
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table, add_sums
 from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
+from sklearn_dp._privacy._randomness import UnitDraws
 from sklearn_dp._privacy._units import UnitFacts, Units
 
 N = 60
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2))
 GROUPS = RNG.integers(0, 25, N)
+ONE = np.eye(N)[17]  # one row weighs anything
 WEIGHTS = np.where(RNG.random(N) < 0.3, 0.0, RNG.uniform(0, 2, N))
 
 
@@ -60,6 +62,11 @@ def test_numbers_are_those_in_memory(groups, weights):
 def test_no_rows_with_a_weight_are_no_units(groups):
     numbers = UnitNumbers.of(table_of([9, 9], groups, np.zeros(N)))
     assert (numbers.size, numbers.weight) == (0, 0)
+    for table in (table_of([9, 9], groups, np.zeros(N)), table_of(range(1, N), groups, ONE)):
+        numbers = UnitNumbers.of(table)
+        # As in an audit, which has the draws of all units.
+        draws = UnitDraws(0, "units", np.arange(numbers.size, dtype=np.uint64))
+        assert np.array_equal(table.rows(drawn, numbers, draws), draws.take(0, numbers.size))
 
 
 def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_in():
