@@ -270,9 +270,7 @@ def test_no_value_of_a_row_travels(name):
 # --- audits ---------------------------------------------------------------------------------------
 
 
-def violations(
-    model, X, Y, places, others, groups=(None, None), engine=Elsewhere, targets=None
-):
+def violations(model, X, Y, places, others, groups=(None, None), engine=Elsewhere, targets=None):
     """What a replay of a fit of Y, with the answers of a fit of X, finds.
 
     None where the pair proves nothing: the recording is an outcome that delta has paid for.
