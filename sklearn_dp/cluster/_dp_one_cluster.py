@@ -179,10 +179,7 @@ class BaseDPBall(BaseDPEstimator):
         self._fit_table(X, session, progress)
 
     def _rows(self, table, session):
-        """Points on the integer grid of the public or paid domain, the domain, and a status.
-
-        A point stands for a unit: of groups in parts, points are made first.
-        """
+        """Points of units on the integer grid of the public or paid domain, it, and a status."""
         table = group_points(table)
         domain, status = known_or_paid(session, "bound", table, self._domain(table.n_features))
         return GridTable.quantise(table, domain), domain, status
