@@ -4,6 +4,7 @@
     python benchmarks/ablation.py --numbers        # each number halved and doubled: three minutes
                                                    # of a quiet core for each seed
     python benchmarks/ablation.py --choice         # the same for the numbers of n_clusters="auto"
+    python benchmarks/ablation.py --pairs --seeds 10   # numbers of the moves, on two-scale data
     python benchmarks/ablation.py --seeds 5 --data FOLDER
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
@@ -22,11 +23,15 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-import kmeans as setting  # the benchmark beside this file; it also limits the threads
-import numpy as np
-import selection  # another one beside it: mixtures for the choice of a number of clusters
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
-from sklearn_dp._aggregate.kmeans import (
+import choice  # noqa: E402 - the benchmarks beside this file
+import kmeans as setting  # noqa: E402
+import numpy as np  # noqa: E402
+import selection  # noqa: E402
+
+from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     candidates,
     cell_tree,
     clip,
@@ -37,12 +42,12 @@ from sklearn_dp._aggregate.kmeans import (
     moves,
     principal_axes,
 )
-from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning
-from sklearn_dp._aggregate.shared.axes import Axes
-from sklearn_dp._privacy._grid import clip_integer_rows
-from sklearn_dp._privacy._plan import PlanError
-from sklearn_dp.cluster import DPKMeans, _dp_kmeans
-from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning
+from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
+from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
+from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
+from sklearn_dp._privacy._plan import PlanError  # noqa: E402
+from sklearn_dp.cluster import DPKMeans, _dp_kmeans  # noqa: E402
+from sklearn_dp.exceptions import SeededNoiseWarning, UtilityWarning  # noqa: E402
 
 OUTPUT = Path(__file__).resolve().parents[1] / "doc" / "benchmarks" / "ablation.md"
 CELLS = [
@@ -67,8 +72,35 @@ CHOICE_CELLS = [  # rows, features, clusters; "touching": those of selection.ove
     (10_000, 50, 8),
     (10_000, 50, 20),
 ]
+PAIRS_CELLS = [  # benchmarks/choice.py: ten clusters of 10,000 rows, in pairs that are .02 apart
+    setting.Cell("pairs", 10**5, 50, 10),
+    setting.Cell("pairs", 10**5, 10, 10),
+]
+OF_PAIRS = (  # numbers that only such data read, and those of moves
+    "precise_centers",
+    "moves_spread_share",
+    "moves_count_share",
+    "round_gain",
+    "free_moves",
+    "settling",
+    "blocked",
+    "merge_floor",
+    "moves",
+    "spread_iterations",
+)
 OF_CHOICE = ("choice_", "gap_", "sketch_", "small_sketch_")  # names of these numbers begin so
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
+PAIRS = "## Numbers of the moves, on two-scale data"
+
+
+def pairs(cell, seed):
+    """Rows of benchmarks/choice.py, no labels, and the true centers."""
+    X, centers = choice.mixture("pairs", cell.n, cell.d, cell.k, 0.02, seed)
+    return X, None, centers
+
+
+MAKE = {**setting.MAKE, "pairs": pairs}
+DELTA = {**setting.DELTA, "pairs": 1e-6}
 
 
 # --- pieces: what is put in the place of which function --------------------------------------
@@ -84,7 +116,7 @@ def plain_update(estimate, sums, sums_sd, clipped, tuning, *, relax, low_signal=
     return drift >= max(tuning.least_drift, tuning.drift_sd * drift_sd), length
 
 
-def no_moves(estimate, excess, gain, needed, direction, tuning, *, most):
+def no_moves(estimate, excess, gain, needed, direction, tuning, *, most, free):
     return 0
 
 
@@ -167,6 +199,10 @@ VARIANTS = {
     "far rows clipped before they are projected": ((Axes, "project", clipped_before),),
     "no look at far cells": tuned(far_cells=0.0),
     "as much evidence whatever a merger costs": tuned(least_evidence=3.0, shared_cluster=0.0),
+    "no moves of round clusters": tuned(round_gain=0.0),
+    "halves may be merged at once": tuned(settling=0),
+    "counts and spreads never get more": tuned(precise_centers=0.0),
+    "no waiting for an unsure count": tuned(blocked=np.inf),
     "centers in empty space keep their weight": tuned(unseen_floor=1e9, reduce_unseen=1.0),
     "the start never takes less": tuned(lean_share=1.0),
     "no release of the quality": tuned(quality_share=1e-7),
@@ -236,7 +272,7 @@ def ours(X, cell, seed):
     model = DPKMeans(
         cell.k,
         epsilon=cell.epsilon,
-        delta=setting.DELTA[cell.setting],
+        delta=DELTA[cell.setting],
         bounds=1.0,
         random_state=seed,
     )
@@ -255,7 +291,7 @@ def ratios(variants, cell, n_seeds, wider=1.0):
     """
     found, reference = np.empty((len(variants), n_seeds)), None
     for seed in range(n_seeds):
-        X, _, truth = setting.MAKE[cell.setting](cell, 500 + seed)
+        X, _, truth = MAKE[cell.setting](cell, 500 + seed)
         if reference is None or cell.setting not in setting.SAME_ROWS:
             reference = setting.best_known(X, cell, truth)
         shrunk = X / wider
@@ -345,6 +381,18 @@ def chosen(variants, cell, n_seeds):
     return found
 
 
+def pairs_lines(variants, columns):
+    """A line for each number of the moves: how often a cluster is missed."""
+    names = [f"d={cell.d}: {name}" for name in ("halved", "doubled") for cell in PAIRS_CELLS]
+    yield "| number | value | " + " | ".join(names) + " |"
+    yield "|---" * (2 + len(names)) + "|"
+    lost = {key: [np.sum(each[i] > 1.05) for each in columns] for i, key in enumerate(variants)}
+    yield f"| (all as they are) | | {' | '.join(str(n) for n in lost['full'] * 2)} |"
+    for name in OF_PAIRS:
+        counts = [*lost[name, 0.5], *lost[name, 2.0]]
+        yield f"| {name} | {getattr(TUNING, name)} | {' | '.join(map(str, counts))} |"
+
+
 def choice_lines(keys, columns):
     """A line for each number of the choice: how often it is right, and what it costs."""
     names = [
@@ -383,7 +431,10 @@ def written(path, title, text):
     kept = {section.partition("\n")[0]: section.strip() for section in sections}
     kept[title] = text.strip()
     head = head or "# What each piece and each number of the k-means engine is worth"
-    parts = [head.strip(), *(kept[name] for name in (PIECES, NUMBERS, CHOICE) if name in kept)]
+    parts = [
+        head.strip(),
+        *(kept[name] for name in (PIECES, NUMBERS, PAIRS, CHOICE) if name in kept),
+    ]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -394,6 +445,8 @@ ABOUT = {
     "above, with its standard error) when a number is halved or doubled, and the cell "
     "where the change for the worse is clearest, if one is worse by two standard errors; "
     "epsilon = 1. Fits that do not read a number are the same fits.",
+    PAIRS: "Fits above 1.05 of the cost from the true centers, of {n}, when a number is halved or "
+    "doubled: ten clusters of 10,000 rows in five pairs that are .02 apart, delta = 1e-6.",
     CHOICE: 'The same for `DPKMeans("auto")` without bounds, {n} seeds of each of {m} mixtures of '
     "[the benchmark of choices](selection.md). Right: fits within 10 % of the true number, of {t}. "
     "A number of clusters that is too large lowers the cost: both columns are needed.",
@@ -405,6 +458,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=15)
     parser.add_argument("--numbers", action="store_true", help="halve and double each number")
     parser.add_argument("--choice", action="store_true", help="those of the choice of a number")
+    parser.add_argument("--pairs", action="store_true", help="those of the moves")
     parser.add_argument("--data", help="folder of .npz files: three more cells")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
@@ -413,8 +467,9 @@ def main():
     warnings.simplefilter("ignore", UtilityWarning)
     warnings.simplefilter("ignore", SeededNoiseWarning)
     title = CHOICE if options.choice else NUMBERS if options.numbers else PIECES
-    lines = of_choice(options.seeds) if options.choice else of_engine(options)
-    flag = {PIECES: "", NUMBERS: "--numbers ", CHOICE: "--choice "}[title]
+    title = PAIRS if options.pairs else title
+    lines = {CHOICE: of_choice, PAIRS: of_pairs}.get(title, of_engine)(options)
+    flag = {PIECES: "", NUMBERS: "--numbers ", PAIRS: "--pairs ", CHOICE: "--choice "}[title]
     about = ABOUT[title].format(
         n=options.seeds, m=len(CHOICE_CELLS), t=options.seeds * len(CHOICE_CELLS)
     )
@@ -424,10 +479,19 @@ def main():
     written(options.output, title, text)
 
 
-def of_choice(n_seeds):
+def of_pairs(options):
+    """Lines of the numbers of the moves."""
+    variants = {"full": ()}
+    for name in OF_PAIRS:
+        for factor in (0.5, 2.0):
+            variants[name, factor] = tuned(**{name: scaled(getattr(TUNING, name), factor)})
+    return pairs_lines(variants, [ratios(variants, cell, options.seeds) for cell in PAIRS_CELLS])
+
+
+def of_choice(options):
     """Lines of the numbers of the choice."""
     variants = dict(number_variants(choice=True))
-    columns = [chosen(variants, cell, n_seeds) for cell in CHOICE_CELLS]
+    columns = [chosen(variants, cell, options.seeds) for cell in CHOICE_CELLS]
     return choice_lines(list(variants), columns)
 
 

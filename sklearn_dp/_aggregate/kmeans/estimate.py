@@ -47,6 +47,8 @@ class Estimate:
         Counts, the unsure ones averaged with those of the cells, and their standard deviations.
     unseen : ndarray of bool of shape (k,)
         Where neither cells nor counts show a row.
+    settling : ndarray of int of shape (k,)
+        For how many more iterations a cluster that came from a split is not to be merged.
     error : float
         Sum of squared distances when last released; nan before.
     noise_share : float
@@ -55,6 +57,10 @@ class Estimate:
         Whether clusters were ever merged and split.
     idle : bool
         Whether two centers seem to share a cluster.
+    blocked : bool
+        Whether a split would gain, and an unsure count makes all mergers dear.
+    precise : bool
+        Whether the centers are known far better than which of them is needed.
     """
 
     centers: np.ndarray
@@ -70,10 +76,13 @@ class Estimate:
     likely: np.ndarray = field(init=False)
     likely_sd: np.ndarray = field(init=False)
     unseen: np.ndarray = field(init=False)
+    settling: np.ndarray = field(init=False)
     error: float = math.nan
     noise_share: float = math.nan
     moved: bool = False
     idle: bool = False
+    blocked: bool = False
+    precise: bool = False
 
     def __post_init__(self) -> None:
         # Centers are taken as they are: with a variance of zero the first update is a positive-part
@@ -84,7 +93,7 @@ class Estimate:
         self.spread, self.spread_variance = np.zeros(k), np.full(k, np.inf)
         self.reach, self.farthest = np.ones(k), np.full(k, np.inf)
         self.likely, self.likely_sd = np.zeros(k), np.zeros(k)
-        self.unseen = np.zeros(k, dtype=bool)
+        self.unseen, self.settling = np.zeros(k, dtype=bool), np.zeros(k, dtype=int)
 
     def forget(self, which: list[int]) -> None:
         """Drop the history of clusters that a move has changed."""

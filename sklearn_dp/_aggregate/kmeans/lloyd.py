@@ -235,8 +235,10 @@ def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bo
     left = lloyd_budget(context.session, context.prefix)
     budget = left if last else context.share * context.budget
     scales = estimate.reach * cluster_scales(context, estimate.centers)
-    spread = not last and context.asks_for_spread(iteration, len(estimate.centers))
-    seen = observe(context, estimate.centers, scales, budget, spread=spread, last=last)
+    asked = estimate.blocked or context.asks_for_spread(iteration, len(estimate.centers))
+    spread = asked and not last
+    moves = estimate.precise and not last
+    seen = observe(context, estimate.centers, scales, budget, spread=spread, last=last, moves=moves)
     estimate.farthest = seen.clip.reach
     estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
     low, relax = context.size.small, iteration > 1 and not last
@@ -249,8 +251,9 @@ def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bo
     if len(estimate.centers) > context.n_clusters:
         reduce_centers(context, estimate)
         return False
-    # Two centers that share a cluster are not the end, as long as the spread is still asked for.
-    return n_moves == 0 and not drift and not (estimate.idle and spread)
+    # A center that is needed elsewhere is not the end, as long as the spread is still asked for.
+    needed = estimate.idle or estimate.blocked
+    return n_moves == 0 and not drift and not (needed and spread)
 
 
 @dataclass(frozen=True)
@@ -288,6 +291,7 @@ def observe(
     *,
     spread: bool,
     last: bool = False,
+    moves: bool = False,
 ) -> Observation:
     """Release what an iteration needs to know of the rows next to each center.
 
@@ -304,6 +308,8 @@ def observe(
         Whether the sums of squared distances are among them.
     last : bool
         Whether the sums of residuals get all that is left.
+    moves : bool
+        Whether to look for moves above all: at counts and spreads.
 
     Returns
     -------
@@ -318,9 +324,10 @@ def observe(
     squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)
     errors = None
     if spread:
-        errors = _errors(context, squares, cap, tuning.spread_share * budget)
-        budget -= tuning.spread_share * budget
-    counts_rho = tuning.count_share * budget
+        spread_rho = (tuning.moves_spread_share if moves else tuning.spread_share) * budget
+        errors = _errors(context, squares, cap, spread_rho)
+        budget -= spread_rho
+    counts_rho = (tuning.moves_count_share if moves else tuning.count_share) * budget
     # A row is in one cluster.
     counts = noisy_counts(
         context.session, context.name(_COUNTS), in_clusters, context.units, counts_rho

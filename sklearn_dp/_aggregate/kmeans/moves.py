@@ -8,12 +8,15 @@ repairs this: it merges the pair that costs least, and splits the cluster that g
 * Splitting a cluster gains its spread beyond the typical one. Noise must not make this look large,
   so it has to gain by some standard deviations. How many depends on the price: where a pair costs
   next to nothing to merge, a wrong split loses next to nothing.
+* Even a round cluster is worth dividing where a center stands in empty space: that one goes for
+  next to nothing, and several at a time. What was split is not merged again before it has settled.
 
 Without moves a fit of separated clusters ends at twice the best cost now and then ("no moves" in
 `doc/benchmarks/ablation.md`: the worst fits).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +26,7 @@ from .evidence import likely_counts
 from .lloyd_context import LloydContext
 from .tuning import Tuning
 
-__all__ = ["cheapest_cost", "merge_and_split", "move_clusters", "split_direction"]
+__all__ = ["Gains", "cheapest_cost", "merge_and_split", "move_clusters", "split_direction"]
 
 
 def move_clusters(
@@ -71,9 +74,17 @@ def move_clusters(
     estimate.likely_sd = likely_sd if fine else estimate.count_sd
     estimate.unseen = ~seen
     excess = estimate.spread - np.median(estimate.spread)
-    gain = np.where(sure, n * excess, 0.0), n * np.sqrt(estimate.spread_variance)
+    sd = n * np.sqrt(estimate.spread_variance)
     half = _half_a_cluster(estimate, n, d)
     noisy = estimate.noise_share > tuning.noisy  # then the smallest merger says nothing
+    # Dividing a round cluster moves each half by sqrt(2 v / (pi d)), see `_half_a_cluster`.
+    halves = 2 / (np.pi * d) * estimate.spread
+    round_part = 0.0 if noisy else tuning.round_gain * 2 / (np.pi * d)
+    gain = Gains(
+        np.where(sure, n * excess, 0.0),
+        sd,
+        np.where(sure, round_part * (n * estimate.spread - evidence * sd), 0.0),
+    )
 
     def needed(cost):
         if noisy or cost >= half:
@@ -82,16 +93,28 @@ def move_clusters(
 
     n_moves = merge_and_split(
         estimate,
-        np.maximum(excess, 0.0),
+        np.maximum(excess, halves),
         gain,
         needed,
         _Directions(context, estimate.centers),
         tuning,
         most=max(1, int(tuning.moves * context.n_clusters)),
+        free=max(1, int(tuning.free_moves * context.n_clusters)),
     )
     estimate.moved = estimate.moved or n_moves > 0
     estimate.idle = not noisy and cheapest_cost(estimate, tuning) < tuning.shared_cluster * half
+    precise = estimate.noise_share < tuning.precise_centers
+    estimate.blocked = precise and _blocked(estimate, gain, evidence, tuning)
+    unsettled = bool(estimate.settling.any())
+    estimate.precise = precise and (unsettled or estimate.blocked or estimate.idle)
     return n_moves
+
+
+def _blocked(estimate: Estimate, gain: "Gains", evidence: float, tuning: Tuning) -> bool:
+    """Whether a split would gain, and only the noise of a small count makes all mergers dear."""
+    unsure = estimate.count < tuning.merge_sure * estimate.count_sd
+    best = np.max(gain.mean - evidence * gain.sd)
+    return bool(unsure.any() and best > tuning.blocked * estimate.error)
 
 
 def _half_a_cluster(estimate: Estimate, n: np.ndarray, d: int) -> float:
@@ -131,15 +154,33 @@ class _Directions:
         return guess / np.linalg.norm(guess)
 
 
+@dataclass(frozen=True)
+class Gains:
+    """What splitting each cluster saves.
+
+    Attributes
+    ----------
+    mean, sd : ndarray of shape (k,)
+        By its spread beyond the typical one, and the standard deviation of that.
+    round : ndarray of shape (k,)
+        At the least: where it is one round cluster.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    round: np.ndarray
+
+
 def merge_and_split(
     estimate: Estimate,
     excess: np.ndarray,
-    gain: tuple[np.ndarray, np.ndarray],
+    gain: Gains,
     needed: Callable[[float], float],
     direction: Callable[[int], np.ndarray],
     tuning: Tuning,
     *,
     most: int,
+    free: int,
 ) -> int:
     """Merge the cheapest pair to split the cluster that gains most, while it pays.
 
@@ -148,34 +189,42 @@ def merge_and_split(
     estimate : Estimate
         Changed in place.
     excess : ndarray of shape (k,)
-        Mean squared spread of each cluster beyond the typical one; positive where to split.
-    gain : tuple of two ndarrays of shape (k,)
-        What splitting each cluster gains, and the standard deviation of that.
+        Squared way of the halves from the center of each cluster.
+    gain : Gains
     needed : callable
         Cost of the cheapest merger to the number of standard deviations that a gain must exceed.
     direction : callable
         Index of a cluster to a unit vector to split it along.
     tuning : Tuning
     most : int
-        Largest number of moves.
+        Largest number of moves by the spread beyond the typical one.
+    free : int
+        Largest number of all moves: the last ones pay even where clusters are round.
 
     Returns
     -------
     n_moves : int
     """
-    mean, sd = gain
-    done, frozen = 0, np.zeros(len(mean), dtype=bool)
-    while done < most:
-        sure = mean - needed(_cheapest_pair(estimate, frozen, tuning)[1]) * sd
-        j = int(np.argmax(np.where(frozen, -np.inf, sure)))
-        if frozen[j] or sure[j] <= 0:
+    done, kept = 0, estimate.settling > 0
+    frozen = np.zeros(len(kept), dtype=bool)
+    estimate.settling = np.maximum(estimate.settling - 1, 0)
+    while done < free:
+        worth = gain.round
+        if done < most:
+            cost = _cheapest_pair(estimate, frozen | kept, tuning)[1]
+            worth = np.maximum(worth, gain.mean - needed(cost) * gain.sd)
+        j = int(np.argmax(np.where(frozen, -np.inf, worth)))
+        if frozen[j] or worth[j] <= 0:
             break
-        pair, cost = _cheapest_pair(estimate, frozen | (np.arange(len(mean)) == j), tuning)
-        if cost > tuning.merge_gain * (mean[j] - needed(cost) * sd[j]):
+        pair, cost = _cheapest_pair(estimate, frozen | kept, tuning, split=j)
+        gained = gain.mean[j] - needed(cost) * gain.sd[j] if done < most else 0.0
+        if cost > tuning.merge_gain * max(gained, gain.round[j]):
             break
         offset = np.sqrt(excess[j]) * direction(j)
-        _merge(estimate, *pair)
+        if pair[0] != j:
+            _merge(estimate, *pair)
         _split(estimate, j, pair[1], offset)
+        estimate.settling[[j, pair[1]]] = tuning.settling
         frozen[[j, *pair]] = True
         done += 1
     return done
@@ -187,12 +236,15 @@ def cheapest_cost(estimate: Estimate, tuning: Tuning) -> float:
 
 
 def _cheapest_pair(
-    estimate: Estimate, excluded: np.ndarray, tuning: Tuning
+    estimate: Estimate, excluded: np.ndarray, tuning: Tuning, split: int | None = None
 ) -> tuple[tuple[int, int], float]:
     """The pair whose merger raises the cost least, with a lower confidence bound of counts.
 
     A center in empty space has a count of noise. With that count, far away from all the others, it
     would look more expensive to merge than two true clusters that are close to each other.
+
+    The cluster that is to be split stays out, but for one thing: it may take in the rows of a
+    center whose count is unsure. Then it is the first one of the pair.
     """
     count, sd = estimate.likely, estimate.likely_sd
     n = np.where(count < tuning.merge_sure * sd, count - sd, count)
@@ -205,6 +257,9 @@ def _cheapest_pair(
     cost[excluded] = np.inf
     cost[:, excluded] = np.inf
     np.fill_diagonal(cost, np.inf)
+    if split is not None:
+        light = (count < tuning.merge_sure * sd) & (np.arange(len(count)) != split)
+        cost[split], cost[:, split] = np.where(light, cost[split], np.inf), np.inf
     a, b = np.unravel_index(np.argmin(cost), cost.shape)
     return (int(a), int(b)), cost[a, b]
 

@@ -50,6 +50,7 @@ def reduce_centers(context: LloydContext, estimate: Estimate) -> None:
     estimate.count_sd = np.sqrt(member @ estimate.count_sd**2)
     estimate.old_count, estimate.old_count_variance = old[0], np.where(empty, np.inf, old[1])
     estimate.reach = np.ones(context.n_clusters)
+    estimate.settling = np.zeros(context.n_clusters, dtype=int)
     estimate.spread, estimate.spread_variance = (
         np.zeros(context.n_clusters),
         np.full(context.n_clusters, np.inf),

@@ -111,6 +111,9 @@ class Tuning:
     distance_share: float = 0.04  # of an iteration, for the histogram of distances
     spread_share: float = 0.10  # of an iteration, for the spread of the clusters
     count_share: float = 0.10  # of what is left, for the counts
+    precise_centers: float = 0.004  # noise share below which moves matter more than centers ...
+    moves_spread_share: float = 0.3  # ... and then the same shares are these
+    moves_count_share: float = 0.7
     spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
     spread_cap: float = 1.7  # cap of a distance in the spread, in clip radii
     clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
@@ -146,9 +149,13 @@ class Tuning:
     least_evidence: float = 0.5  # the same, where two centers seem to share a cluster
     shared_cluster: float = 0.6  # cost of a merger, in halves of a cluster, below which they do
     noisy: float = 0.2  # noise share above which the cheapest merger says nothing
+    round_gain: float = 0.5  # part of what halving a round cluster saves that a merger may cost
+    free_moves: float = 0.5  # such moves in one iteration, with all others, for each cluster
+    settling: int = 2  # iterations in which what was split is not merged again
+    blocked: float = 0.05  # part of the cost from which a split that gains is waited for
     merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
     merge_sure: float = 4.0  # sd above which a count needs no lower bound
-    merge_floor: float = 0.003  # least weight of a cluster in a merger, in sd
+    merge_floor: float = 0.0005  # least weight of a cluster in a merger, in sd
     unseen_floor: float = 0.0003  # the same, where neither cells nor counts show a row
     reduce_unseen: float = 0.003  # factor of the least weight there, when centers are reduced
     reduce_sure: float = 4.0  # sd above which a count is not averaged with the cells'

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.estimate import Estimate
 from sklearn_dp._aggregate.kmeans.moves import (
+    Gains,
     cheapest_cost,
     merge_and_split,
     move_clusters,
@@ -24,19 +25,24 @@ def estimate_of(centers, counts):
     return estimate
 
 
-def test_a_split_cluster_gets_the_slot_of_a_merged_one():
-    estimate = estimate_of([[0, 0], [10, 0], [10.1, 0], [0, 10]], [1000, 500, 500, 1000])
-    excess = np.array([4.0, 0, 0, 0])
-    moves = merge_and_split(
+def moved(estimate, gain, sd=0.0, evidence=lambda cost: 1.0, rounds=0.0, excess=4.0, **most):
+    """Moves along the second axis, with gains of each cluster."""
+    k = len(gain)
+    gains = Gains(np.array(gain, dtype=float), np.full(k, sd), np.full(k, rounds))
+    return merge_and_split(
         estimate,
-        excess,
-        (np.array([4000.0, 0, 0, 0]), np.zeros(4)),
-        lambda cost: 1.0,
+        np.full(k, excess),
+        gains,
+        evidence,
         lambda j: np.array([0.0, 1.0]),
         TUNING,
-        most=1,
+        **{"most": 1, "free": 1, **most},
     )
-    assert moves == 1
+
+
+def test_a_split_cluster_gets_the_slot_of_a_merged_one():
+    estimate = estimate_of([[0, 0], [10, 0], [10.1, 0], [0, 10]], [1000, 500, 500, 1000])
+    assert moved(estimate, [4000, 0, 0, 0]) == 1
     assert {tuple(np.round(c, 2)) for c in estimate.centers} == {
         (0, 2),
         (0, -2),
@@ -50,18 +56,7 @@ def test_nothing_moves_where_it_does_not_pay():
     estimate = estimate_of([[0, 0], [10, 0], [0, 10]], [1000, 1000, 1000])
     before = estimate.centers.copy()
     for gain in (np.zeros(3), np.array([100.0, 0, 0])):  # no gain; less than the merger costs
-        assert (
-            merge_and_split(
-                estimate,
-                np.ones(3),
-                (gain, np.zeros(3)),
-                lambda cost: 1.0,
-                lambda j: np.array([1.0, 0]),
-                TUNING,
-                most=1,
-            )
-            == 0
-        )
+        assert moved(estimate, gain) == 0
     assert np.array_equal(estimate.centers, before)
 
 
@@ -84,30 +79,18 @@ def test_evidence_is_asked_for_in_proportion_to_the_cheapest_merger():
             costs.append(cost)
             return wanted
 
-        gain = np.array([100.0, 0, 0, 0]), np.full(4, 60.0)
-        assert (
-            merge_and_split(
-                estimate,
-                np.array([4.0, 0, 0, 0]),
-                gain,
-                needed,
-                lambda j: np.array([0.0, 1.0]),
-                TUNING,
-                most=1,
-            )
-            == moves
-        )
+        assert moved(estimate, [100, 0, 0, 0], 60.0, needed) == moves
         assert np.allclose(costs, 250 * 0.001**2)  # 500 * 500 / 1000 times the squared distance
 
 
 def test_a_center_without_rows_is_merged_at_next_to_no_cost():
-    """A far center whose count is noise weighs 0.003 sd; 0.0003 sd where no cell shows a row."""
+    """A far center whose count is noise weighs 0.0005 sd; 0.0003 sd where no cell shows a row."""
     costs = []
     for unseen in (False, True):
         estimate = estimate_of([[0, 0], [0, 0.1], [100, 0]], [1000, 1000, 1])
         estimate.unseen = np.array([False, False, unseen])
         costs.append(cheapest_cost(estimate, TUNING))
-    assert np.isclose(costs[0], 500 * 0.1**2)
+    assert np.isclose(costs[0], min(500 * 0.1**2, 0.0025 * 100**2), rtol=1e-3)
     assert np.isclose(costs[1], min(500 * 0.1**2, 0.0015 * 100**2), rtol=1e-3)
 
 
@@ -133,3 +116,30 @@ def test_cells_correct_unsure_counts_in_mergers_only_where_there_is_one_for_each
         costs.append(cheapest_cost(estimate, TUNING))
     # The mean of 10 and 40, of equal noise, is 25, beyond four sd; 10 alone counts less its sd.
     assert np.allclose(costs, [25 / 2 * 20**2, 5 / 2 * 20**2])
+
+
+def test_centers_in_empty_space_divide_round_clusters_and_nothing_dearer_does():
+    """Halving saves 30. Of two such centers, one may be so far out that its noise is dearer."""
+    for far, moves in ((10.0, 2), (1000.0, 1)):
+        centers = [[0, 0], [0, 100], [50, 50], [0, 100 + far], [50, 42]]
+        estimate = estimate_of(centers, [1000, 1000, 1000, 1, 1])
+        assert moved(estimate, np.zeros(5), 100.0, rounds=30.0, most=1, free=5) == moves
+    assert moved(estimate_of(centers, [1000] * 5), np.zeros(5), rounds=30.0, free=5) == 0
+
+
+def test_what_was_split_is_not_merged_before_it_has_settled():
+    """Its halves are still close to each other, so that merging them looks cheap."""
+    estimate = estimate_of([[0, 0], [10, 0], [10, 0.1], [0, 10]], [1000, 500, 500, 1000])
+    estimate.settling[[1, 2]] = TUNING.settling
+    moves = [moved(estimate, [400, 0, 0, 0]) for _ in range(TUNING.settling + 1)]
+    assert moves == [0] * TUNING.settling + [1]
+    assert estimate.settling.tolist() == [TUNING.settling, 0, TUNING.settling, 0]
+
+
+def test_a_cluster_takes_in_a_light_center_and_is_split():
+    """The light one is nearest to the very cluster that is to be split: its slot is free."""
+    for light, moves in ((1, 1), (1000, 0)):
+        estimate = estimate_of([[0, 0], [1, 0], [0, 50], [50, 0]], [1000, light, 1000, 1000])
+        assert moved(estimate, [2000, 0, 0, 0]) == moves
+        if moves:
+            assert estimate.centers[:2].tolist() == [[0, 2], [0, -2]]
