@@ -293,6 +293,8 @@ def _numbers(piece: Any, **options: Any) -> np.ndarray:
 
 def _without_rows(piece: Any) -> Any:
     """The columns of a table alone, where it can be cut: objects and texts may be no numbers."""
+    if isinstance(piece, list | tuple) and len(piece):
+        return _without_lists(piece)
     shape = getattr(piece, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
         return piece
@@ -301,6 +303,14 @@ def _without_rows(piece: Any) -> Any:
         return empty if type(empty) is type(piece) and empty.shape == (0, shape[1]) else piece
     except Exception:  # libraries have kinds of their own
         return piece
+
+
+def _without_lists(rows: list | tuple) -> Any:
+    """The same of a list of rows, in double precision: as many columns as the first row has."""
+    first = rows[0]
+    if isinstance(first, str | bytes | dict | set) or not hasattr(first, "__len__"):
+        return rows  # no row: refused by its kind
+    return np.empty((0, len(first)))
 
 
 def _names(piece: Any) -> tuple[str, ...] | None:

@@ -163,6 +163,28 @@ def test_a_counted_source_notices_what_changes():
         source.read()
 
 
+class Row(list):
+    """A row that knows its width, and tells no entry."""
+
+    def __iter__(self):
+        raise AssertionError("read")
+
+    __array__ = __iter__
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_no_value_of_a_list_of_rows_is_asked_for_its_columns(kind):
+    """It may hold texts, or rows of several lengths: a fit that is paid for tells."""
+    for rows in (kind([[1.0, 2.0]]), kind([[1, 2], [3.0]]), kind([["a", "b"]]), kind([[None] * 2])):
+        assert columns_of(rows) == ARRAY
+    assert columns_of(kind([Row([1, 2]), "ab"])) == ARRAY
+    for rows in (kind([[1, 2]]), kind([np.ones(2, np.float32)] * 3)):
+        assert columns_of(rows).dtype == check_array(rows, dtype=[np.float64, np.float32]).dtype
+    for rows in (kind([1.0, 2.0]), kind(["ab", "cd"]), kind([{1: 2, 3: 4}])):
+        with pytest.raises(Reason, match="X|2D"):
+            columns_of(rows)
+
+
 @pytest.mark.parametrize("change", ["order", "value", "sign of zero"])
 def test_a_counted_source_notices_other_rows(change):
     """A shuffle without an order, for example, comes out in another one when it is read again."""
