@@ -37,6 +37,7 @@ COMMON = {
     "test_mirror.py": "this file",
     "test_packaging.py": "the built package",
     "test_partitions.py": "fits of tables in parts, in every estimator that has them",
+    "test_partitions_bad_input.py": "bad parts, for every estimator that takes parts",
     "test_partitions_blocks.py": "the same, where blocks of rows come together",
     "test_partitions_identity.py": "all of these settings, crossed with types, groups and weights",
     "test_partitions_of_balls.py": "fits of balls to tables in parts, in the estimators of them",
