@@ -9,6 +9,7 @@ estimator says so. An interval at 95 % holds its truth in 95 % of fits; all of m
 at once in fewer.
 """
 
+import math
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -134,6 +135,7 @@ class StandardErrors:
     _with_errors: dict[str, tuple[float, float]] = {}
     _feature_axes: dict[str, int]
     status_: str
+    rows_beyond_: float
     privacy_report_: PrivacyReport
 
     def confidence_interval(self, level: float = 0.95, attribute: str | None = None) -> Interval:
@@ -204,9 +206,21 @@ class StandardErrors:
             tuple(lines),
             float(level),
             (
+                *self._beyond(),
                 f"status: {self.status_}",
                 f"({report.epsilon:.4g}, {report.delta:.3g})-DP for {report.neighbours}",
             ),
+        )
+
+    def _beyond(self) -> tuple[str, ...]:
+        """How many units no release says anything about: those beyond a released radius."""
+        if not hasattr(self, "rows_beyond_"):
+            return ()
+        name = "bound_" if hasattr(self, "bound_") else "radius_"
+        most, radius = math.ceil(self.rows_beyond_), getattr(self, name)
+        return (
+            f"at most {most} units (95 %) lie beyond {name} = {radius:.4g}; they count as if they "
+            "were there",
         )
 
     def _value_and_error(self, attribute: str) -> tuple[np.ndarray, np.ndarray]:

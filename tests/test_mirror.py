@@ -46,6 +46,7 @@ COMMON = {
     "test_readme.py": "README",
     "test_reading.py": "README and the page for beginners",
     "test_regression_benchmark.py": "a script of benchmarks/",
+    "test_rows_beyond.py": "a bound that all estimators with a released radius have",
     "test_site.py": "the pages of doc/ and what builds them",
     "test_tutorials.py": "scripts of examples/tutorials/",
     "fuzz": "all public functions, on drawn arguments",

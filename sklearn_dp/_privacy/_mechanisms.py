@@ -7,6 +7,7 @@ so by the triangle inequality whatever bounds the contribution of a row bounds t
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -15,6 +16,7 @@ from ._grid import clip_integer_rows, sum_type
 from ._rounding import round_up
 
 __all__ = [
+    "NoisyNorms",
     "count",
     "exact_gram",
     "gram",
@@ -281,6 +283,25 @@ def norm_counts(X, units, prepared=None):
     return weighted_bincount(bins, units, len(_NORMS) - 1)
 
 
+class NoisyNorms(NamedTuple):
+    """Released weights of units in public bins of norms.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (b,)
+        Noisy, in whole units; bin i holds norms in [edges[i], edges[i + 1]), the last one all
+        beyond.
+    edges : ndarray of shape (b + 1,)
+        Increasing from 0.
+    sd : float
+        Standard deviation of the noise of one bin.
+    """
+
+    counts: np.ndarray
+    edges: np.ndarray
+    sd: float
+
+
 def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
     """A radius about the origin that holds most of the rows, with no public bound at all.
 
@@ -296,6 +317,8 @@ def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
     -------
     radius : float or None
         None when there are too few units to see any.
+    norms : NoisyNorms
+        The histogram that was released.
 
     Notes
     -----
@@ -303,7 +326,8 @@ def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
     """
     rho = session.remaining(entry) if rho is None else rho
     noisy = noisy_counts(session, entry, counts, units, rho)
-    return radius_from_bins(noisy, _NORMS, 1 / math.sqrt(2 * rho), fraction)
+    norms = NoisyNorms(noisy, _NORMS, 1 / math.sqrt(2 * rho))
+    return radius_from_bins(*norms, fraction), norms
 
 
 def safe_norms(X):

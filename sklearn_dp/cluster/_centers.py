@@ -62,6 +62,8 @@ class BaseDPCenters(
 
     _chooses_number = False
     radius_: float
+    bound_: float
+    rows_beyond_: float
     cluster_centers_: np.ndarray
 
     @with_callbacks
@@ -137,6 +139,8 @@ class BaseDPCenters(
         self.n_iter_ = result.n_iterations
         if result.choice is not None:
             self.n_clusters_criterion_ = result.choice.criterion
+        if result.beyond is not None:
+            self.bound_, self.rows_beyond_ = result.bound, unit_weight * result.beyond
         quality = result.quality
         costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()

@@ -21,6 +21,7 @@ from .._base import (
     RandomStateLike,
     check_integer,
 )
+from .._intervals import StandardErrors
 from .._privacy._randomness import sampling_rng
 from .._sklearn_compat import with_callbacks
 from ._nearest import nearest_point
@@ -33,7 +34,7 @@ __all__ = ["DPCoreset"]
 _MOST_SAMPLES = 10**8
 
 
-class DPCoreset(BaseDPEstimator):
+class DPCoreset(StandardErrors, BaseDPEstimator):
     """Release weighted points that stand for the rows; then run whatever you like on them.
 
     One fit, one price: the points, their weights and the cells they come from are private, so any
@@ -75,10 +76,15 @@ class DPCoreset(BaseDPEstimator):
         Released axes along which cells are cut: from 4 features on. None: the coordinates.
     residual_variance_ : float
         Released variance of the rows in each direction off the axes; 0 where there is none.
-    size_ : float
-        Released number of units.
+    size_, size_std_error_ : float
+        Released number of units, and the standard deviation of its noise. (Points and weights have
+        none: which cells are shown depends on their noise.)
     resolution_ : float
         Median of the widest side of the cells: what is closer together cannot be told apart.
+    bound_ : float
+        Without `bounds`: released radius about the origin that rows were clipped to.
+    rows_beyond_ : float
+        Without `bounds`: the most units that may lie beyond `bound_`, with probability 95 %.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     privacy_report_ : PrivacyReport
@@ -123,6 +129,7 @@ class DPCoreset(BaseDPEstimator):
 
     _takes_sparse = True
     _length_released = ("points_", "weights_", "widths_")
+    _with_errors = {"size_": (0.0, np.inf)}
 
     def __init__(
         self,
@@ -185,7 +192,10 @@ class DPCoreset(BaseDPEstimator):
         self.points_, self.weights_ = found.points, found.weights
         self.widths_, self.basis_ = found.widths, found.basis
         self.residual_variance_ = found.residual
-        self.size_, self.status_ = found.size, found.status
+        self.size_, self.size_std_error_ = found.size, found.size_sd
+        self.status_ = found.status
+        if found.beyond is not None:
+            self.bound_, self.rows_beyond_ = found.domain.radius, found.beyond
         self.resolution_ = float(np.median(found.widths.max(axis=1)))
         self._region = found.domain  # public or released: where samples may lie
 

@@ -122,7 +122,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     ----------
     cluster_centers_, cluster_weights_, labels_, radius_, status_, privacy_report_ :
         See :class:`DPKMeans`.
-    n_clusters_, n_clusters_criterion_ :
+    n_clusters_, n_clusters_criterion_, bound_, rows_beyond_ :
         See :class:`DPKMeans`.
     inertia_, inertia_std_error_, explained_, explained_std_error_ : float
         See :class:`DPKMeans`.
@@ -312,7 +312,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         context = TupleContext(session, table, domain, self._asked_number(), progress)
         if not stage.size:
             return self._store(table, context.coreset(), unit_weight)
-        context, status = context.bounded("bound")
+        context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = UnitNumbers.of(table)
         size, weight = noisy_count_and_weight(
@@ -326,7 +326,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
             found = self._fit_tuples(context, stage, numbers, weight)
         if found.status == "ok":
             found = dataclasses.replace(found, status=status)
-        return self._store(table, found.chosen(choice), unit_weight)
+        found = context.judged(found.chosen(choice), norms, weight, _COUNT_SHARE * rho)
+        return self._store(table, found, unit_weight)
 
     def _fit_tuples(self, context, stage, numbers, weight):
         """The tuple stage, and Lloyd iterations from what it finds.

@@ -86,6 +86,13 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         explain.
     radius_ : float
         Released (or public) radius of the ball that the rows were clipped to.
+    bound_ : float
+        Without `bounds`: released radius about the origin that rows were clipped to.
+    rows_beyond_ : float
+        Without `bounds`: the most units (total weight) that may lie beyond `bound_`, from
+        released values, with probability 95 %. They count as if they were there, and what they
+        really cost is not known: fewer rows than noise may cost more than all others, and "ok"
+        speaks of the rows within. `status_` tells of rows beyond that stand out of the noise.
     n_iter_ : int
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str

@@ -180,8 +180,8 @@ class BaseDPBall(BaseDPEstimator):
 
     def _rows(self, table, session):
         """Points of units on the integer grid of the public or paid domain, it, and a status."""
-        table = group_points(table)
-        domain, status = known_or_paid(session, "bound", table, self._domain(table.n_features))
+        table, domain = group_points(table), self._domain(table.n_features)
+        domain, status, _ = known_or_paid(session, "bound", table, domain)
         return GridTable.quantise(table, domain), domain, status
 
 

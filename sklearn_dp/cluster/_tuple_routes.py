@@ -21,7 +21,7 @@ from .._aggregate.kmeans.engine import fit_engine
 from .._aggregate.kmeans.lloyd import lloyd, lloyd_budget
 from .._aggregate.kmeans.separate_choice import choose_separately
 from .._aggregate.shared.bounds import known_or_paid
-from .._aggregate.shared.centering import Size
+from .._aggregate.shared.centering import Size, noise_sd
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.table import Table
 from .._privacy._domain import Domain
@@ -53,9 +53,30 @@ class TupleContext:
     progress: Callable[[str], Any]
 
     def bounded(self, entry):
-        """The same with a domain, which `entry` pays for where there is none, and a status."""
-        domain, status = known_or_paid(self.session, entry, self.table, self.domain)
-        return replace(self, domain=domain), status
+        """The same with a domain, which `entry` pays for where there is none; status and norms."""
+        domain, status, norms = known_or_paid(self.session, entry, self.table, self.domain)
+        return replace(self, domain=domain), status, norms
+
+    def judged(self, result, norms, weight, rho):
+        """A result with what a released bound leaves open.
+
+        Parameters
+        ----------
+        result : EngineResult
+        norms : NoisyNorms or None
+            Of `bounded`.
+        weight : float
+            Released weight of all units, for `rho`.
+        rho : float
+
+        Returns
+        -------
+        result : EngineResult
+        """
+        assert self.domain is not None
+        # Where rows have weights of their own, their weight has half of the budget.
+        sd = noise_sd(rho) * (math.sqrt(2) if self.table.units.own_weights else 1.0)
+        return result.bounded(norms, self.domain, weight, sd)
 
     def numbered(self, prefix, rho):
         """The same with a number of clusters, and the choice of it; None where it is given.

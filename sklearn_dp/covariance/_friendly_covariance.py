@@ -96,6 +96,12 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         Standard errors of the three, of the same shapes: for the noise and, but for `size_`, for
         the sampling of the units, as if these were normal. With `assume_centered` the location is
         known.
+    radius_ : float
+        But with `method="gram"`: released radius about a released mean (with `assume_centered`
+        the origin) that the first step clips rows to.
+    rows_beyond_ : float
+        The most units (total weight) that may lie beyond it, from released values, with
+        probability 95 %; with `bounds`, of the rows as clipped to these.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     path_ : str
@@ -286,6 +292,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
         progress("location")
         rows, self.status_ = place.rows, place.status
+        self.radius_, self.rows_beyond_ = (
+            place.domain.radius,
+            place.beyond * table.units.unit_weight,
+        )
         start = self._start(session, place, centered)
         progress("core")
         (end,), (seen,) = refine(session, rows, [start], centered=centered, pool=True)

@@ -28,6 +28,7 @@ from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
 from .._validation import check_pair
+from ._component_errors import BaseComponentErrors
 from ._probabilistic import BaseProbabilisticModel
 
 __all__ = ["DPPCA"]
@@ -46,6 +47,7 @@ class DPPCA(
     StandardErrors,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    BaseComponentErrors,
     BaseProbabilisticModel,
 ):
     """Principal component analysis with differential privacy.
@@ -95,6 +97,10 @@ class DPPCA(
     explained_variance_std_error_ : ndarray of shape (n_components,)
         Standard error of each of them: the noise, and the chance of which rows were drawn (as for
         normal data). What the clip to `radius_` takes away is not in it.
+    components_std_error_ : ndarray of shape (n_components, n_features)
+        Standard error of each entry of `components_`, up to the sign of its row: by how much the
+        noise, and the chance of which rows were drawn, turn each component towards the others.
+        Where variances are nearer to each other than their noise it is that of any direction.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Its share of the released total.
     explained_, explained_std_error_ : float
@@ -103,8 +109,8 @@ class DPPCA(
         Square roots of `explained_variance_` times `size_`.
     noise_variance_ : float
         Mean released variance of the directions that are left out; 0 if none is.
-    mean_ : ndarray of shape (n_features,)
-        Released mean.
+    mean_, mean_std_error_ : ndarray of shape (n_features,)
+        Released mean, and its standard error: noise and sampling.
     n_components_ : int
         By the released spectrum, where `n_components` is no integer.
     noise_level_ : float
@@ -115,6 +121,9 @@ class DPPCA(
         The `whiten` of the fit.
     radius_ : float
         Released radius about the mean that rows were clipped to.
+    rows_beyond_ : float
+        The most units (total weight) that may lie beyond it, from released values, with
+        probability 95 %; with `bounds`, of the rows as clipped to these.
     status_ : str
         "ok", or in words what the releases showed to be missing.
     privacy_report_ : PrivacyReport
@@ -149,7 +158,13 @@ class DPPCA(
     array([[1., 0., 0., 0.]])
     """
 
-    _with_errors = {"explained_": (0.0, 1.0)}
+    _with_errors = {
+        "explained_": (0.0, 1.0),
+        "explained_variance_": (0.0, math.inf),
+        "components_": (-1.0, 1.0),
+        "mean_": (-math.inf, math.inf),
+    }
+    _feature_axes = {"components_": 1, "mean_": 1}
     _replaces = "PCA"
     _takes_sparse = True
     # All components follow from one release: keeping fewer of them is free.
@@ -248,6 +263,7 @@ class DPPCA(
         d = table.n_features
         place = locate(session, table, self._domain(d))
         self.mean_, self.radius_ = place.domain.center, place.domain.radius
+        self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball
         # Rows are clipped to `limit`, so one of them moves the sum of x x^T by at most its square.
@@ -261,7 +277,8 @@ class DPPCA(
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
         sd = noise * unit
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
-        self._set_errors(total, sd, place.size)
+        self._set_errors(total, sd, place.size, place.size_sd)
+        self._set_direction_errors(moment, unit, place.error)
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
@@ -297,34 +314,11 @@ class DPPCA(
         dropped = float(kept[k:].sum()) + self.noise_variance_ * (d - len(kept))
         self.noise_variance_ = dropped / (d - k) if k < d else 0.0
         self.components_ = self.components_[:k]
-        for name in ("explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        of_each = ("explained_variance_", "explained_variance_ratio_", "singular_values_")
+        for name in (*of_each, "components_std_error_"):
             setattr(self, name, getattr(self, name)[:k])
         self._set_errors(*self._total)
         return self
-
-    def _set_errors(self, total, sd, size):
-        """Standard errors, from released numbers.
-
-        Parameters
-        ----------
-        total : float
-            Released total variance, at least the standard deviation of its noise.
-        sd : float
-            Standard deviation of the noise of a diagonal entry, hence of a variance along any
-            direction: the noise is isotropic.
-        size : float
-            Released number of units. A variance v of normal data that are drawn anew has the
-            standard deviation v sqrt(2 / size).
-        """
-        self._total = total, sd, size
-        variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
-        # Not by squares: variances of rows as large as bounds allow have none.
-        self.explained_variance_std_error_ = np.hypot(sd, math.sqrt(2 / size) * variance)
-        share = min(1.0, float(variance.sum()) / total)
-        self.explained_ = share
-        # Part of the noise of the total is that of the components.
-        square = k * (1 - share) ** 2 + (d - k) * share**2
-        self.explained_std_error_ = min(1.0, math.sqrt(square) * sd / total)
 
     @property
     def _n_features_out(self):

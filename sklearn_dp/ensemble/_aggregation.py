@@ -29,7 +29,7 @@ from .._aggregate.one_cluster.search import (
 from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.remedies import hidden_in_noise, would_help
 from .._aggregate.shared.rows import Rows
-from .._aggregate.tuples.core_aggregation import aggregate_tuples
+from .._aggregate.tuples.core_aggregation import tuple_average
 from .._aggregate.tuples.core_plan import tuple_entries, tuples_needed
 from .._privacy._domain import Domain
 from .._privacy._plan import Mechanism, PlanEntry
@@ -256,7 +256,18 @@ class Aggregation:
     def _by_friendly_core(self, session, results, working, domain):
         tuples = domain.clip_points(results)[:, None] - domain.center  # of one point each
         tuples[~working] = np.nan  # nobody's friend
-        found = aggregate_tuples(session, tuples, domain.radius)
+        found = tuple_average(session, tuples, domain.radius)
         if found is None:
             return domain.center, "no core found", None
-        return found[0] + domain.center, "ok", None
+        error = np.full(len(found.mean), found.sd)
+        # As above; the released size is a lower bound already, and at least one.
+        status = hidden_in_noise(
+            "their bounds",
+            float(np.linalg.norm(error)),
+            domain.radius,
+            self.epsilon,
+            found.size,
+            found.size,
+            units="blocks",
+        )
+        return found.mean + domain.center, status, error

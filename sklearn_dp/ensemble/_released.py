@@ -93,7 +93,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
     @property
     def _with_errors(self):  # type: ignore[override]
-        """Which attributes have standard errors: the output with one aggregator only."""
+        """Which attributes have standard errors: the output with some aggregators only."""
         output = {"output_": (-math.inf, math.inf)} if hasattr(self, "output_std_error_") else {}
         return {**output, "n_working_": (0.0, math.inf)}
 

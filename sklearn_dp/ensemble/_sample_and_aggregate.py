@@ -104,10 +104,10 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
         Of a classifier: its public labels, sorted.
     n_blocks_ : int
     output_std_error_ : ndarray of shape (n_outputs,)
-        With ``aggregator="mean"`` only: standard error of `output_` for the noise, as an estimate
-        of the mean of the same outputs, within their bounds, without noise. What other rows would
-        have given is not in it: how far blocks differ is not released. The other aggregators
-        choose which blocks to believe, and have no honest standard error.
+        Standard error of `output_` for the noise, as an estimate of the same without noise: with
+        ``aggregator="mean"`` the mean of the outputs within their bounds, with "friendly_core"
+        that of the outputs in the core, if one was found. What other rows would have given is not
+        in it: how far blocks differ is not released. "one_cluster" has none: its ball is a choice.
     n_working_ : float
         Released noisy number of blocks whose fit worked.
     n_working_std_error_ : float

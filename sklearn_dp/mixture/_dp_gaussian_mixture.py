@@ -100,6 +100,11 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         The `covariance_type` of the fit, whatever `set_params` has made of it since.
     size_ : float
         Released noisy number of units; with `sample_weight`, their total weight.
+    radius_ : float
+        Released radius about a released mean that the first step clips rows to.
+    rows_beyond_ : float
+        The most units (total weight) that may lie beyond it, from released values, with
+        probability 95 %; with `bounds`, of the rows as clipped to these.
     n_iter_ : int
         Rounds of private expectation maximisation.
     means_std_error_, covariances_std_error_, weights_std_error_
@@ -346,6 +351,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
         self.size_, self.status_ = result.size * table.units.unit_weight, result.status
+        self.radius_ = result.radius
+        self.rows_beyond_ = result.beyond * table.units.unit_weight
         self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)
         shapes = [

@@ -80,7 +80,8 @@ def gram(session, rows, limit, units, **options):
 
 
 def radius(session, X, units):
-    return mechanisms.private_radius(session, "e", mechanisms.norm_counts(X, units), units)
+    counts = mechanisms.norm_counts(X, units)
+    return mechanisms.private_radius(session, "e", counts, units)[0]
 
 
 RELEASES = {

@@ -48,7 +48,7 @@ class ToyMean(BaseDPEstimator):
         domain = self._domain(X.shape[1])
         if domain is None:
             counts = _mechanisms.norm_counts(X, units)
-            radius = _mechanisms.private_radius(session, "radius", counts, units)
+            radius, _ = _mechanisms.private_radius(session, "radius", counts, units)
             domain = Domain(np.zeros(X.shape[1]), 1.0 if radius is None else radius)
         grid = Grid.for_radius(domain.radius)
         rows = grid.quantise(domain.center_rows(X), domain.radius)

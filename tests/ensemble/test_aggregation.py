@@ -68,6 +68,25 @@ def aggregate(results, kind, *, epsilon, bounds=5.0, seed=0):
     return aggregation.run(session, results)
 
 
+@pytest.mark.parametrize("kind", ["friendly_core", "mean"])
+def test_errors_are_those_of_the_noise(kind):
+    """60 numbers: a rate of .95 has a standard error of .03; errors of half the size give .67."""
+    held = []
+    for seed in range(30):
+        results = [1.0, -2.0] + 0.1 * np.random.default_rng(seed).normal(size=(100, 2))
+        found = aggregate(results, kind, epsilon=40.0, seed=seed)
+        held.append(np.abs(found.vector - results.mean(axis=0)) <= 1.96 * found.error)
+    assert np.mean(held) > 0.85
+
+
+def test_a_core_whose_average_is_noise_is_not_called_ok():
+    """Outputs as far apart as their bounds allow have a core, at a budget that hides its mean."""
+    results = np.random.default_rng(0).uniform(-1, 1, size=(400, 400)) / 20
+    found = aggregate(results, "friendly_core", epsilon=5.0, bounds=1.0)
+    assert found.error is not None and np.linalg.norm(found.error) > 0.5
+    assert found.status.startswith("mostly noise") and "would help" in found.status
+
+
 @pytest.mark.parametrize("kind", ["one_cluster", "mean"])
 def test_what_the_noise_hides_is_not_called_ok(kind):
     """Ten blocks that agree are many at epsilon = 50, and none at .05, whatever the noise was."""

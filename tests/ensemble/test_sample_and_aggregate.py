@@ -115,7 +115,9 @@ def test_intervals_where_they_are_honest():
     assert np.allclose((low + high) / 2, model.output_)
     assert np.allclose(high - low, 2 * 1.959964 * model.output_std_error_)
     assert "output_[0]" in repr(model.summary()) and "n_working_" in repr(model.summary())
-    model.set_params(aggregator="one_cluster").fit(X)
+    model.set_params(aggregator="friendly_core", epsilon=40.0).fit(X)
+    assert "output_[1]" in repr(model.summary()) and (model.output_std_error_ > 0).all()
+    model.set_params(aggregator="one_cluster", epsilon=4.0).fit(X)
     assert not hasattr(model, "output_std_error_")
     assert model.confidence_interval().high > model.n_working_
     with pytest.raises(ValueError, match="attribute"):

@@ -18,6 +18,8 @@ from typing import Any, Self
 import numpy as np
 
 from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import NoisyNorms
+from ..shared.beyond import clipped_in_words, most_beyond
 from ..shared.frame import Frame
 from .candidates import Choice
 from .context import Context
@@ -56,6 +58,10 @@ class EngineResult:
         Standard deviation of the noise of a weight.
     choice : Choice or None
         Of k; None where it was given.
+    bound : float or None
+        Radius about the origin that rows were clipped to, where it was paid for.
+    beyond : float or None
+        The most units that may lie beyond it.
     """
 
     centers: np.ndarray
@@ -68,6 +74,8 @@ class EngineResult:
     centers_sd: np.ndarray | None = None
     weights_sd: np.ndarray | None = None
     choice: Choice | None = None
+    bound: float | None = None
+    beyond: float | None = None
 
     def chosen(self, choice: Choice | None) -> Self:
         """With the choice of k; its status counts where nothing else is wrong."""
@@ -75,6 +83,18 @@ class EngineResult:
         if choice is not None and status == "ok":
             status = choice.status
         return replace(self, choice=choice, status=status)
+
+    def bounded(
+        self, norms: NoisyNorms | None, domain: Domain, size: float, size_sd: float
+    ) -> Self:
+        """With what a released bound of the rows leaves open; the same for a public one."""
+        if norms is None:
+            return self
+        beyond, status = most_beyond(norms, domain.radius, size, size_sd), self.status
+        if self.quality is not None:
+            inertia = self.quality.inertia + self.quality.inertia_sd
+            status = clipped_in_words(status, norms, domain.radius, inertia)
+        return replace(self, bound=domain.radius, beyond=beyond, status=status)
 
 
 def finished(

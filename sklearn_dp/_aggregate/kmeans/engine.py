@@ -263,7 +263,7 @@ def fit_engine(
     -------
     result : EngineResult
     """
-    domain, status = known_or_paid(session, prefix + BOUND, table, domain)
+    domain, status, norms = known_or_paid(session, prefix + BOUND, table, domain)
     run = Run(
         session=session,
         rows=GridTable.quantise(table, domain) if rows is None else rows,
@@ -287,7 +287,7 @@ def fit_engine(
         start, variance = (_start(context, coreset), None) if found is None else found
         final = lloyd(context, start, variance, coreset=coreset, callback=callback)
     result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
-    return result.chosen(choice)
+    return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
 
 def located(run: Run, mu: float) -> Context:

@@ -95,4 +95,5 @@ def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: f
     108.0
     """
     variance = 1 / (1 / a_variance + 1 / b_variance)
-    return Size(max(variance * (a / a_variance + b / b_variance), 2 * math.sqrt(variance)), mu)
+    n, sd = variance * (a / a_variance + b / b_variance), math.sqrt(variance)
+    return Size(max(n, 2 * sd), mu, sd=sd)

@@ -19,6 +19,7 @@ from ..._privacy._domain import Domain
 from ..._privacy._plan import PlanEntry
 from ..._privacy._session import PrivacySession
 from ..shared.axes import BASIS_BITS, Axes
+from ..shared.beyond import most_beyond
 from ..shared.bounds import known_or_paid
 from ..shared.grid_table import GridTable
 from ..shared.table import Table
@@ -97,12 +98,14 @@ class Synopsis:
         The axes, orthonormal up to 2**-20. None: the coordinates.
     residual : float
         Released mean squared length of the rows off the axes, for each direction off them.
-    size : float
-        Released number of units.
+    size, size_sd : float
+        Released number of units, and the standard deviation of its noise.
     domain : Domain
         Public or released: what the rows were clipped to.
     status : str
         "ok", or why the points may be of little use.
+    beyond : float or None, default=None
+        The most units that may lie beyond the domain (95 %); None where that is public.
     """
 
     points: np.ndarray
@@ -111,8 +114,10 @@ class Synopsis:
     basis: np.ndarray | None
     residual: float
     size: float
+    size_sd: float
     domain: Domain
     status: str
+    beyond: float | None = None
 
 
 def build_synopsis(
@@ -141,7 +146,7 @@ def build_synopsis(
     -------
     synopsis : Synopsis
     """
-    domain, status = known_or_paid(session, BOUND, table, domain)
+    domain, status, norms = known_or_paid(session, BOUND, table, domain)
     run = Run(
         session=session,
         rows=GridTable.quantise(table, domain),
@@ -157,7 +162,11 @@ def build_synopsis(
     noise = math.sqrt(table.n_features) * n_clusters / context.size.signal
     signs = Signs(context.size.signal, noise, coreset.n_leaves, False, math.nan)
     status = synopsis_in_words(signs, status, n_clusters, context.tuning, session.plan.epsilon)
-    return _in_lengths(context, coreset, domain, status)
+    found = _in_lengths(context, coreset, domain, status)
+    if norms is None:
+        return found
+    beyond = most_beyond(norms, domain.radius, context.size.n, context.size.sd)
+    return replace(found, beyond=beyond)
 
 
 def _cell_shares(context: Context, axes: Axes) -> tuple[float, float]:
@@ -195,6 +204,7 @@ def _in_lengths(context: Context, coreset: Coreset, domain: Domain, status: str)
         None if basis is None else basis.T * 2.0**-BASIS_BITS,
         axes.rest * rows.unit**2 / max(rows.n_features - len(axes.spread), 1),
         context.size.n,
+        context.size.sd,
         domain,
         status,
     )

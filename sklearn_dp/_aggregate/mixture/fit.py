@@ -51,6 +51,8 @@ class MixtureResult:
         Of the components.
     size : float
         Released number of units.
+    radius, beyond : float
+        Of the location: what rows are clipped to first, and how many may lie beyond (95 %).
     status : str
     path : str
         Which way the releases led.
@@ -64,6 +66,8 @@ class MixtureResult:
     scales: np.ndarray
     errors: list[Errors]
     size: float
+    radius: float
+    beyond: float
     status: str
     path: str
     choice: Choice | None = None
@@ -215,6 +219,8 @@ def _result(ellipsoids, rows, place, status, path):
         np.array([e.scales * rows.unit for e in ellipsoids]),
         [e.errors for e in ellipsoids if e.errors is not None],
         place.size,
+        place.domain.radius,
+        place.beyond,
         status,
         path,
     )

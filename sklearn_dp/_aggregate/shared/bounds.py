@@ -8,7 +8,7 @@ beyond it are clipped. It is never read off the rows for free.
 from typing import Any
 
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import norm_counts, private_radius
+from ..._privacy._mechanisms import NoisyNorms, norm_counts, private_radius
 from ..._privacy._session import PrivacySession
 from .table import Part, Table
 
@@ -19,7 +19,7 @@ NO_BOUND = "no bound found: the unit ball is used"
 
 def known_or_paid(
     session: PrivacySession, entry: str, table: Table, domain: Domain | None
-) -> tuple[Domain, str]:
+) -> tuple[Domain, str, NoisyNorms | None]:
     """The public domain, or a ball whose radius is released.
 
     Parameters
@@ -34,10 +34,13 @@ def known_or_paid(
     -------
     domain : Domain
     status : str
+    norms : NoisyNorms or None
+        What the radius was chosen by; None for a public domain.
     """
     if domain is not None:
-        return domain, "ok"
-    return ball_of(radius_about(session, entry, table), table.n_features)
+        return domain, "ok", None
+    radius, norms = radius_about(session, entry, table)
+    return *ball_of(radius, table.n_features), norms
 
 
 def radius_about(
@@ -47,8 +50,8 @@ def radius_about(
     center: Domain | None = None,
     within: Domain | None = None,
     **options: Any,
-) -> float | None:
-    """A released radius that most rows are within, or None; see `private_radius`.
+) -> tuple[float | None, NoisyNorms]:
+    """A released radius that most rows are within, or None, and the norms; see `private_radius`.
 
     Parameters
     ----------

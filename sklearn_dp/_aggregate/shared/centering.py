@@ -57,11 +57,14 @@ class Size:
         GDP parameter of the whole fit.
     tail : float, default=1.0
         Distance that few units are beyond, over the median distance; 1 where it is not known.
+    sd : float, default=inf
+        Standard deviation of the number.
     """
 
     n: float
     mu: float
     tail: float = 1.0
+    sd: float = math.inf
 
     @property
     def signal(self) -> float:

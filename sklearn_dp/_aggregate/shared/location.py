@@ -25,6 +25,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._session import PrivacySession
+from .beyond import most_beyond
 from .bounds import radius_about
 from .centering import center_and_count, noise_sd
 from .grid_table import GridTable
@@ -58,6 +59,12 @@ class Located:
     size : float
         Released number of units, positive.
     status : str
+    beyond : float
+        The most units that may lie beyond the radius of the domain (95 %).
+    error : ndarray of shape (d,)
+        Standard deviation of the noise of the center, in the user's unit; 0 where it is known.
+    size_sd : float
+        Standard deviation of the size; infinite where that is.
     """
 
     rows: GridTable
@@ -65,6 +72,9 @@ class Located:
     radius: float
     size: float
     status: str
+    beyond: float
+    error: np.ndarray
+    size_sd: float
 
 
 def location_entries(
@@ -153,7 +163,7 @@ def locate(
     """
     known, center, most = domain, *_known(table, domain)
     ball = Domain(center, most)
-    radius = radius_about(session, prefix + _BOUND, table, ball, known, fraction=0.999)
+    radius, _ = radius_about(session, prefix + _BOUND, table, ball, known, fraction=0.999)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, _least(radius, most))
     # A third of an entry for each round, and less by more than rounding could add up to.
@@ -161,9 +171,12 @@ def locate(
     for _ in range(_ROUNDS):
         rows = GridTable.quantise(table, domain, known)
         origin, count, variance = center_and_count(session, prefix + _CENTER, rows, rho[0])
-        before = domain.radius
+        before, sd = domain.radius, math.sqrt(variance)
+        # Of the count of noise `sd` the sum has half a radius for each coordinate.
+        size = max(count, 4 * sd)
+        error = np.hypot(rows.limit / 2, origin) * (sd / size * rows.unit)
         domain = _box(domain.center + origin * rows.unit, 2 * before)
-        radius = radius_about(
+        radius, norms = radius_about(
             session, prefix + _REACH, table, domain, known, rho=rho[1], fraction=fraction
         )
         domain = _box(domain.center, before if radius is None else min(radius, 2 * before))
@@ -171,12 +184,14 @@ def locate(
         # has nothing more to give.
         if domain.radius > before / 4:
             break
-    sd = math.sqrt(variance)
     if count < 5 * max(sd, noise_sd(rho[1])) and status == "ok":
         status = "too few rows for this budget: the answer is mostly noise"
     domain = _box(domain.center, wider * domain.radius)
     rows = GridTable.quantise(table, domain, known)
-    return Located(rows, domain, rows.ball / wider, max(count, 4 * sd, 1.0), status)
+    # Rows beyond twice the ball before were moved towards it, before their norms were taken.
+    beyond = most_beyond(norms, min(domain.radius, 2 * before), count, sd)
+    size = max(size, 1.0)
+    return Located(rows, domain, rows.ball / wider, size, status, beyond, error, sd)
 
 
 def about_origin(
@@ -210,11 +225,13 @@ def about_origin(
     """
     known, center, most = domain, *_known(table, domain)
     most, center = most + float(np.linalg.norm(center)), np.zeros(table.n_features)
-    radius = radius_about(session, prefix + _REACH, table, None, known, fraction=fraction)
+    radius, norms = radius_about(session, prefix + _REACH, table, None, known, fraction=fraction)
     status = "ok" if radius is not None else _NOT_SEEN
     domain = _box(center, wider * _least(radius, most))
     rows = GridTable.quantise(table, domain, known)
-    return Located(rows, domain, rows.ball / wider, math.inf, status)
+    beyond = most_beyond(norms, domain.radius, math.inf, math.inf)
+    known_center, size = np.zeros(table.n_features), math.inf
+    return Located(rows, domain, rows.ball / wider, size, status, beyond, known_center, size)
 
 
 def _known(table: Table, domain: Domain | None) -> tuple[np.ndarray, float]:

@@ -41,7 +41,7 @@ from ..friendly.core import (
 )
 from .core_plan import RATIO, radii, search_steps
 
-__all__ = ["TUPLE_LIMIT", "aggregate_tuples", "matched_distances"]
+__all__ = ["TUPLE_LIMIT", "aggregate_tuples", "matched_distances", "tuple_average"]
 
 TUPLE_LIMIT = 5000
 """Number of tuples up to which comparing all pairs is a matter of seconds."""
@@ -136,7 +136,28 @@ def _private_score(strangers, t):
 def aggregate_tuples(
     session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace", prefix="tuples/"
 ):
-    """Average of the tuples that match most others, or None.
+    """Average of the tuples that match most others, or None: that of `tuple_average`.
+
+    Parameters
+    ----------
+    session, tuples, radius, gamma, neighbours, prefix
+        Of :func:`tuple_average`.
+
+    Returns
+    -------
+    center : ndarray of shape (k, d) or None
+        None: no radius was found, or too few tuples survived.
+    """
+    found = tuple_average(
+        session, tuples, radius, gamma=gamma, neighbours=neighbours, prefix=prefix
+    )
+    return None if found is None else found.mean.reshape(tuples.shape[1:])
+
+
+def tuple_average(
+    session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace", prefix="tuples/"
+):
+    """Average of the tuples that match most others, with its noise, or None.
 
     Parameters
     ----------
@@ -154,8 +175,8 @@ def aggregate_tuples(
 
     Returns
     -------
-    center : ndarray of shape (k, d) or None
-        None: no radius was found, or too few tuples survived.
+    average : Average or None
+        Of flat tuples, of shape (k d,). None: no radius was found, or too few tuples survived.
 
     Notes
     -----
@@ -192,7 +213,7 @@ def aggregate_tuples(
     keep &= np.isfinite(tuples).all(axis=(1, 2))
     core = _aligned(tuples[keep], session)
     k, d = tuples.shape[1:]
-    found = friendly_average(
+    return friendly_average(
         session,
         prefix + "size",
         prefix + "average",
@@ -202,7 +223,6 @@ def aggregate_tuples(
         rho_mean=session.remaining(prefix + "average"),
         delta=plan[prefix + "size"].delta,
     )
-    return None if found is None else found.mean.reshape(k, d)
 
 
 def _fixed_core(session, prefix, friends):

@@ -30,24 +30,26 @@ def open_session(rho=1.0):
 def test_a_public_domain_is_taken_as_it_is_and_nothing_is_spent():
     session, domain = open_session(), Domain.from_bounds(3.0, 2)
     table = Table.in_memory(np.ones((9, 2)), Units(9))
-    assert known_or_paid(session, "bound", table, domain) == (domain, "ok")
+    assert known_or_paid(session, "bound", table, domain) == (domain, "ok", None)
     assert session.spent == 0
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_a_paid_radius_holds_nearly_all_rows_at_any_scale(scale):
     X, session = scale * RNG.normal(size=(5000, 3)), open_session()
-    domain, status = known_or_paid(session, "bound", Table.in_memory(X, Units(5000)), None)
+    table = Table.in_memory(X, Units(5000))
+    domain, status, found = known_or_paid(session, "bound", table, None)
     norms = np.linalg.norm(X, axis=1)
     assert status == "ok"
     assert np.mean(norms <= domain.radius) > 0.97
     assert domain.radius < 2 * norms.max()
+    assert abs(found.counts.sum() - 5000) < 7 * np.sqrt(len(found.counts)) * found.sd
     assert session.spent == pytest.approx(1.0)
 
 
 def test_where_nothing_is_seen_it_is_the_unit_ball_and_the_status_says_so():
     table = Table.in_memory(np.ones((3, 2)), Units(3))
-    domain, status = known_or_paid(open_session(1e-4), "bound", table, None)
+    domain, status, _ = known_or_paid(open_session(1e-4), "bound", table, None)
     assert (domain.radius, status) == (1.0, NO_BOUND)
     assert ball_of(None, 4)[1] == NO_BOUND
     assert ball_of(7.0, 4)[0].radius == 7.0

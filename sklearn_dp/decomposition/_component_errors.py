@@ -1,0 +1,89 @@
+"""Standard errors of released principal components: post-processing.
+
+The released moment is the one of the rows plus noise that is the same in all directions, so the
+laws of its eigenvalues and eigenvectors are those of a perturbed symmetric matrix, to first order.
+"""
+
+import math
+
+import numpy as np
+
+from .._base import BaseDPEstimator
+
+__all__ = ["BaseComponentErrors"]
+
+_ANY = 0.5  # mean square of the part of a vector along each of two axes, if any direction is alike
+
+
+class BaseComponentErrors(BaseDPEstimator):
+    """What a released PCA knows of its errors."""
+
+    explained_variance_: np.ndarray
+    components_: np.ndarray
+    n_components_: int
+    n_features_in_: int
+
+    def _set_errors(self, total, sd, size, size_sd):
+        """Standard errors, from released numbers.
+
+        Parameters
+        ----------
+        total : float
+            Released total variance, at least the standard deviation of its noise.
+        sd : float
+            Standard deviation of the noise of a diagonal entry, hence of a variance along any
+            direction: the noise is isotropic.
+        size : float
+            Released number of units, which variances are divided by. A variance v of normal data
+            that are drawn anew has the standard deviation v sqrt(2 / size).
+        size_sd : float
+            Standard deviation of its noise.
+        """
+        self._total = total, sd, size, size_sd
+        variance, k, d = self.explained_variance_, self.n_components_, self.n_features_in_
+        # Not by squares: variances of rows as large as bounds allow have none.
+        self.explained_variance_std_error_ = np.hypot(
+            sd, math.hypot(math.sqrt(2 / size), min(1.0, size_sd / size)) * variance
+        )
+        share = min(1.0, float(variance.sum()) / total)
+        self.explained_ = share
+        # Part of the noise of the total is that of the components.
+        square = k * (1 - share) ** 2 + (d - k) * share**2
+        self.explained_std_error_ = min(1.0, math.sqrt(square) * sd / total)
+
+    def _set_direction_errors(self, moment, unit, mean_sd):
+        """Standard errors of the directions and of the mean, from released values.
+
+        Parameters
+        ----------
+        moment : ndarray of shape (d, d)
+            As for `_set_components`.
+        unit : float
+            What turns it into a covariance.
+        mean_sd : float
+            Standard deviation of the noise of each coordinate of the mean.
+
+        Notes
+        -----
+        To first order, a symmetric change E of a matrix with eigenvalues l turns its eigenvector i
+        towards j by the angle e_ij / (l_i - l_j), for e_ij the entry of E in these directions.
+        Noise of standard deviation s on the diagonal, which is isotropic, has the variance s^2 / 2
+        in each of these entries; drawing n normal rows anew has l_i l_j / n. An angle of half a
+        right one or more is any angle.
+        """
+        _, sd, size, _ = self._total
+        values, vectors = np.linalg.eigh(moment)
+        values, vectors = values[::-1] * unit, vectors[:, ::-1]
+        variance, k = np.maximum(values, 0.0), self.n_components_
+        # Scaled, so that squares of variances as large as bounds allow do not overflow.
+        scale = max(float(variance[0]), sd, 1e-300)
+        variance, gaps = variance / scale, (values[:k, None] - values) / scale
+        turned = (sd / scale) ** 2 / 2 + variance[:k, None] * variance / size
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            angles = np.minimum(turned / np.square(gaps), _ANY)
+        np.fill_diagonal(angles, 0.0)
+        # Each entry is that of a vector of length one: its error is no larger.
+        errors = np.sqrt(np.minimum(np.nan_to_num(angles, nan=_ANY) @ np.square(vectors.T), 1.0))
+        self.components_std_error_ = errors
+        spread = np.sqrt(np.square(vectors) @ variance * scale / size)
+        self.mean_std_error_ = np.hypot(mean_sd, spread)

@@ -1,0 +1,80 @@
+"""Standard errors of components and of the mean: coverage, shapes, and what hides."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp.decomposition import DPPCA
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+WIDTHS = np.array([5.0, 3.0, 2.0, 1.0, 1.0, 1.0])
+TURN = np.linalg.qr(np.random.default_rng(9).normal(size=(6, 6)))[0]
+
+
+def hits(seed, n=10_000, **options):
+    """Which part of each attribute's 95 % intervals hold the truth of the law."""
+    X = 2.0 + (np.random.default_rng(seed).normal(size=(n, 6)) * WIDTHS) @ TURN.T
+    model = DPPCA(3, random_state=seed, **options).fit(X)
+    true = TURN.T[:3]
+    true = true * np.sign(np.sum(true * model.components_, axis=1))[:, None]
+    truth = {
+        "components_": true,
+        "mean_": np.full(6, 2.0),
+        "explained_variance_": np.square(WIDTHS[:3]),
+    }
+    ends = {name: model.confidence_interval(attribute=name) for name in truth}
+    return {
+        name: np.mean((ends[name].low <= value) & (value <= ends[name].high))
+        for name, value in truth.items()
+    }
+
+
+def coverage(n_fits, **options):
+    found = [hits(seed, **options) for seed in range(n_fits)]
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
+def test_intervals_hold_the_truth():
+    """25 fits, 450 entries of components and 150 of means; their entries go together."""
+    found = coverage(25)
+    assert found["components_"] > 0.88 and found["mean_"] > 0.88
+    assert found["explained_variance_"] > 0.8
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("options", [{}, {"epsilon": 4.0}, {"epsilon": 0.3}])
+def test_intervals_hold_the_truth_in_a_thousand_fits(options):
+    """18,000 entries of components, 6,000 of means, 3,000 variances."""
+    found = coverage(1000, **options)
+    assert 0.93 <= found["components_"] <= 0.97 and 0.93 <= found["mean_"] <= 0.975, found
+    if options.get("epsilon", 1.0) >= 1:  # below, noise drives the variances apart
+        assert 0.9 <= found["explained_variance_"] <= 0.97, found
+
+
+def test_fewer_components_have_the_errors_of_those_that_are_kept():
+    X = np.random.default_rng(0).normal(size=(5000, 6)) * WIDTHS
+    whole = DPPCA(random_state=0).fit(X)
+    errors = whole.components_std_error_
+    assert errors.shape == (6, 6) and whole.mean_std_error_.shape == (6,)
+    assert np.array_equal(DPPCA(2, random_state=0).fit(X).components_std_error_, errors[:2])
+    assert np.array_equal(whole._post_processed(2).components_std_error_, errors[:2])
+    assert "components_[0, 3]" in whole.summary().to_frame().index
+
+
+def test_directions_of_the_same_variance_are_any():
+    """A round law: each of six directions has entries of mean square about 1/6, up to 1."""
+    X = np.random.default_rng(0).normal(size=(5000, 6))
+    errors = DPPCA(random_state=0).fit(X).components_std_error_
+    assert (errors > 0.2).mean() > 0.8 and errors.max() <= 1.0
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-130, 1e120])
+def test_errors_are_finite_at_any_scale(scale):
+    X = scale * np.random.default_rng(0).normal(size=(50, 3))
+    model = DPPCA(bounds=max(10 * scale, 1e-130), random_state=0).fit(X)
+    assert np.isfinite(model.components_std_error_).all()
+    assert np.isfinite(model.mean_std_error_).all() and model.components_std_error_.max() <= 1

@@ -1,0 +1,90 @@
+"""How many rows may lie beyond a released radius: of fits, beside the true number."""
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPCoreset, DPGaussianMixture, DPKMeans, DPKTupleKMeans
+from sklearn_dp.covariance import FriendlyCovariance
+from sklearn_dp.decomposition import DPPCA
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+def rows(seed, n=4000, n_far=12):
+    """Near-normal rows, a few of them 20 to 100 times as far out."""
+    rng = np.random.default_rng(5000 + seed)
+    X = 3.0 + rng.normal(size=(n, 3))
+    X[:n_far] *= rng.uniform(20, 100, size=(n_far, 1))
+    return X
+
+
+def about_origin(model, X):
+    return np.sum(np.linalg.norm(X, axis=1) >= model.bound_)
+
+
+def about_mean(model, X):
+    return np.sum(np.linalg.norm(X - model.mean_, axis=1) > model.radius_)
+
+
+MODELS = {
+    "kmeans": (lambda seed: DPKMeans(3, random_state=seed), about_origin),
+    "tuples": (lambda seed: DPKTupleKMeans(3, epsilon=4.0, random_state=seed), about_origin),
+    "coreset": (lambda seed: DPCoreset(3, random_state=seed), about_origin),
+    "pca": (lambda seed: DPPCA(2, random_state=seed), about_mean),
+}
+
+
+def held(name, n_fits):
+    make, count = MODELS[name]
+    found = []
+    for seed in range(n_fits):
+        X = rows(seed)
+        model = make(seed).fit(X)
+        found.append(model.rows_beyond_ >= count(model, X))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_more_rows_are_beyond_than_is_told(name):
+    assert held(name, 6) > 0.6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["kmeans", "coreset", "pca"])
+def test_no_more_rows_are_beyond_than_is_told_in_400_fits(name):
+    """At least 95 %, with a standard error of 1.1 %."""
+    assert held(name, 400) >= 0.93
+
+
+def test_a_public_bound_leaves_nothing_open():
+    X = rows(0)
+    assert not hasattr(DPKMeans(3, bounds=9.0, random_state=0).fit(X), "rows_beyond_")
+    assert not hasattr(DPCoreset(3, bounds=9.0, random_state=0).fit(X), "rows_beyond_")
+    again = DPKMeans(3, random_state=0).fit(X).set_params(bounds=9.0).fit(X)
+    assert not hasattr(again, "bound_") and "lie beyond" not in repr(again.summary())
+
+
+@pytest.mark.parametrize("model", [FriendlyCovariance(), DPGaussianMixture(1), DPPCA()])
+def test_a_summary_tells_how_many(model):
+    model = model.set_params(random_state=0).fit(rows(1))
+    most = int(np.ceil(model.rows_beyond_))
+    assert f"at most {most} units (95 %) lie beyond radius_" in repr(model.summary())
+    assert 0 < model.rows_beyond_ < 2000 and model.radius_ > 3
+
+
+def test_rows_of_half_a_weight_count_half():
+    X = rows(2, n=40_000)
+    whole = DPKMeans(3, random_state=0).fit(X).rows_beyond_
+    half = DPKMeans(3, max_weight=0.5, random_state=0).fit(X, sample_weight=np.full(len(X), 0.5))
+    assert half.rows_beyond_ == pytest.approx(whole / 2, rel=0.02)
+
+
+def test_rows_that_are_seen_far_out_are_told():
+    """At a large budget 24 rows stand out of the noise, and cost more than the others."""
+    model = DPKMeans(3, epsilon=30.0, random_state=0).fit(rows(3, n_far=24))
+    assert model.status_.startswith("rows far out: at least")
+    assert DPKMeans(3, epsilon=30.0, random_state=0).fit(rows(3, n_far=0)).status_ == "ok"
