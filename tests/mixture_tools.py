@@ -128,7 +128,8 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     domain = Domain.from_bounds(2 * radius, X.shape[1])
     units = Units(len(X)) if units is None else units
     rows = GridTable.quantise(Table.in_memory(X, units), domain)
-    place = Located(rows, domain, rows.ball / 2, float(len(X)), "ok", 0.0, np.zeros(X.shape[1]), 1.0)
+    size, center = float(len(X)), np.zeros(X.shape[1])
+    place = Located(rows, domain, rows.ball / 2, size, "ok", 0.0, center, 1.0)
     roots, grow = [], Recursion.grow
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
