@@ -13,7 +13,7 @@ from partition_tools import SECRET, quotes_nothing
 from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
-from sklearn_dp._partitions import engine_of, engine_of_parts, opened_table
+from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts, opened_table
 from sklearn_dp._partitions._rowwise import _released
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError, PartError
@@ -260,6 +260,60 @@ def test_every_estimator_takes_parts_or_refuses_them(name):
         assert name not in IN_PARTS
     else:
         assert same(found.set_params(ledger=None), expected.set_params(ledger=None))
+
+
+def parquet(frame, folder):
+    pytest.importorskip("pyarrow", reason="needs the extra arrow")
+    frame.to_pandas().to_parquet(folder / "rows.parquet", row_group_size=150)
+    return folder / "rows.parquet"
+
+
+def arrow(frame, folder):
+    dataset = pytest.importorskip("pyarrow.dataset", reason="needs the extra arrow")
+    return dataset.dataset(parquet(frame, folder))
+
+
+def whole_numbers(frame, folder):
+    mapped = np.memmap(folder / "rows", dtype=np.int32, mode="w+", shape=frame.shape)
+    mapped[:] = frame.to_numpy()
+    return mapped
+
+
+STORES = {
+    "a Parquet file": parquet,
+    "a data set": arrow,
+    "a lazy frame": lambda frame, folder: frame.lazy(),
+    "a map of whole numbers": whole_numbers,
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_every_estimator_takes_every_store(name, store, tmp_path, monkeypatch):
+    """In several parts, with the bits of the frame in memory."""
+    monkeypatch.setattr(_pieces, "_PART_ENTRIES", 600)
+    frame = pl.DataFrame(np.rint(1000 * X[:400]), schema=["a", "b", "c"])
+    table = STORES[store](frame, tmp_path)
+    assert engine_of(table).engine.n_parts >= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, expected = (quick(name).fit(rows) for rows in (table, frame))
+    if store == "a map of whole numbers":
+        del expected.feature_names_in_
+    assert same(found, expected)
+    assert np.array_equal(getattr(found, "labels_", 0), getattr(expected, "labels_", 0))
+    if name == "DPKTupleKMeans":
+        assert found.path_ == "tuples"
+
+
+def quick(name):
+    """An estimator with a budget that leaves it more to do than to say that rows are too few."""
+    options = {"epsilon": 50.0, "delta": 1e-3, "random_state": 0, "bounds": 2000.0}
+    if name == "DPOneClusterKMeans":
+        options["n_clusters"] = 2
+    if name == "DPKTupleKMeans":
+        options |= {"n_clusters": 4, "epsilon": 1000.0, "n_tuples": 4}
+    return dict(all_estimators())[name](**options)
 
 
 @pytest.mark.parametrize(
