@@ -42,6 +42,7 @@ COMMON = {
     "test_partitions_identity.py": "all of these settings, crossed with types, groups and weights",
     "test_partitions_of_balls.py": "fits of balls to tables in parts, in the estimators of them",
     "test_partitions_of_groups.py": "the same for groups that are spread over parts, and for means",
+    "test_partitions_travel.py": "what comes to the place of a fit, in every estimator",
     "test_proofs.py": "the proof pages of doc/proofs",
     "test_readme.py": "README",
     "test_reading.py": "README and the page for beginners",
