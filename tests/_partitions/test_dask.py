@@ -11,13 +11,16 @@ import pandas as pd
 import pytest
 from partition_tools import (
     EXPECTED,
+    GROUPS,
     LABELS,
     PAGE,
+    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     exchanges,
     joined,
+    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
@@ -119,6 +122,22 @@ def test_rows_come_together_without_a_cluster(name):
     else:
         found = table_of(engine).exchange(thirds, joined, 3, 2)
         assert sorted(np.concatenate([rows for _, rows in found])[:, 0]) == sorted(2 * ROWS[:, 0])
+
+
+def grouped():
+    """An array with groups, and delayed parts."""
+    for X, ids in (
+        (da.from_array(PAIRS, chunks=(60, 2)), da.from_array(GROUPS, chunks=60)),
+        ([dask.delayed(PAIRS[:9]), dask.delayed(PAIRS[9:])],
+         [dask.delayed(GROUPS[:9]), dask.delayed(GROUPS[9:])]),
+    ):  # fmt: skip
+        labels, known = means_of_groups(X, ids)
+        assert np.array_equal(labels.compute(), known)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+def test_points_of_groups_without_a_cluster():
+    grouped()
 
 
 def tuples(X):
@@ -429,6 +448,11 @@ def test_rows_come_together_on_a_cluster(client):
     assert np.array_equal(found.compute(), THIRD_SIGNS)
     expected = tuples(np.concatenate([pair(i) for i in range(5)]))
     assert np.array_equal(tuples(delayed(*[pair] * 5)).cluster_centers_, expected.cluster_centers_)
+
+
+@pytest.mark.slow
+def test_points_of_groups_on_a_cluster(client):
+    grouped()
 
 
 @pytest.mark.slow

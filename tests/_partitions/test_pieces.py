@@ -9,11 +9,14 @@ import polars as pl
 import pytest
 from partition_tools import (
     EXPECTED,
+    GROUPS,
     LABELS,
+    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     exchanges,
+    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
@@ -64,6 +67,12 @@ def test_rows_come_to_new_parts(name, most, monkeypatch):
     """In memory, or in a file where there are many."""
     monkeypatch.setattr(kept_pieces, "_KEPT_BYTES", most)
     assert np.array_equal(shuffles(engine_of(LISTS[name]())), THIRD_SIGNS)
+
+
+def test_points_of_groups():
+    X, groups = np.split(PAIRS, [0, 30]), np.split(GROUPS, [0, 30])
+    for parts in (X, [lambda rows=rows: rows for rows in X]):
+        assert np.array_equal(*means_of_groups(parts, groups))
 
 
 @pytest.mark.parametrize("number", [0, 1])

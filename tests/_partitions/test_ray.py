@@ -11,14 +11,17 @@ import pandas as pd
 import pytest
 from partition_tools import (
     EXPECTED,
+    GROUPS,
     LABELS,
     PAGE,
+    PAIRS,
     ROWS,
     SECRET,
     THIRD_SIGNS,
     THIRDS,
     exchanges,
     joined,
+    means_of_groups,
     passes,
     pieces,
     quotes_nothing,
@@ -138,6 +141,13 @@ def test_groups(instance):
     for values, words in ((3.0, "not float"), ([1] * 5, "it holds int"), (ids[0], "not ObjectRef")):
         with pytest.raises(TypeError, match=f"^sample_weight must be a list .*{words}"):
             engine_of(X, None, values)
+
+
+def test_points_of_groups(instance):
+    places = np.array_split(np.arange(len(ROWS)), 4)
+    X, ids = (references(*(values[place] for place in places)) for values in (PAIRS, GROUPS))
+    labels, known = means_of_groups(X, ids)
+    assert np.array_equal(np.concatenate(ray.get(labels)), known)
 
 
 def group_sums(source):
