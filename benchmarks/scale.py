@@ -2,11 +2,14 @@
 
     python benchmarks/scale.py                 # n = 1e4, 1e5, 1e6
     python benchmarks/scale.py --largest 7     # up to 1e7 (k-means itself takes minutes there)
+    python benchmarks/scale.py --estimators    # the memory of all estimators
 
 Each method runs in a process of its own, on one thread, on the same rows of float64, all in memory.
 "CPU s" is the process time of the fit (the fastest of a few for small n). "bytes a row" is how far
 the peak memory of the process rose above what it held before the fit, by the number of rows; the
 rows themselves, 80 bytes each, are not in it. For small n that is mostly what any fit needs once.
+"--estimators" measures each of them in the same way, on rows of float32 (40 bytes each), and
+"--estimators --only NAME" some of them.
 Writes doc/benchmarks/scale.md, .json and .png; sizes that are not measured anew are kept. Needs
 Linux, which forgets an earlier peak when it is told to.
 """
@@ -39,6 +42,29 @@ METHODS = {
 }
 
 
+ESTIMATORS = {
+    "DPKMeans": "DPKMeans(10, epsilon=1, delta=1e-8, bounds=1.0)",
+    "DPKMeans, no bounds": "DPKMeans(10, epsilon=1, delta=1e-8)",
+    "DPCoreset": "DPCoreset(10, epsilon=1, delta=1e-8, bounds=1.0)",
+    "DPKTupleKMeans, tuples": METHODS["DPKTupleKMeans, rho=2"],
+    "DPPCA": "DPPCA(3, epsilon=1, bounds=1.0)",
+    "FriendlyMean": "FriendlyMean(epsilon=1, bounds=1.0)",
+    "FriendlyMean, no bounds": "FriendlyMean(epsilon=1)",
+    "FriendlyCovariance": "FriendlyCovariance(epsilon=1, bounds=1.0)",
+    "FriendlyCovariance, friendly_core": "FriendlyCovariance(epsilon=1, bounds=1.0, "
+    "method='friendly_core')",
+    "DPGaussianMixture": "DPGaussianMixture(10, epsilon=1, delta=1e-8, bounds=1.0)",
+    "DPGaussianMixture, k_tuples": "DPGaussianMixture(3, epsilon=8, delta=1e-8, bounds=1.0, "
+    "method='k_tuples')",
+    "DPGaussianMixture, partition": "DPGaussianMixture(3, epsilon=8, delta=1e-8, bounds=1.0, "
+    "method='partition')",
+    "DPOneCluster": "DPOneCluster(0.1, epsilon=1, bounds=1.0)",
+    "DPOneClusterKMeans": "DPOneClusterKMeans(3, epsilon=1, bounds=1.0)",
+    "DPOutlierScreen": "DPOutlierScreen(epsilon=1)",
+}
+SIZES = (1_000_000, 3_000_000)  # of the tables of all estimators
+
+
 def make_rows(path, n):
     """Separated Gaussians in the unit ball, chunk by chunk."""
     rng = np.random.default_rng(0)
@@ -65,17 +91,20 @@ def fit_once(path, n, method):
     """In a child process: fit, and print what it took."""
     import time
 
-    from sklearn.cluster import KMeans  # noqa: F401 - for eval
+    from sklearn.cluster import KMeans
 
-    from sklearn_dp import DPKMeans, DPKTupleKMeans  # noqa: F401 - for eval
+    import sklearn_dp
 
+    names = {**vars(sklearn_dp), "KMeans": KMeans}
     warnings.simplefilter("ignore")
-    rows = np.fromfile(path).reshape(n, D)
-    eval(METHODS[method]).fit(rows[:2000])  # what is loaded or made once, at the first fit
+    rows, known = np.fromfile(path).reshape(n, D), METHODS
+    if method in ESTIMATORS:
+        rows, known = rows.astype(np.float32), ESTIMATORS
+    eval(known[method], names).fit(rows[:2000])  # what is loaded or made once, at the first fit
     Path("/proc/self/clear_refs").write_text("5")  # from now on: a new peak
     best, before = np.inf, memory("VmRSS")
     for _ in range(max(1, min(5, 200_000 // n))):
-        estimator = eval(METHODS[method])
+        estimator = eval(known[method], names)
         start = time.process_time()
         estimator.fit(rows)
         best = min(best, time.process_time() - start)
@@ -84,16 +113,15 @@ def fit_once(path, n, method):
             {
                 "cpu": best,
                 "bytes": memory("VmHWM") - before,
-                "score": estimator.score(rows),
+                "score": estimator.score(rows) if known is METHODS else 0.0,
                 "path": getattr(estimator, "path_", ""),
             }
         )
     )
 
 
-def measure(exponents, methods):
-    for exponent in exponents:
-        n = 10**exponent
+def measure(sizes, methods):
+    for n in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows"
             make_rows(path, n)
@@ -106,8 +134,7 @@ def measure(exponents, methods):
                 ).stdout
                 cell = {"n": n, "method": method, **json.loads(out.splitlines()[-1])}
                 print(
-                    f"n=1e{exponent} {method}: {cell['cpu']:.3f} CPU s, "
-                    f"{cell['bytes'] / 2**20:.0f} MB",
+                    f"n={n:.0e} {method}: {cell['cpu']:.3f} CPU s, {cell['bytes'] / 2**20:.0f} MB",
                     flush=True,
                 )
                 yield cell
@@ -127,6 +154,20 @@ def table(cells):
             f"| {cell['bytes'] / cell['n']:.0f} | {cell['score'] / base['score']:.4f} "
             f"| {cell['path']} |"
         )
+    return "\n".join(lines)
+
+
+def memory_table(cells):
+    """The cells of all estimators, a line for each: bytes a row beside the rows, CPU."""
+    lines = [
+        "| estimator | " + " | ".join(f"bytes a row, n = {n:.0e}" for n in SIZES) + " | CPU s |",
+        "|---|" + "--:|" * (len(SIZES) + 1),
+    ]
+    for name in ESTIMATORS:
+        own = {cell["n"]: cell for cell in cells if cell["method"] == name}
+        if len(own) == len(SIZES):
+            sizes = [f"{own[n]['bytes'] / n:.0f}" for n in SIZES]
+            lines.append(f"| {name} | {' | '.join(sizes)} | {own[SIZES[-1]]['cpu']:.1f} |")
     return "\n".join(lines)
 
 
@@ -161,13 +202,16 @@ def plot(cells, path):
 
 
 def write(cells, output):
+    memories = memory_table(cells)
+    cells = [cell for cell in cells if cell["method"] in METHODS]
     cells.sort(key=lambda cell: (cell["n"], list(METHODS).index(cell["method"])))
     text = table(cells)
-    print(text)
+    print(text, memories, sep="\n\n")
     output.with_suffix(".md").write_text(
         f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
         f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
         f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n"
+        f"\n## Memory of all estimators\n\nCPU seconds of the largest table.\n\n{memories}\n"
     )
     plot(cells, output.with_suffix(".png"))
 
@@ -179,14 +223,20 @@ def main():
     parser.add_argument("--plot", action="store_true", help="draw what is stored")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     parser.add_argument("--one", nargs=3, metavar=("PATH", "N", "METHOD"), help=argparse.SUPPRESS)
+    parser.add_argument("--estimators", action="store_true", help="measure the memory of each")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="some of the estimators")
     options = parser.parse_args()
     if options.one:
         return fit_once(options.one[0], int(options.one[1]), options.one[2])
     kept = options.output.with_suffix(".json")
     cells = json.loads(kept.read_text()) if kept.exists() else []
     if options.plot:
-        return plot(cells, options.output.with_suffix(".png"))
-    for cell in measure(range(options.smallest, options.largest + 1), METHODS):
+        shown = [cell for cell in cells if cell["method"] in METHODS]
+        return plot(shown, options.output.with_suffix(".png"))
+    sizes, methods = [10**e for e in range(options.smallest, options.largest + 1)], METHODS
+    if options.estimators:
+        sizes, methods = SIZES, options.only or ESTIMATORS
+    for cell in measure(sizes, methods):
         cells = [old for old in cells if (old["n"], old["method"]) != (cell["n"], cell["method"])]
         cells.append(cell)
         kept.write_text(json.dumps(cells, indent=1))

@@ -216,8 +216,8 @@ def test_boxes_that_are_named_by_part_are_caught(few_pairs, monkeypatch):
     model, X = MODELS["boxes"]
     known = released(in_memory(model, X))
 
-    def in_their_order(part, grid, shifts, among, coins, run=center.counted_boxes):
-        part, found = run(part, grid, shifts, among, coins)
+    def in_their_order(part, *given, run=center.counted_boxes):
+        part, found = run(part, *given)
         return part, tuple(CellCounts(np.arange(len(each.cells)), each.counts) for each in found)
 
     monkeypatch.setattr(center, "counted_boxes", in_their_order)

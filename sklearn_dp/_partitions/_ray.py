@@ -107,7 +107,7 @@ class RayEngine:
         """References of what tasks make of their pieces of all parts."""
         import ray
 
-        parts = self._next(pieces_of, Split(split, n_tasks), broadcast, n_tasks)
+        parts = self._next(_pieces_of, Split(split, n_tasks), broadcast, n_tasks)
         parts = [part if n_tasks > 1 else [part] for part in parts]
         remote = ray.remote(task).options(name=f"dp-{name_of(use, broadcast)}")
         message = ray.put(Message(use, broadcast))
@@ -151,6 +151,12 @@ def _run(before: Step, message: Message, *pieces: Any) -> tuple[Step, Any]:
     """A step, and its sums by themselves, so that the state need not travel with them."""
     step = run(before, message, *pieces)
     return step, step.sums
+
+
+def _pieces_of(before: Step, message: Message, *pieces: Any) -> Any:
+    """A piece for each task: of one return, Ray makes a reference of the whole, so no list."""
+    found = pieces_of(before, message, *pieces)
+    return found if len(found) > 1 else found[0]
 
 
 def _used(number: int, message: Message, *pieces: Any) -> Any:

@@ -34,14 +34,21 @@ def sum_type(n_rows, bits):
     return np.int64 if int(n_rows).bit_length() + bits < 63 else object
 
 
-def row_norms_squared(rows):
-    """Exact squared norms of integer rows, as int64."""
-    largest = float(np.abs(rows).max(initial=0))
-    # Float64 is twice as fast, and just as exact while no sum can exceed 2**53.
-    if rows.shape[1] * largest * largest < 2.0**53:
-        return np.einsum("ij,ij->i", rows, rows).astype(np.int64)
-    rows = rows.astype(np.int64, copy=False)
+def row_norms_squared(rows, largest=None):
+    """Exact squared norms of integer rows: float64 where that holds them all, or else int64.
+
+    No entry is larger than `largest`, for those who know it.
+    """
+    largest = _largest(rows) if largest is None else largest
+    # Float64 is much faster, and just as exact while no sum can exceed 2**53.
+    if rows.shape[1] * largest * largest >= 2.0**53:
+        rows = rows.astype(np.int64, copy=False)
     return np.einsum("ij,ij->i", rows, rows)
+
+
+def _largest(rows):
+    """The largest absolute value: without the array of all of them."""
+    return max(float(rows.max(initial=0)), -float(rows.min(initial=0)))
 
 
 def clip_integer_rows(rows, limit, norms_squared=None):
@@ -61,15 +68,14 @@ def clip_integer_rows(rows, limit, norms_squared=None):
     clipped : ndarray of shape (n, d), integer-valued float64, with |row|^2 <= limit^2 exactly.
     """
     norms = row_norms_squared(rows) if norms_squared is None else norms_squared
-    norms = norms.astype(np.float64, copy=False)
-    limit = np.broadcast_to(np.asarray(limit, dtype=np.float64), norms.shape)
+    norms, limit = norms.astype(np.float64, copy=False), np.asarray(limit, dtype=np.float64)
     over = np.flatnonzero(norms > np.square(limit) * (1 - 2.0**-50))
     if over.size == 0:
         return rows
-    clipped = rows.copy()
+    clipped, limit = rows.copy(), np.broadcast_to(limit, norms.shape)[over]
     # The factor is rounded down by far more than the error of sqrt and division, so truncation
     # toward zero leaves a vector whose real norm is at most limit.
-    factor = np.minimum(1.0, limit[over] / np.sqrt(norms[over]) * (1 - 2.0**-48))
+    factor = np.minimum(1.0, limit / np.sqrt(norms[over]) * (1 - 2.0**-48))
     clipped[over] = np.trunc(rows[over] * factor[:, None])
     return clipped
 
@@ -113,12 +119,18 @@ class Grid:
         """
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
-        rows = np.array(X, dtype=np.float64, order="C")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
         # keeps their direction and makes the integer norms below fit into 63 bits.
-        largest = np.abs(rows).max(axis=1, initial=0.0)
-        far = np.flatnonzero(largest > radius)
-        rows[far] = rows[far] / largest[far, None] * radius
-        rows *= 1.0 / self.unit
+        if _largest(X) > radius:
+            rows = np.array(X, dtype=np.float64, order="C")
+            largest = np.abs(rows).max(axis=1, initial=0.0)
+            far = np.flatnonzero(largest > radius)
+            rows[far] = rows[far] / largest[far, None] * radius
+            rows *= 1.0 / self.unit
+        else:  # in one step
+            rows = np.multiply(X, 1.0 / self.unit, dtype=np.float64, order="C")
         np.trunc(rows, out=rows)
-        return clip_integer_rows(rows, min(radius / self.unit, LIMIT))
+        steps = radius / self.unit
+        # No entry is above the radius but by the rounding of a division and a product.
+        norms = row_norms_squared(rows, 1.001 * steps)
+        return clip_integer_rows(rows, min(steps, LIMIT), norms)

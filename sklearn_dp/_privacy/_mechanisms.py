@@ -43,12 +43,19 @@ _NORMS = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
 
 def weighted_bincount(cells, units, n_cells):
     """Exact weight in each cell, as int64 steps; negative cells are left out."""
-    inside = cells >= 0
-    weights = units.weights
-    if not inside.all():
-        cells, weights = cells[inside], None if weights is None else weights[inside]
-    # Weights are integers and their sum stays below 2**53: bincount's float64 sums are exact.
-    return np.bincount(cells, weights, minlength=n_cells).astype(np.int64)
+    counts = np.zeros(n_cells, dtype=np.int64)
+    for start in range(0, len(cells), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        own, weights = cells[part], None if units.weights is None else units.weights[part]
+        inside = own >= 0
+        if not inside.all():
+            own, weights = own[inside], None if weights is None else weights[inside]
+        if n_cells > _CHUNK:  # an array of counts for each piece would take longer
+            np.add.at(counts, own, 1 if weights is None else weights)
+            continue
+        # Weights are integers and their sum stays below 2**53: bincount's float64 sums are exact.
+        counts += np.bincount(own, weights, minlength=n_cells).astype(np.int64, copy=False)
+    return counts
 
 
 def count(session, entry, units, rho=None):

@@ -4,19 +4,22 @@ Labels are post-processing of released centers, and not private where the rows a
 release: `BaseDPCenters.private_score` pays for it.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from .._aggregate.shared.grid_table import ROWS, GridTable
-from .._aggregate.shared.rows import ERROR_STEPS, nearest, square_sums
+from .._aggregate.shared.row_sums import ERROR_STEPS, nearest, square_sums
 from .._aggregate.shared.single_rows import narrowed, row_guard
-from .._aggregate.shared.sparse_rows import of_chunks
+from .._aggregate.shared.sparse_rows import SparseRows
 from .._aggregate.shared.table import Part
 from .._privacy._domain import Domain
 
 __all__ = ["labels_of_part", "nearest_point", "noisy_cost"]
+
+_AT_ONCE = 2**16  # rows: whole tiles of scikit-learn, so that no bit depends on it
 
 
 @row_guard
@@ -39,8 +42,17 @@ def nearest_point(X: Any, points: np.ndarray) -> np.ndarray:
     """
     if not len(X):  # scikit-learn's function refuses what a private fit must not
         return np.empty(0, dtype=np.int32)
-    points = narrowed(points, X.dtype)
-    return of_chunks(X, lambda rows: pairwise_distances_argmin(rows, points)).astype(np.int32)
+    points, index = narrowed(points, X.dtype), np.empty(len(X), dtype=np.int32)
+    start = 0
+    for rows in X.chunks() if isinstance(X, SparseRows) else _pieces(X):
+        index[start : start + len(rows)] = pairwise_distances_argmin(rows, points)
+        start += len(rows)
+    return index
+
+
+def _pieces(X: np.ndarray) -> Iterator[np.ndarray]:
+    """A few rows at a time: what scikit-learn makes of them takes 24 bytes a row."""
+    return (X[start : start + _AT_ONCE] for start in range(0, len(X), _AT_ONCE))
 
 
 def noisy_cost(session, table, centers, cap):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .._aggregate.shared.rows import WEIGHT_BITS
+from .._aggregate.shared.row_sums import WEIGHT_BITS
 from .._privacy._plan import Mechanism
 from .._privacy._session import PrivacySession
 from .._privacy.laws.shares import share_scale

@@ -23,7 +23,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._aggregate.shared.rows import WEIGHT_BITS, Rows, clipped_sums, nearest, to_centers
+from .._aggregate.shared.row_sums import WEIGHT_BITS, clipped_sums, nearest, to_centers
+from .._aggregate.shared.rows import Rows
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms

@@ -187,7 +187,12 @@ def test_pieces_of_a_partition():
     assert _two((1,), Failure(0, "bad")) == Failure(0, "bad")
 
 
-def test_the_page(spark, tmp_path):
+def test_the_page(spark, tmp_path, monkeypatch):
+    """Java is in the folder where the session was started."""
+    read = pyspark.sql.DataFrameReader.parquet
+    monkeypatch.setattr(
+        pyspark.sql.DataFrameReader, "parquet", lambda own, name: read(own, str(tmp_path / name))
+    )
     assert run_block(PAGE, "pyspark", tmp_path)["spark"] is spark
 
 

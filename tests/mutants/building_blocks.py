@@ -20,7 +20,7 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
-from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _mechanisms
@@ -44,7 +44,7 @@ def _rows_of(X):
 def _(original):
     def iterate(context, estimate, number, last):
         settled = original(context, estimate, number, last)
-        labels, _ = _rows.nearest(rows_in_memory(context.rows), np.rint(estimate.centers))
+        labels, _ = _row_sums.nearest(rows_in_memory(context.rows), np.rint(estimate.centers))
         # Whatever the rule: here one that most pairs of neighbours tell apart.
         return settled or np.bincount(labels, minlength=len(estimate.centers)).max() % 2 == 0
 
@@ -61,7 +61,7 @@ def _(original):
     return residual_sums
 
 
-@mutant("Lloyd: clip skipped", "check_replay", _rows, "clipped_sums")
+@mutant("Lloyd: clip skipped", "check_replay", _row_sums, "clipped_sums")
 def _(original):
     def clipped_sums(rows, centers, labels, squared, limits, units):
         return original(rows, centers, labels, squared, limits * 1e3, units)
@@ -80,11 +80,11 @@ def _(original):
     return clip_radius
 
 
-@mutant("Lloyd: errors without a cap", "check_replay", _rows, "square_sums")
+@mutant("Lloyd: errors without a cap", "check_replay", _row_sums, "square_sums")
 def _(original):
     def square_sums(labels, squared, cap, n_labels, units):
         caps = np.broadcast_to(cap, n_labels)
-        steps = squared / caps[labels] * _rows.ERROR_STEPS
+        steps = squared / caps[labels] * _row_sums.ERROR_STEPS
         return np.bincount(labels, steps, minlength=n_labels).astype(np.int64)
 
     return square_sums

@@ -136,6 +136,7 @@ class _PointSource(PartSource):
 
     def __init__(self, source, domain) -> None:
         self.source, self.domain, self.number = source, domain, source.number
+        self.in_memory = source.in_memory
 
     def read(self):
         return _PointRows(self.source.read(), self.domain)

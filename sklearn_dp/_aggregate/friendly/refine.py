@@ -16,7 +16,7 @@ number by one, wherever the point is; a point with a weight moves both by that p
 one Gaussian release, with sensitivities weighed so that their squares add up to one; the weight
 says how much of the budget each gets.
 
-What the sum is not made with: :func:`..shared.rows.clipped_sums`. Its factors are multiples of
+What the sum is not made with: :func:`..shared.row_sums.clipped_sums`. Its factors are multiples of
 2^-10, which weights of groups need and which cost up to a thousandth of each clipped row; here a
 unit is one point, and rows are clipped to the step.
 """
@@ -29,8 +29,9 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import clip_integer_rows, sum_type
-from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram, weighted_bincount
+from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
 from ..shared.grid_table import ROWS, GridTable
+from ..shared.row_sums import counted
 from .mean_facts import Here
 
 __all__ = ["Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
@@ -270,9 +271,13 @@ def _distance_counts(part, squares):
 
     Points outside the ball, which the last bin ends at, are not counted, as in the mean.
     """
-    bins = np.searchsorted(squares, part[ROWS].squares)
-    cells = np.where(bins < len(squares), bins, -1)
-    return part, (weighted_bincount(cells, part.units, len(squares)),)
+    own = part[ROWS].squares
+
+    def cells(place):
+        bins = np.searchsorted(squares, own[place])
+        return np.where(bins < len(squares), bins, -1)
+
+    return part, (counted(cells, len(own), part.units, len(squares)),)
 
 
 def _mean_square(counts, edges, most, facts):

@@ -6,6 +6,7 @@ by bit, it says on which side of the cut of each split the cell lies. So the fir
 are the code of the parent, and a tree of cells needs no pointers.
 """
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from ..shared.rows import Rows
 
 __all__ = ["CellGrid", "codes_of"]
+
+_TABLE_BITS = 8  # of an index that are looked up together
 
 
 class CellGrid:
@@ -60,13 +63,36 @@ class CellGrid:
         Elementwise: the code of a row is a function of that row and of released values, bit for
         bit. A matrix product would let other rows change it.
         """
-        shifted = (points + self.half_widths) * (2.0**self.bits / (2 * self.half_widths))
-        index = np.clip(np.floor(shifted), 0, 2.0**self.bits - 1).astype(np.int64)
-        codes, left = np.zeros(len(points), dtype=np.int64), self.bits.copy()
-        for axis in self.axes:
-            left[axis] -= 1
-            codes = (codes << 1) | ((index[:, axis] >> left[axis]) & 1)
+        codes = np.zeros(len(points), dtype=np.int64)
+        scales = 2.0**self.bits / (2 * self.half_widths)
+        for axis, shifted in enumerate(np.array(points.T, order="C")):
+            shifted += self.half_widths[axis]
+            shifted *= scales[axis]
+            np.floor(shifted, out=shifted)
+            np.maximum(shifted, 0.0, out=shifted)
+            np.minimum(shifted, 2.0 ** self.bits[axis] - 1, out=shifted)
+            index = shifted.astype(np.int64)
+            for low, places in self._tables[axis]:
+                own = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
+                codes |= places[own]
         return codes
+
+    @cached_property
+    def _tables(self) -> list[list[tuple[int, np.ndarray]]]:
+        """For each axis, what a few bits of an index come to in a code: (lowest bit, table)."""
+        tables: list[list] = [[] for _ in self.half_widths]
+        for axis, own in enumerate(tables):
+            # Of the lowest bit first: the last split across the axis.
+            shifts = self.depth - 1 - np.flatnonzero(self.axes == axis)[::-1]
+            for low in range(0, len(shifts), _TABLE_BITS):
+                bits = shifts[low : low + _TABLE_BITS]
+                numbers = np.arange(1 << len(bits))[:, None]
+                own.append((low, (((numbers >> np.arange(len(bits))) & 1) << bits).sum(axis=1)))
+        return tables
+
+    def __getstate__(self) -> dict:
+        """Without the tables, which are made where they are asked for."""
+        return {name: value for name, value in vars(self).items() if name != "_tables"}
 
     def boxes(self, codes: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Centers and widths, both of shape (m, q), of cells of one depth."""
@@ -85,9 +111,9 @@ class Codes(Protocol):
     def codes(self, points: np.ndarray) -> np.ndarray: ...
 
 
-def codes_of(rows: Rows, grid: Codes) -> np.ndarray:
+def codes_of(rows: Rows, grid: Codes, n_bits: int) -> np.ndarray:
     """Unreleased: the cell of each row in a grid (or in far cells), of shape (n,)."""
-    codes = np.empty(rows.n_rows, dtype=np.int64)
+    codes = np.empty(rows.n_rows, dtype=np.int32 if n_bits < 31 else np.int64)
     for part, x in rows.chunks():
         codes[part] = grid.codes(x)
     return codes

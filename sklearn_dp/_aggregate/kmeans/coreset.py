@@ -20,7 +20,7 @@ import numpy as np
 
 from ..shared.axes import Axes
 from ..shared.centering import Size, noise_sd
-from ..shared.rows import WEIGHT_BITS
+from ..shared.row_sums import WEIGHT_BITS
 from ..shared.shrinkage import normal_points
 from .cell_grid import CellGrid
 from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, release_cells

@@ -30,7 +30,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.centering import noise_sd
-from ..shared.rows import ERROR_STEPS, WEIGHT_BITS
+from ..shared.row_sums import ERROR_STEPS, WEIGHT_BITS
 from .clip import Clip, clip_radius, distance_edges
 from .context import Context
 from .coreset import Coreset

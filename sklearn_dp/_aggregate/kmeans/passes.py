@@ -21,7 +21,8 @@ from ..._privacy._mechanisms import weighted_bincount
 from ..shared.axes import Axes
 from ..shared.centering import bins_of
 from ..shared.grid_table import ROWS
-from ..shared.rows import clipped_sums, nearest, square_sums, to_centers
+from ..shared.row_sums import clipped_sums, counted, nearest, square_sums
+from ..shared.rows import row_slices
 from ..shared.table import CellCounts, Part
 from .cell_grid import CellGrid, codes_of
 from .far_cells import FarCells
@@ -48,9 +49,9 @@ _POINTS, _CODES, _FAR, _NODE, _LEAF = "points", "codes", "far", "node", "leaf"
 def coded(part: Part, axes: Axes, grid: CellGrid, shells: FarCells | None) -> tuple[Part, tuple]:
     """Project the rows, and find their cells in the grid and far from it."""
     points = part[ROWS].map(axes.project, len(axes.spread))
-    found = {_POINTS: points, _CODES: codes_of(points, grid)}
+    found = {_POINTS: points, _CODES: codes_of(points, grid, grid.depth)}
     if shells is not None:
-        found[_FAR] = codes_of(points, shells).astype(np.int32)
+        found[_FAR] = codes_of(points, shells, shells.n_cells.bit_length())
         found[_CODES][shells.beyond(found[_FAR])] = -1  # far from the box: for the shells alone
     return part.having(**found), ()
 
@@ -81,12 +82,15 @@ def level(
         With the cell of each row in the level: where it goes is not known yet.
     sums : tuple of CellCounts
     """
-    slot = slots[part[_NODE]]
-    low = (part[_CODES] >> shift) & ((1 << bits) - 1)
-    # Slots below the number of parents are theirs: those of `again` begin beyond it.
-    cells = np.where((slot >= 0) & (slot < n_parents), (slot << bits) | low, slot)
+    codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32)
+    cells = np.empty(len(codes), dtype=np.int32)
+    for place in row_slices(len(codes), 1):
+        slot = slots[node[place]]
+        low = ((codes[place] >> shift) & ((1 << bits) - 1)).astype(np.int32)
+        # Slots below the number of parents are theirs: those of `again` begin beyond it.
+        cells[place] = np.where((slot >= 0) & (slot < n_parents), (slot << bits) | low, slot)
     counts = weighted_bincount(cells, part.units, (n_parents << bits) + n_again)
-    return part.having(cell=cells.astype(np.int32)), (CellCounts.of(counts),)
+    return part.having(cell=cells), (CellCounts.of(counts),)
 
 
 def moved(part: Part, n_cells: int, cells: np.ndarray, nodes: np.ndarray) -> tuple[Part, tuple]:
@@ -94,7 +98,8 @@ def moved(part: Part, n_cells: int, cells: np.ndarray, nodes: np.ndarray) -> tup
     node_of_cell = np.full(n_cells + 1, -1, dtype=np.int32)  # the last one answers to -1
     node_of_cell[cells] = nodes
     new = node_of_cell[part["cell"]]
-    return part.without("cell").having(**{_NODE: np.where(new >= 0, new, part[_NODE])}), ()
+    np.copyto(new, part[_NODE], where=new < 0)
+    return part.without("cell").having(**{_NODE: new}), ()
 
 
 def settled(part: Part, leaf_of_node: np.ndarray) -> tuple[Part, tuple]:
@@ -116,9 +121,7 @@ def far_leaves(part: Part, index: np.ndarray) -> tuple[Part, tuple]:
 
 def leaf_sums(part: Part, centers: np.ndarray, reach: np.ndarray) -> tuple[Part, tuple]:
     """Sums of the residuals of each leaf, clipped to its reach."""
-    points, leaf = part[_POINTS], part[_LEAF]
-    squared = to_centers(points, centers, leaf)
-    return part, (clipped_sums(points, centers, leaf, squared, reach, part.units),)
+    return part, (clipped_sums(part[_POINTS], centers, part[_LEAF], None, reach, part.units),)
 
 
 def forgotten(part: Part) -> tuple[Part, tuple]:
@@ -145,10 +148,14 @@ def assigned(
     sums : tuple of ndarrays of int of shape (n_bins,) and (k,)
     """
     labels, squared = nearest(part[ROWS], centers)
-    # Elementwise: the bin of a row is a function of the row and of released values alone.
-    bins = bins_of(squared * (1 / np.square(scales))[labels], edges)
+    narrow = 1 / np.square(scales)
+
+    def bins(place):
+        # Elementwise: the bin of a row is a function of the row and of released values alone.
+        return bins_of(squared[place] * narrow[labels[place]], edges)
+
     return part.having(labels=labels, squared=squared), (
-        weighted_bincount(bins, part.units, len(edges) - 1),
+        counted(bins, len(labels), part.units, len(edges) - 1),
         weighted_bincount(labels, part.units, len(centers)),
     )
 

@@ -16,7 +16,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
-from ..shared.rows import ERROR_STEPS, nearest, square_sums
+from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.table import Part
 from .context import Run
 
@@ -132,10 +132,18 @@ def _capped_sums(
     sums : tuple of one ndarray of integers of shape (2,)
         In steps of which a unit adds `ERROR_STEPS` to either at the most.
     """
-    rows, units = part[ROWS], part.units
-    labels, squared = nearest(rows, centers)
-    _, alone = nearest(rows, middle)
-    one = np.zeros(rows.n_rows, dtype=np.int32)
-    steps = square_sums(one, np.minimum(squared, caps[labels]), largest[0], 1, units)
-    others = square_sums(one, alone, largest[1], 1, units)
-    return part, (np.concatenate([steps, others]),)
+    rows, totals = part[ROWS], np.zeros(2, dtype=np.int64)
+    # The middle goes along as the last center, in one reading.
+    points = np.concatenate([centers, middle])
+    lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
+    for place, x in rows.chunks(len(points)):
+        scores = directions @ x.T
+        scores += lengths
+        labels, best = nearest_in(scores[:-1])
+        squares, units = rows.squares[place], part.units.take(place)
+        one = np.zeros(len(x), dtype=np.int32)
+        squared = np.minimum(squares + best, caps[labels])
+        steps = square_sums(one, squared, largest[0], 1, units)
+        others = square_sums(one, squares + scores[-1], largest[1], 1, units)
+        totals = totals + np.concatenate([steps, others])
+    return part, (totals,)

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram, weighted_bincount
+from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
 from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
+from ..shared.row_sums import counted
 from ..shared.table import Part
 from .context import Run
 from .tuning import Tuning
@@ -65,8 +66,12 @@ def mean_radius(
 
 def _length_counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
     """Unreleased: the weight in each bin of lengths; a row is in one of them."""
-    bins = bins_of(part[ROWS].squares, edges)
-    return part, (weighted_bincount(bins, part.units, len(edges) - 1),)
+    squares = part[ROWS].squares
+
+    def bins(place):
+        return bins_of(squares[place], edges)
+
+    return part, (counted(bins, len(squares), part.units, len(edges) - 1),)
 
 
 def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tuning) -> float:

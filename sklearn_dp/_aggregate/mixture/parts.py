@@ -22,7 +22,7 @@ from ..kmeans.engine import fit_engine
 from ..moments.moment_releases import LABELS
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.location import Located
-from ..shared.rows import nearest
+from ..shared.row_sums import nearest
 from ..shared.table import Part, Table
 
 __all__ = [

@@ -30,7 +30,8 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..kmeans.engine import engine_entries
 from ..one_cluster.balls import points_of, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..shared.rows import Rows, nearest
+from ..shared.row_sums import nearest
+from ..shared.rows import Rows
 from .parts import Parts, half_of_units, in_ball, labelled, representatives
 from .projection import BASIS_STEPS, top_axes
 

@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from ..._privacy._mechanisms import noisy_counts, weighted_bincount
+from ..._privacy._mechanisms import noisy_counts
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.centering import bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
-from ..shared.rows import to_centers
+from ..shared.row_sums import counted, to_centers
 from ..shared.table import Part
 from .plan import RADII
 
@@ -69,9 +69,12 @@ def first_guesses(parts, place, form):
 
 def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
     """The weight of the rows in bins of distances from the centers of their labels, one by one."""
-    squared = to_centers(part[ROWS], centers, part[LABELS])
-    cells = part[LABELS].astype(np.int64) * _BINS + bins_of(squared, edges)
-    return part, (weighted_bincount(cells, part.units, _BINS * len(centers)),)
+    labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
+
+    def cells(place):
+        return labels[place].astype(np.int64) * _BINS + bins_of(squared[place], edges)
+
+    return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
 
 
 def _median(counts, edges, sd):

@@ -110,11 +110,13 @@ def counts_about(rows, centers, squares):
 
 
 def _counts_about(part, centers, squares):
-    active, counts = part.state.get(ACTIVE), []
-    for center in centers:
-        squared = squared_distances(part[ROWS], center)
-        counts.append(counts_within(squared if active is None else squared[active], squares))
-    return part, (np.array(counts),)
+    active, counts = part.state.get(ACTIVE), np.zeros((len(centers), len(squares)), np.int64)
+    for place, x in part[ROWS].chunks():
+        x = x if active is None else x[active[place]]
+        for count, center in zip(counts, centers, strict=True):
+            residual = x - center
+            count += counts_within(np.einsum("ij,ij->i", residual, residual), squares)
+    return part, (counts,)
 
 
 def ball_mean(session, entry, rows, center, radius, rho, *, among=ACTIVE, replace=False):

@@ -38,7 +38,7 @@ INSIDE = "inside"
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
 _MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
-_AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where there are more rows
+_AT_ONCE, _FEW_ROWS = 2, 2**16  # grids that are counted at once, where there are more rows
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,23 @@ def counts_of(codes):
     return CellCounts(*np.unique(codes, return_counts=True))
 
 
+def _counts_of_keys(keys):
+    """The same of keys, which are sorted in place: there may be many."""
+    keys.sort()
+    first = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    first = np.concatenate([np.zeros(min(len(keys), 1), dtype=np.int64), first])
+    return CellCounts(keys[first], np.diff(first, append=len(keys)))
+
+
 def fullest(found):
     """Number of points in the fullest box; 0 where no box is occupied."""
     return int(found.counts.max(initial=0))
 
 
-def counted_boxes(part, grid, shifts, among, coins):
+def counted_boxes(part, grid, shifts, among, coins, n_parts):
     """A pass: how many rows are in each occupied box, for each of some shifts of the grid.
+
+    Of a single part its fullest box is enough.
 
     Parameters
     ----------
@@ -180,6 +190,7 @@ def counted_boxes(part, grid, shifts, among, coins):
     among : str
     coins : Coins or None
         Of the sample that is counted.
+    n_parts : int
 
     Returns
     -------
@@ -189,16 +200,22 @@ def counted_boxes(part, grid, shifts, among, coins):
     """
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
-    step, found = _AT_ONCE if n_rows > _FEW_ROWS else len(shifts), []
+    step, found = min(_AT_ONCE if n_rows > _FEW_ROWS else len(shifts), len(shifts)), []
+    held = np.empty((step, n_rows), dtype=np.int64)
     for start in range(0, len(shifts), step):
         some, first = shifts[start : start + step], 0
-        keys = np.empty((len(some), n_rows), dtype=np.int64)
+        keys = held[: len(some)]
         for place, images in mapped_chunks(rows, grid.matrix):
             images = images if chosen is None else images[chosen[place]]
             for key, shift in zip(keys, some, strict=True):
                 key[first : first + len(images)] = keys_of(grid.of(images, shift))
             first += len(images)
-        found += [counts_of(key) for key in keys]
+        for key in keys:
+            counts = _counts_of_keys(key)
+            if n_parts == 1 and len(counts.counts):
+                top = slice(counts.counts.argmax(), counts.counts.argmax() + 1)
+                counts = CellCounts(counts.cells[top].copy(), counts.counts[top].copy())
+            found.append(counts)
     return part, tuple(found)
 
 

@@ -224,10 +224,12 @@ def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, rep
         grid = Boxes(signs(session, d, _PROJECTED), _PROJECTED_SIDE * radius)
     width = d if grid.matrix is None else len(grid.matrix)
     shifts = session.rng(prefix + "shifts").random((_SHIFTS, width)) * grid.side
+    n_parts = rows.table.engine.n_parts
+    counts = rows.sums(counted_boxes, grid, shifts, ACTIVE, coins, n_parts)
     # The number of points in the fullest box moves by at most one.
     best = session.exponential(
         prefix + "shift",
-        [fullest(each) for each in rows.sums(counted_boxes, grid, shifts, ACTIVE, coins)],
+        [fullest(each) for each in counts],
         sensitivity=1,
         epsilon=exponential_epsilon(session.remaining(prefix + "shift")),
     )

@@ -119,7 +119,8 @@ def paper_center(session, prefix, rows, radius, t, size, *, replace=False):
     epsilon = math.sqrt(2 * session.remaining(entry)) * _SAFE
     level = t - 25 / epsilon * math.log(2 * bound / BETA)
     # The number of points in the fullest box of a partition moves by at most one.
-    scores = [fullest(each) for each in rows.sums(counted_boxes, grid, shifts, ACTIVE, None)]
+    found = rows.sums(counted_boxes, grid, shifts, ACTIVE, None, rows.table.engine.n_parts)
+    scores = [fullest(each) for each in found]
     found = session.above_threshold(
         entry, scores, math.ceil(max(level, t / 2)), sensitivity=1, epsilon=epsilon
     )

@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 _MOST_COPIES = 64
+_AT_ONCE = 2**16  # draws
 TASKS = 64
 """That blocks are handed out in, at least: a task costs as much as a small fit."""
 
@@ -159,12 +160,17 @@ def drawn_rows(
 
     Returns
     -------
-    rows, copies, blocks : ndarray of int64 of shape (m,)
+    rows, copies, blocks : ndarray of int of shape (m,)
         The first copies come first, in the order of the rows.
     """
     if rate is None:
-        places = np.arange(len(draws))
-        return places, np.zeros_like(places), blocks_of_draws(draws, n_blocks)
+        n = len(draws)
+        blocks_of = np.empty(n, dtype=np.int32 if n_blocks < 2**31 else np.int64)
+        for start in range(0, n, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            blocks_of[part] = blocks_of_draws(draws[part], n_blocks)
+        places = np.arange(n, dtype=np.int32 if n < 2**31 else np.int64)
+        return places, np.zeros(n, dtype=np.int8), blocks_of
     number = unit_copies(draws, rate)
     rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
     blocks: list[np.ndarray] = [np.empty(0, dtype=np.int64)]

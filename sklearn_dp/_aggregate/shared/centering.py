@@ -30,6 +30,7 @@ __all__ = [
 ]
 
 _JOINT = math.sqrt(1.25)
+_FEW_EDGES = 64
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
 
@@ -94,7 +95,14 @@ def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
     >>> bins_of(np.array([1.0, 4.0, 100.0]), np.array([0.0, 2.0, 4.0, 8.0])).tolist()
     [0, 1, 2]
     """
-    return np.searchsorted(np.square(edges[1:-1]), squared, side="right")
+    inner = np.square(edges[1:-1])
+    if len(inner) > _FEW_EDGES:
+        return np.searchsorted(inner, squared, side="right")
+    # A few comparisons of all rows are faster than a search for each of them.
+    bins = np.zeros(squared.shape, dtype=np.uint8)
+    for edge in inner:
+        bins += (squared >= edge).view(np.uint8)
+    return bins
 
 
 def center_and_count(

@@ -6,6 +6,7 @@ at the place of the fit and never released; each part then draws for its own row
 parts is the seed of these coins, of which no noise is made.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,8 +76,9 @@ class Coins(NamedTuple):
         -------
         mask : ndarray of bool of shape (n_i,)
         """
-        mask = np.zeros(part.units.n_rows, dtype=bool)
-        mask[drawn_places(self.draws, self.bound, self.firsts[part.source.number], len(mask))] = 1
+        mask, first = np.empty(part.units.n_rows, dtype=bool), self.firsts[part.source.number]
+        for start, drawn in _drawn(self.draws, first, len(mask)):
+            np.less_equal(drawn, self.bound, out=mask[start : start + len(drawn)])
         return mask
 
 
@@ -96,7 +98,12 @@ def drawn_places(draws: Any, bound: np.uint64, first: int, n_rows: int) -> np.nd
     places : ndarray of int64 of shape (m,)
     """
     chosen = [np.empty(0, dtype=np.int64)]
-    for start in range(0, n_rows, _DRAWS):
-        drawn = draws.take(first + start, min(_DRAWS, n_rows - start))
+    for start, drawn in _drawn(draws, first, n_rows):
         chosen.append(start + np.flatnonzero(drawn <= bound))
     return np.concatenate(chosen)
+
+
+def _drawn(draws: Any, first: int, n_rows: int) -> Iterator[tuple[int, np.ndarray]]:
+    """The draws of some rows, a piece at a time, and where a piece begins."""
+    for start in range(0, n_rows, _DRAWS):
+        yield start, draws.take(first + start, min(_DRAWS, n_rows - start))

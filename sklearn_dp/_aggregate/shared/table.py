@@ -54,11 +54,14 @@ class PartSource:
     ----------
     sparse : bool
         Whether `read` gives `SparseRows`.
+    in_memory : bool
+        Whether reading the rows costs next to nothing.
     number : int
         Of the part: the rows of a table are numbered part after part.
     """
 
     sparse = False
+    in_memory = False
     number = 0
 
     def read(self) -> Any:
@@ -84,6 +87,8 @@ class PartSource:
 
 class ArraySource(PartSource):
     """Rows in memory."""
+
+    in_memory = True
 
     def __init__(self, X: Any, number: int = 0) -> None:
         self._X, self.sparse, self.number = X, not isinstance(X, np.ndarray), number

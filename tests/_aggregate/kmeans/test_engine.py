@@ -17,7 +17,7 @@ from sklearn_dp._aggregate.kmeans import passes as _passes
 from sklearn_dp._aggregate.kmeans.engine import engine_entries, fit_engine
 from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.rows import ERROR_STEPS
+from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp._privacy._budget import PrivacyBudget

@@ -108,11 +108,14 @@ def test_parts_count_the_boxes_of_their_rows(monkeypatch, matrix, sampled, activ
     shifts = np.array([[0.0], [10.0], [20.0]]) + np.zeros(images.shape[1])
     monkeypatch.setattr(_boxes, "_FEW_ROWS", 100)
     monkeypatch.setattr(_boxes, "_AT_ONCE", 2)
-    found = in_parts(_boxes.counted_boxes, grid, shifts, ACTIVE, coins, active=active)
+    found = in_parts(_boxes.counted_boxes, grid, shifts, ACTIVE, coins, 3, active=active)
     names = [
         in_parts(_boxes.named_boxes, grid, shift, ACTIVE, coins, active=active)[0]
         for shift in shifts
     ]
+    top = _boxes.counted_boxes(part_of(slice(300), 0, active), grid, shifts, ACTIVE, None, 1)[1]
+    if not sampled:  # of a single part
+        assert [each.counts.tolist() for each in top] == [[_boxes.fullest(each)] for each in found]
     for shift, keyed, named in zip(shifts, found, names, strict=True):
         known = expected(_boxes.boxes(images, shift, 25.0))
         assert sorted(keyed.counts) == sorted(known.values())

@@ -94,6 +94,14 @@ def test_bins_hold_their_lower_edge_and_the_last_all_beyond():
     assert geometric_edges(8.0, 1, 2.0).tolist() == [0.0, 8.0]
 
 
+@pytest.mark.parametrize("n_bins", [1, 2, 65, 66, 67, 300])
+def test_bins_are_the_same_by_comparison_and_by_search(n_bins):
+    edges = geometric_edges(2.0**25, n_bins, 2**0.1)
+    squares = np.append(np.square(edges), 4.0 ** np.random.default_rng(0).uniform(0, 26, 500))
+    known = np.searchsorted(np.square(edges[1:-1]), squares, side="right")
+    assert np.array_equal(bins_of(squares, edges), known)
+
+
 def test_weighted_totals_by_hand():
     """(8, 4) of weight 1/4 and (1, 3) of weight 1."""
     units, _ = Units.weighted(np.array([0.5, 2.0]), 2.0)

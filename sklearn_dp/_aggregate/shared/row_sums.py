@@ -1,0 +1,219 @@
+"""Exact functions of integer rows, and sums of them: distances, clipped residuals, counts.
+
+Each is a function of one row and of released values, bit for bit (:mod:`.rows` says why and how).
+Nothing here releases anything: :func:`clipped_sums` and :func:`square_sums` are the exact
+statistics that callers hand to the session, with what a unit adds to them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from ..._privacy._grid import sum_type
+from ..._privacy._mechanisms import weighted_bincount
+from ..._privacy._units import Units
+from .rows import MOST_ROWS, Rows, row_slices
+
+__all__ = [
+    "ERROR_STEPS",
+    "WEIGHT_BITS",
+    "clipped_sums",
+    "counted",
+    "nearest",
+    "nearest_in",
+    "square_sums",
+    "to_centers",
+]
+
+WEIGHT_BITS = 10  # clip factors are multiples of 2**-10, rounded down
+ERROR_STEPS = 2.0**26  # that a row adds to a sum of squares over their caps, at the most
+
+
+def nearest(rows: Rows, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest of some integer centers, and the squared distance to it, exactly.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued, of norm at most 2**25
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n,); the lowest index among equals
+    squared : ndarray of float of shape (n,)
+        Both unreleased.
+    """
+    labels, squared = np.empty(rows.n_rows, dtype=np.int32), rows.squares.copy()
+    # |x - c|^2 = |x|^2 + (|c|^2 - 2 x.c), every term an integer of at most 2**51.
+    lengths, directions = np.einsum("ij,ij->i", centers, centers)[:, None], -2.0 * centers
+    for part, x in rows.chunks(len(centers)):
+        scores = directions @ x.T
+        scores += lengths
+        labels[part], best = nearest_in(scores)
+        squared[part] += best
+    return labels, squared
+
+
+def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least of the scores of each row, and its index: the lowest among equals.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (k, m)
+        A row of scores for each center: whole rows are compared faster than short columns.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (m,)
+    best : ndarray of shape (m,)
+    """
+    best = scores.min(axis=0)
+    # At each center the rows are counted that have met their best by then: k minus the label.
+    counts = np.zeros(len(best), dtype=np.uint8 if len(scores) < 256 else np.int32)
+    met = np.zeros(len(best), dtype=np.uint8)
+    for score in scores:
+        np.bitwise_or(met, (score == best).view(np.uint8), out=met)
+        np.add(counts, met, out=counts)
+    return len(scores) - counts.astype(np.int32), best
+
+
+def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Squared distance of each row to the center of its label, exactly; 0 for a negative label.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued
+    labels : ndarray of int of shape (n,)
+
+    Returns
+    -------
+    squared : ndarray of shape (n,)
+        Unreleased.
+    """
+    squared = np.zeros(rows.n_rows)
+    for part, x in rows.chunks():
+        residual = x - centers[labels[part]]
+        squared[part] = np.where(labels[part] < 0, 0.0, np.einsum("ij,ij->i", residual, residual))
+    return squared
+
+
+def clipped_sums(
+    rows: Rows,
+    centers: np.ndarray,
+    labels: np.ndarray,
+    squared: np.ndarray | None,
+    limits: np.ndarray,
+    units: Units,
+) -> np.ndarray:
+    """Exact sums, for each label, of the rows' residuals clipped to a norm.
+
+    Parameters
+    ----------
+    rows : Rows
+    centers : ndarray of shape (k, d), integer-valued
+    labels : ndarray of int of shape (n,); negative ones are left out
+    squared : ndarray of shape (n,) or None
+        Squared lengths of the residuals, where they are known.
+    limits : ndarray of shape (k,), in steps
+    units : Units
+
+    Returns
+    -------
+    sums : ndarray of integers of shape (k, d), in steps of 2**-WEIGHT_BITS of the grid
+        A unit adds to it residuals of total length, each over its limit, of at most
+        2**WEIGHT_BITS.
+    """
+    # f (x - c) is at most 2**36, and so are f x and f c.
+    exact = sum_type(rows.n_rows, 36)
+    sums, mass = np.zeros(centers.shape, dtype=exact), np.zeros(len(centers), dtype=exact)
+    # Rounded down by more than the errors of the square root and the division: the factor times
+    # the length of the residual is at most limit 2**WEIGHT_BITS.
+    below = limits * (1 - 2.0**-48)
+    for part, x in rows.chunks():
+        label, inside = labels[part], labels[part] >= 0
+        whole = inside.all()
+        if not whole:
+            label, x = label[inside], x[inside]
+        if squared is None:
+            residual = x - centers[label]
+            square = np.einsum("ij,ij->i", residual, residual)
+        else:
+            square = squared[part] if whole else squared[part][inside]
+        shrink = np.minimum(1.0, below[label] / np.sqrt(np.maximum(square, 1.0)))
+        factor = np.floor(shrink * 2.0**WEIGHT_BITS)
+        if units.weights is None:
+            # sum f (x - c) = sum f x - c sum f; integers of at most 2**36, 2**16 of them.
+            mass += np.bincount(label, factor, minlength=len(centers)).astype(np.int64)
+        else:
+            weight = units.weights[part] if whole else units.weights[part][inside]
+            shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
+            x = np.trunc((x - centers[label]) * shrink[:, None])
+            factor = np.ones(len(x))
+        ends = np.arange(len(x) + 1, dtype=np.int32)
+        pick = csc_array((factor, label, ends), shape=(len(centers), len(x)))
+        sums += (pick @ x).astype(np.int64)
+    return sums - mass[:, None] * centers.astype(np.int64)
+
+
+def square_sums(
+    labels: np.ndarray,
+    squared: np.ndarray,
+    cap: float | np.ndarray,
+    n_labels: int,
+    units: Units,
+) -> np.ndarray:
+    """Exact sums of min(squared, cap) / cap for each label.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n,), not negative
+    squared : ndarray of shape (n,)
+    cap : float or ndarray of shape (n_labels,)
+        Public or released, positive.
+    n_labels : int
+    units : Units
+
+    Returns
+    -------
+    sums : ndarray of integers of shape (n_labels,)
+        In steps of which a unit adds `ERROR_STEPS` at the most, all of them to one label if its
+        rows have one. Rows of a unit with several labels share them out, as their weights sum to
+        one at most.
+    """
+    cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
+    scale = ERROR_STEPS / cap * (1 - 2.0**-50)
+    sums = np.zeros(n_labels, dtype=sum_type(len(labels), 26))
+    for start in range(0, len(labels), MOST_ROWS):
+        part = slice(start, start + MOST_ROWS)
+        label = labels[part]
+        steps = np.minimum(squared[part], cap[label]) * scale[label]
+        if units.weights is not None:
+            steps *= units.weights[part] * units.step
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        sums += np.bincount(label, np.floor(steps), minlength=n_labels).astype(np.int64)
+    return sums
+
+
+def counted(
+    cells: Callable[[slice], np.ndarray], n_rows: int, units: Units, n_cells: int
+) -> np.ndarray:
+    """Exact weight in each cell, as int64 steps: of cells that are found a piece at a time.
+
+    Parameters
+    ----------
+    cells : callable
+        From a slice to the cells of these rows; negative ones are left out.
+    n_rows : int
+    units : Units
+    n_cells : int
+
+    Returns
+    -------
+    counts : ndarray of int64 of shape (n_cells,)
+    """
+    counts = np.zeros(n_cells, dtype=np.int64)
+    for part in row_slices(n_rows, 1):
+        counts += weighted_bincount(cells(part), units.take(part), n_cells)
+    return counts
