@@ -5,11 +5,19 @@ import contextlib
 import numpy as np
 import pandas as pd
 import pytest
-from partition_tools import ROWS, passes, quotes_nothing, sums, table_of
+from partition_tools import (
+    ROWS,
+    again_and_first,
+    passes,
+    quotes_nothing,
+    shuffled,
+    sums,
+    table_of,
+)
 
-from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
 from sklearn_dp._partitions._dask_tasks import check_clients, futures, own_tasks
+from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
@@ -43,6 +51,7 @@ def connected():
         yield client
 
 
+KINDS = [kind for _, kind in all_estimators() if hasattr(kind(), "fit_partitions")]
 KEPT = {
     "array": lambda client: da.from_array(ROWS, chunks=60).persist(),
     "frame": lambda client: dd.from_pandas(pd.DataFrame(ROWS), npartitions=2).persist(),
@@ -58,9 +67,10 @@ def test_a_client_that_is_closed_before_a_fit_is_named_before_the_charge(name):
     with connected() as client:
         X = KEPT[name](client)
         found, before = engine_of(X), ledger.remaining
-    with pytest.raises(PartError, match=GONE.format("X")) as caught:
-        DPKMeans(2, ledger=ledger).fit(X)
-    assert ledger.remaining == before and quotes_nothing(caught.value)
+    for kind in KINDS:
+        with pytest.raises(PartError, match=GONE.format("X")) as caught:
+            kind(ledger=ledger).fit(X)
+        assert ledger.remaining == before and quotes_nothing(caught.value)
     with pytest.raises(PartError, match=GONE.format("X")) as caught:  # closed after the charge
         passes(found)
     assert quotes_nothing(caught.value)
@@ -80,10 +90,14 @@ def test_groups_whose_client_is_closed_are_named():
 def test_a_client_that_is_closed_in_the_middle_of_a_fit_is_named(name):
     with connected() as client:
         table = table_of(engine_of(KEPT[name](client)))
+        table.update(again_and_first)
+        new = shuffled(table)
         table.sums(sums, 1)
-    with pytest.raises(PartError, match=GONE.format("X")) as caught:
-        table.sums(sums, 1)
-    assert quotes_nothing(caught.value)
+        new.sums(sums, 1)
+    for lost in (table, new):
+        with pytest.raises(PartError, match=GONE.format("X")) as caught:
+            lost.sums(sums, 1)
+        assert quotes_nothing(caught.value)
 
 
 @pytest.mark.slow
