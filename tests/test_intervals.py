@@ -60,6 +60,7 @@ def test_intervals_hold_the_truth():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_intervals_hold_the_truth_in_a_thousand_fits(epsilon):
     """8,000 coordinates, 4,000 weights, 1,000 sums: standard errors of .3 to .7 %."""
@@ -87,6 +88,7 @@ def test_intervals_of_means_hold_the_truth():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     ("n_fits", "options"), [(1000, {"diameter": 9.0}), (300, {}), (300, {"rho": 0.5})]
 )
@@ -179,6 +181,7 @@ def test_intervals_of_covariances_and_mixtures_hold_the_truth():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("options", [{}, {"epsilon": 4.0}])
 def test_intervals_of_covariances_hold_the_truth_in_a_thousand_fits(options):
     """6,000 different entries, 3,000 coordinates, 1,000 numbers: standard errors to .7 %."""
@@ -187,6 +190,7 @@ def test_intervals_of_covariances_hold_the_truth_in_a_thousand_fits(options):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("form", ["full", "diag", "spherical", "tied"])
 def test_intervals_of_mixtures_hold_the_truth_in_two_hundred_fits(form):
     """600 weights, 1,200 coordinates: standard errors of .6 to .9 %. Shrinkage of noise makes

@@ -49,6 +49,7 @@ COMMON = {
     "test_regression_benchmark.py": "a script of benchmarks/",
     "test_rows_beyond.py": "a bound that all estimators with a released radius have",
     "test_site.py": "the pages of doc/ and what builds them",
+    "test_tiny_data.py": "all estimators",
     "test_tutorials.py": "scripts of examples/tutorials/",
     "fuzz": "all public functions, on drawn arguments",
     "mutants": "seeded bugs of this package, which other tests plant",

@@ -15,6 +15,8 @@ from .tuning import Tuning
 __all__ = ["Signs", "in_words", "synopsis_in_words"]
 
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
+_POINTS_NOISE = 0.16  # the same, above which points of few rows are noise: doc/benchmarks/tiny.md
+_FEW_SIGNAL = 50.0  # number of rows in noise units, below which two points a cluster are asked for
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,20 @@ def synopsis_in_words(
     n_leaves = signs.n_leaves or 0
     if n_leaves == 0:
         found = "one point for all rows: no cell stands out of the noise"
-    elif signs.signal < tuning.useless_signal:
+    elif _points_of_noise(signs, n_leaves, n_clusters, tuning):
         found = "too few rows for this budget: the points are mostly noise"
     elif n_leaves < n_clusters:
         found = f"fewer points than n_clusters: {n_leaves}"
     else:
         return "ok"
     return found + _remedy(signs, tuning, epsilon)
+
+
+def _points_of_noise(signs: Signs, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
+    """Whether released points are where noise is: of very few rows, or of few in many features."""
+    faint = signs.signal < tuning.faint_signal and signs.noise > _POINTS_NOISE
+    lone = signs.signal < _FEW_SIGNAL and n_leaves < 2 * n_clusters
+    return signs.signal < tuning.useless_signal or faint or lone
 
 
 def _early_trouble(signs: Signs, tuning: Tuning) -> str | None:

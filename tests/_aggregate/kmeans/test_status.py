@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.status import Signs, in_words
+from sklearn_dp._aggregate.kmeans.status import Signs, in_words, synopsis_in_words
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 
 pytestmark = pytest.mark.filterwarnings(
@@ -86,6 +86,19 @@ def test_the_remedy_is_in_numbers():
         "; about 5 times the rows, or an epsilon of about 5, would help"
     )
     assert "times" not in status(replace(GOOD, one_center=True, noise=1e5))
+
+
+def test_points_of_few_rows_are_where_the_noise_is():
+    """In many features, or where there are hardly more of them than clusters."""
+
+    def words(signal, noise, n_leaves):
+        signs = Signs(signal, noise, n_leaves, False, 0.0)
+        return synopsis_in_words(signs, "ok", 2, TUNING, 1.0).split(":")[0]
+
+    few = "too few rows for this budget"
+    assert words(80.0, 0.2, 9) == few and words(120.0, 0.2, 9) == "ok"
+    assert words(40.0, 0.1, 3) == few and words(40.0, 0.1, 4) == "ok"
+    assert words(60.0, 0.1, 2) == "ok" and words(60.0, 0.1, 1) == "fewer points than n_clusters"
 
 
 def test_useless_answers_are_not_called_ok():
