@@ -89,8 +89,9 @@ def less_likely_than_one_normal(model, X):
     return model.score(X) < np.mean(one.logpdf(X)) - 1
 
 
-CENTERS = "cost 1.2 times that of one center", lambda m, X: worse_than_one_center(m.cluster_centers_, X)
-POINTS = "cost 1.2 times that of one center", lambda m, X: worse_than_one_center(m.points_, X)
+COST = "cost 1.2 times that of one center"
+CENTERS = COST, lambda m, X: worse_than_one_center(m.cluster_centers_, X)
+POINTS = COST, lambda m, X: worse_than_one_center(m.points_, X)
 MEAN = "more than half a spread from the mean", lambda m, X: far(m.mean_, X)
 OUTPUT_OF = "more than half a spread from the mean", lambda m, X: far(m.output_, X)
 SHAPE = "an error larger than the covariance", off_by_all
