@@ -95,8 +95,9 @@ POINTS = COST, lambda m, X: worse_than_one_center(m.points_, X)
 MEAN = "more than half a spread from the mean", lambda m, X: far(m.mean_, X)
 OUTPUT_OF = "more than half a spread from the mean", lambda m, X: far(m.output_, X)
 SHAPE = "an error larger than the covariance", off_by_all
-BALL = "less than a quarter of the rows asked for", (
-    lambda m, X: m.predict(X).sum() < m.n_points_target_ / 4
+BALL = (
+    "less than a quarter of the rows asked for",
+    (lambda m, X: m.predict(X).sum() < m.n_points_target_ / 4),
 )
 INSIDE = "less than half of the rows inside", lambda m, X: np.mean(m.predict(X) == 1) < 0.5
 MIXTURE = "log-density one below that of one normal law", less_likely_than_one_normal
