@@ -7,11 +7,12 @@ from scipy.stats import multivariate_normal
 
 from sklearn_dp._aggregate.mixture.partition import partition_entries, partition_parts
 from sklearn_dp._aggregate.mixture.parts import MixtureContext, Settings
-from sklearn_dp._aggregate.mixture.tree import Recursion
+from sklearn_dp._aggregate.mixture.tree import NODES, Recursion
 from sklearn_dp._aggregate.moments.moment_releases import LABELS
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.location import Located
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.samples import ByPart
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -120,6 +121,15 @@ def two_balls(d=3, apart=100.0, n=300):
     return Rows.of(points, float(np.linalg.norm(points, axis=1).max()))
 
 
+def context_of(session, table, radius, settings=None, known=None):
+    """Rows of a table about the origin, all of them in a ball."""
+    domain = Domain.from_bounds(2 * radius, table.n_features)
+    rows = GridTable.quantise(table, domain)
+    origin = np.zeros(table.n_features)
+    place = Located(rows, domain, rows.ball / 2, 100.0, "ok", 0.0, origin, 1.0)
+    return MixtureContext(session, place, rows, known, settings, "", lambda name: None)
+
+
 def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     settings = Settings(k, method="partition", options=PartitionOptions(ball, ratio))
     entries = partition_entries(rho * (1 - 1e-6), 0.01, settings, X.shape[1], "")
@@ -131,16 +141,23 @@ def partition(X, k, *, rho=1e6, ratio=1.5, ball="joint", units=None, seed=0):
     size, center = float(len(X)), np.zeros(X.shape[1])
     place = Located(rows, domain, rows.ball / 2, size, "ok", 0.0, center, 1.0)
     roots, grow = [], Recursion.grow
+
+    def grown(self, root):
+        roots.append(root)
+        grow(self, root)
+        root.nodes = np.concatenate(self.points.sums(_nodes)[0].in_order())
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            Recursion,
-            "grow",
-            lambda self, root: (roots.append(root), grow(self, root)),
-        )
+        patch.setattr(Recursion, "grow", grown)
         context = MixtureContext(session, place, rows, None, settings, "", lambda name: None)
         parts = partition_parts(context)
     assert session.spent <= rho
     return parts, roots[0], session
+
+
+def _nodes(part):
+    nodes = part.state.get(NODES, np.zeros(part.units.n_rows, dtype=int))
+    return part, (ByPart({part.source.number: nodes}),)
 
 
 def labels_of(parts):

@@ -40,6 +40,7 @@ COMMON = {
     "test_partitions_bad_input.py": "bad parts, for every estimator that takes parts",
     "test_partitions_blocks.py": "the same, where blocks of rows come together",
     "test_partitions_identity.py": "all of these settings, crossed with types, groups and weights",
+    "test_partitions_of_mixtures.py": "fits of mixtures to tables in parts, every way through one",
     "test_partitions_of_balls.py": "fits of balls to tables in parts, in the estimators of them",
     "test_partitions_of_groups.py": "the same for groups that are spread over parts, and for means",
     "test_partitions_travel.py": "what comes to the place of a fit, in every estimator",

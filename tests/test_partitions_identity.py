@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import test_partitions_blocks as blocks
 import test_partitions_of_balls as balls
+import test_partitions_of_mixtures as mixtures
 from sklearn.base import clone
 from test_partitions import ACROSS, MEANS, MODELS, SETTINGS, WEIGHTS, WIDE, WITHIN, cuts, mean
-
-from sklearn_dp import DPOneCluster, DPOneClusterKMeans, DPOutlierScreen, FriendlyMean
 
 ALL = {
     **MODELS,
@@ -23,30 +22,28 @@ ALL = {
     **{f"mean, {name}": (mean(name), WIDE) for name in MEANS},
     **{f"blocks, {name}": case[:2] for name, case in blocks.MODELS.items()},
     **{f"ball, {name}": case for name, case in {**balls.MODELS, **balls.SETTINGS}.items()},
+    **{f"mixture, {name}": (model, mixtures.X) for name, model in mixtures.SETTINGS.items()},
     **{f"aggregate, {name}": case for name, case in blocks.AGGREGATES.items()},
 }
 GROUPS = {"rows": None, "across": ACROSS, "within": WITHIN}
 PARTS = (1, 2, 7, 50)
 # Fits of a few milliseconds.
 QUICK = (
-    "coreset", "components", "components in a box", "gram", "mean, epsilon", "mean, box",
-    "mean, cells", "ball, copies", "ball, screen",
+    "coreset", "components", "components in a box", "gram", "mean, epsilon", "ball, copies",
+    "ball, screen",
 )  # fmt: skip
 
 
-def supported(name, groups, weighted):
-    """What `doc/many_machines.md` says of groups and weights."""
-    model = ALL[name][0]
-    together = (FriendlyMean, DPOneCluster, DPOneClusterKMeans, DPOutlierScreen)
-    return not (groups != "rows" and isinstance(model, together)) and not (
-        weighted and "max_weight" not in model.get_params()
-    )
+def supported(name, weighted):
+    """What `doc/many_machines.md` says of weights; all take groups."""
+    takes_weights = "max_weight" in ALL[name][0].get_params()
+    return not weighted or (takes_weights and not name.startswith("mixture, "))
 
 
 CASES = [
     case
     for case in itertools.product(ALL, (np.float64, np.float32), GROUPS, (False, True))
-    if supported(case[0], *case[2:])
+    if supported(case[0], case[3])
 ]
 
 

@@ -32,7 +32,7 @@ from sklearn_dp.cluster import _nearest
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble import SampleAndAggregate
-from sklearn_dp.mixture import DPGaussianMixture
+from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
 
 N, SAMPLE, N_PLACES = 12_000, 100, 150
 RNG = np.random.default_rng(0)
@@ -49,6 +49,9 @@ MODELS = {
     "gram": FriendlyCovariance(method="gram", bounds=5.0),
     "friendly core": FriendlyCovariance(method="friendly_core", n_blocks=16, epsilon=3000.0),
     "mixture": DPGaussianMixture(3),
+    "mixture of tuples": DPGaussianMixture(
+        3, method="k_tuples", options=KTupleOptions(4), epsilon=800.0
+    ),
     "tuples": DPKTupleKMeans(3, epsilon=1000.0, n_tuples=4),
     "aggregate": SampleAndAggregate(output=("center_",), n_blocks=12, output_bounds=5.0),
     "aggregate of targets": LINE,

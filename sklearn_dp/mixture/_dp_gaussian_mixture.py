@@ -76,8 +76,8 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Blocks of "k_tuples" fitted at a time, through joblib; threads of "coreset", each with a
-        part of the rows. No bit of the answer depends on it.
+        Threads, each with a part of the rows; blocks of "k_tuples" fitted at a time, through
+        joblib. No bit of the answer depends on it.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -245,7 +245,6 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             method,
             options_of(method, self.options),
             self.bounds is not None,
-            self.n_jobs,
         )
 
     def _budget(self, target, settings):
@@ -297,11 +296,19 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             If components are hidden in the noise. It depends on released values only.
         """
         if sample_weight is not None:
-            # Tuples and balls are made of whole rows: what they count has no place for a weight.
-            check_choice("method", self.method, ("auto", *METHODS))
-            if self.method not in ("auto", "coreset"):
-                raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
+            self._check_weighted()
         return self._fit_validated(X, groups, sample_weight)
+
+    def _check_weighted(self):
+        """Tuples and balls are made of whole rows: what they count has no place for a weight."""
+        check_choice("method", self.method, ("auto", *METHODS))
+        if self.method not in ("auto", "coreset"):
+            raise ValueError("sample_weight: only method='coreset' takes weights of rows.")
+
+    def _fit_parts(self, found):
+        if found.weighted:  # by `fit_partitions`, too
+            self._check_weighted()
+        return super()._fit_parts(found)
 
     def fit_predict(
         self,
@@ -330,12 +337,6 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
             Index of a component for each row of `X`: not private.
         """
         return self.fit(X, y, sample_weight, groups=groups).predict(X)
-
-    def _together(self):
-        # Halves, blocks and balls are of whole rows.
-        method = self.method
-        together = isinstance(method, str) and method in ("k_tuples", "partition")
-        return f"DPGaussianMixture(method={method!r})" if together else None
 
     def _fit_table(self, table, session, progress):
         settings = self._settings()

@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import re
 import warnings
 
 import numpy as np
@@ -10,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from partition_tools import SECRET, quotes_nothing
-from sklearn.base import clone
 
 from sklearn_dp import DPCoreset, DPKMeans, DPOneCluster, FriendlyMean
 from sklearn_dp._partitions import _pieces, engine_of, engine_of_parts, opened_table
@@ -314,21 +312,6 @@ def quick(name):
     if name == "DPKTupleKMeans":
         options |= {"n_clusters": 4, "epsilon": 1000.0, "n_tuples": 4}
     return dict(all_estimators())[name](**options)
-
-
-@pytest.mark.parametrize(
-    "refusing",
-    [
-        DPGaussianMixture(2, method="k_tuples"),
-        DPGaussianMixture(2, method="partition"),
-    ],
-)
-def test_settings_that_need_their_rows_together_refuse_parts_before_a_charge(refusing):
-    ledger = PrivacyLedger(PrivacyBudget(epsilon=3.0, delta=1e-4))
-    before, name = ledger.remaining, f"{type(refusing).__name__}(method={refusing.method!r})"
-    with pytest.raises(TypeError, match=re.escape(f"X must be in memory for {name}")):
-        clone(refusing).set_params(ledger=ledger).fit([X[:5], X[5:600]])
-    assert ledger.remaining == before
 
 
 def test_copies_that_travel_hold_no_ledger_and_no_labels():

@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.mixture import (
     fit as _mixture,
 )
 from sklearn_dp._aggregate.mixture import (
-    k_tuples as _mixture_tuples,
+    halves as _mixture_halves,
 )
 from sklearn_dp._aggregate.mixture import (
     partition as _mixture_partition,
@@ -29,6 +29,9 @@ from sklearn_dp._aggregate.mixture import (
 from sklearn_dp._aggregate.moments import estimates as _estimates
 from sklearn_dp._aggregate.moments import moment_releases
 from sklearn_dp._aggregate.moments import rounds as _rounds
+from sklearn_dp._aggregate.one_cluster.balls import ACTIVE
+from sklearn_dp._aggregate.shared import block_fits as _block_fits
+from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp.audit import replay_audit
 from sklearn_dp.mixture import (
@@ -40,6 +43,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
 ]
+
+
+def points_in_memory(rows):
+    """The part of an inner table in memory; a fit itself never has it."""
+    found = []
+    rows.sums(lambda part: (found.append(part) or part, ()))
+    (part,) = found
+    return part
+
+
+def n_points(rows):
+    return points_in_memory(rows).units.n_rows
 
 
 class _Unclipped:
@@ -155,7 +170,7 @@ def _depth_from_the_data(original):
     """One more attempt wherever the number of rows is odd: no plan knows."""
 
     def grow(self, root):
-        if self.points.n_rows % 2:
+        if points_in_memory(self.points).units.n_rows % 2:
             self.split(root)
         else:
             original(self, root)
@@ -164,24 +179,25 @@ def _depth_from_the_data(original):
 
 
 def _ball_by_true_counts(original):
-    def ball(session, prefix, rows, active, *rest, **options):
-        found = original(session, prefix, rows, active, *rest, **options)
+    def ball(session, prefix, rows, *rest, **options):
+        found = original(session, prefix, rows, *rest, **options)
+        active = points_in_memory(rows).state.get(ACTIVE, np.ones(n_points(rows)))
         return None if np.count_nonzero(active) % 2 else found
 
     return ball
 
 
 def _sizes_from_true_counts(original):
-    def ball(session, prefix, rows, active, *rest, **options):
-        found = original(session, prefix, rows, active, *rest, **options)
-        return found and replace(found, inside=float(rows.n_rows % 2), outside=0.5)
+    def ball(session, prefix, rows, *rest, **options):
+        found = original(session, prefix, rows, *rest, **options)
+        return found and replace(found, inside=float(n_points(rows) % 2), outside=0.5)
 
     return ball
 
 
 def _candidates_from_the_data(original):
     def candidates(session, coreset, axes, settings, points):
-        (_, x), *_ = points.chunks()
+        (_, x), *_ = points_in_memory(points)[ROWS].chunks()
         return np.vstack([original(session, coreset, axes, settings, points), x[:1], x[-1:]])
 
     return candidates
@@ -189,7 +205,8 @@ def _candidates_from_the_data(original):
 
 def _radii_from_the_data(original):
     def find(self, node, view, prefix, *, largest):
-        reach = max(float(np.sqrt(self.points.squares.max(initial=1.0))), 1.0)
+        squares = points_in_memory(self.points)[ROWS].squares
+        reach = max(float(np.sqrt(squares.max(initial=1.0))), 1.0)
         return original(self, node, replace(view, limit=reach), prefix, largest=largest)
 
     return find
@@ -199,7 +216,8 @@ def _children_that_overlap(original):
     def cut(self, points, view, ball):
         original(self, points, view, ball)
         for child in self.children:
-            child.active, child.size = self.active, -child.depth  # both are looked at
+            # Both are looked at, and have the same points.
+            child.number, child.size = self.children[0].number, -child.depth
 
     return cut
 
@@ -209,35 +227,18 @@ def _annulus_counted_twice(original):
 
 
 def _second_half_is_everything(original):
-    class Everywhere(np.ndarray):
-        """All rows are in it, and half of them are not."""
-
-        def __invert__(self):
-            return np.arange(len(self)) % 2 == 0
-
-    return lambda session, units: np.ones(units.n_rows, dtype=bool).view(Everywhere)
+    """All rows are in it, and the blocks are of half of them."""
+    return lambda draws: np.ones(len(draws), dtype=bool)
 
 
 def _blocks_by_position(original):
-    def rows(session, X, units, first, *rest):
-        units = type(units)(len(X))
-        session = _Positions(session)
-        return original(session, X, units, first, *rest)
-
-    return rows
-
-
-class _Positions:
     """Blocks that move along when a row comes or goes."""
 
-    def __init__(self, session):
-        self._session = session
+    def drawn_rows(draws, n_blocks, rate):
+        rows, copies, _ = original(draws, n_blocks, rate)
+        return rows, copies, rows[::-1] % n_blocks
 
-    def blocks(self, n_units, n_blocks):
-        return np.arange(n_units)[::-1] % n_blocks
-
-    def rng(self, tag):
-        return self._session.rng(tag)
+    return drawn_rows
 
 
 def _tuples_of_raw_rows(original):
@@ -281,8 +282,8 @@ MUTATIONS = {
         "terrific_scores",
         _annulus_counted_twice,
     ),
-    "one half for all": ("tuples", _mixture_tuples, "half_of_rows", _second_half_is_everything),
-    "blocks by position": ("tuples", _mixture_tuples, "_tuples", _blocks_by_position),
+    "one half for all": ("tuples", _mixture_halves, "in_second", _second_half_is_everything),
+    "blocks by position": ("tuples", _block_fits, "drawn_rows", _blocks_by_position),
     "raw tuple": ("tuples", _tuple_stage.TupleStage, "run", _tuples_of_raw_rows),
     "clip forgotten": ("coreset", moment_releases, "Grid", lambda original: _Unclipped),
     "clip at the wrong norm": ("coreset", _rounds, "exact_moments", _wrong_norm),

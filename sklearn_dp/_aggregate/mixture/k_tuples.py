@@ -27,10 +27,13 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from ..shared.blocks import block_rows, fit_blocks
+from ..shared.block_fits import BlockFits, fit_table_blocks
+from ..shared.grid_table import ROWS
+from ..shared.inner_tables import drop
+from ..shared.unit_numbers import UnitNumbers
 from ..shared.weighted_kmeans import best_start
 from ..tuples.stage import TupleStage
-from .parts import half_of_rows
+from .halves import in_first, second_half
 
 __all__ = ["LabelMeans", "enough_rows", "inner_clusterer", "tuple_parts", "tuple_stage"]
 
@@ -125,33 +128,27 @@ def tuple_parts(context, stage):
         Of the rows of the second half only.
     """
     session, domain = context.session, context.place.domain
-    X, units, _ = context.together()
-    second = half_of_rows(session, units)
-    tuples = _tuples(session, X, units, ~second, domain, context.settings, stage)
+    numbers = UnitNumbers.of(context.rows.table)
+    tuples = _tuples(context, numbers, stage)
     context.progress("inner fits")
     found = stage.run(session.part("first half"), tuples - domain.center, domain.radius)
     context.progress("aggregation")
-    rest = context.part("second half", second)
+    rest = second_half(context, numbers, session.addressed_draws(numbers.size))
+    drop(context.rows.table, ROWS)  # the rest of the fit is about the second half
     if found is None:
         return rest.by_coreset("k_tuples, then coreset")
     return rest.by_nearest(found + domain.center, "k_tuples")
 
 
-def _tuples(session, X, units, first, domain, settings, stage):
-    """The k-tuples of the blocks: one for each, whatever happens in it.
+def _tuples(context, numbers, stage):
+    """The k-tuples of the blocks of the first half: one for each, whatever happens in it.
 
     Parameters
     ----------
-    session : PrivacySession
-    X : ndarray of shape (n, d)
-    units : Units
-        Of all the rows. A unit draws a block whichever half it is in: its draw then has nothing
-        to do with the coins of other units.
-    first : ndarray of bool of shape (n,)
-        Rows of the first half.
-    domain : Domain
-        Released; the rows of a block are clipped to it.
-    settings : Settings
+    context : MixtureContext
+    numbers : UnitNumbers
+        A unit draws a block whichever half it is in: its draw then has nothing to do with the
+        coins of other units.
     stage : TupleStage
 
     Returns
@@ -159,23 +156,20 @@ def _tuples(session, X, units, first, domain, settings, stage):
     tuples : ndarray of shape (stage.size, k, d)
         NaN where a block has fewer than k rows or its fit failed.
     """
-    k, d = settings.n_components, X.shape[1]
-    rows = np.flatnonzero(first)
-    blocks = units.spread(session.blocks(units.size, stage.size))[rows]
-    seeds = session.rng("inner fits").integers(2**31, size=stage.size)
-    members = [rows[places] for places in block_rows(blocks, stage.size)]
+    settings, table = context.settings, context.rows.table
+    k, d = settings.n_components, table.n_features
     inner = inner_clusterer(k, d) if settings.options.inner is None else settings.options.inner
-    return fit_blocks(
+    fits = BlockFits(
         LabelMeans(inner, k),
-        X,
-        members,
-        seeds,
+        stage.size,
         attrgetter("means_"),
         (k, d),
         min_rows=k,
-        prepare=partial(_clip, domain),
-        n_jobs=settings.n_jobs,
+        prepare=partial(_clip, context.place.domain),  # released
+        takes_part=in_first,
+        within=context.known,
     )
+    return fit_table_blocks(context.session, table, fits, numbers)
 
 
 def _clip(domain, rows):

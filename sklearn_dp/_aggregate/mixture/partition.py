@@ -1,6 +1,6 @@
 """Recursive private partition of a Gaussian mixture [1]_: terrific balls cut it into components.
 
-1. One row stands for each unit (:func:`.parts.representatives`).
+1. One row stands for each unit (:func:`.halves.unit_points`).
 2. A private coreset of these points is released: noisy counts of cells along principal axes, and
    means of cells. Its heavy cells, and its k-means centers, are where balls may be centered.
 3. Nodes are split, the largest first, by balls that are found as :mod:`.tree` tells, until there
@@ -22,16 +22,20 @@ import math
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._units import UnitFacts
 from ..kmeans.context import Context
 from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
 from ..shared.axes import plain_axes
 from ..shared.centering import Size
-from ..shared.grid_table import GridTable
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.inner_tables import drop, inner_table
 from ..shared.rows import Rows
+from ..shared.table import Part
 from ..shared.weighted_kmeans import weighted_kmeans
-from .parts import Parts, in_ball, labelled, nearest_label, representatives
-from .tree import Node, Recursion, level_entries
+from .halves import POINTS, unit_points
+from .parts import Parts, in_ball, labelled, nearest_label
+from .tree import Node, Recursion, leaf_labels, level_entries
 
 __all__ = ["partition_entries", "partition_parts"]
 
@@ -45,6 +49,7 @@ _CANDIDATE_SHARE = 0.35  # of the partition, for the coreset; the rest is for th
 _MOST_CANDIDATES = 60
 _ROTATED_FROM = 4  # features: with fewer, principal axes are not worth a second moment
 _SAFE = 1 - 1e-9
+_TREE = "cell tree"
 
 
 def partition_entries(rho, delta, settings, n_features, prefix):
@@ -95,14 +100,12 @@ def partition_parts(context):
         coreset take its place.
     """
     session, place, k = context.session, context.place, context.settings.n_components
-    X, units, rows = context.together()
-    X, alone = representatives(session, X, units)
-    points = rows if alone is units else Rows.quantise(X, place.domain)
-    coreset, axes = _coreset(session, points, alone, place, k, context.prefix)
+    points = unit_points(context)
+    coreset, axes = _coreset(session, points, place, k, context.prefix)
     context.progress("coreset")
     candidates = _candidates(session, coreset, axes, context.settings, points)
     target = max(1, round(place.size * context.settings.min_weight / 2))
-    root = Node(session, np.ones(points.n_rows, dtype=bool), place.size)
+    root = Node(session, place.size)
     Recursion(points, candidates, target, context.settings, context.prefix).grow(root)
     context.progress("partition")
     leaves = root.leaves()
@@ -114,19 +117,18 @@ def partition_parts(context):
         context.rows.update(labelled, nearest_label, centers)
     else:
         centers, path = _leaf_centers(root, len(leaves), coreset, axes, points), "partition"
-        context.rows.update(labelled, root.labels)
+        context.rows.update(labelled, leaf_labels, root.cuts())
+    drop(context.rows.table, POINTS)
     return Parts(session, context.rows, centers, path)
 
 
-def _coreset(session, points, units, place, k, prefix):
+def _coreset(session, points, place, k, prefix):
     """A noisy cell tree of the points, along their principal axes.
 
     Parameters
     ----------
     session : PrivacySession
-    points : Rows
-    units : Units
-        One for each point.
+    points : GridTable
     place : Located
     k : int
     prefix : str
@@ -138,9 +140,10 @@ def _coreset(session, points, units, place, k, prefix):
     axes : Axes
     """
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
+    inner = inner_table(points.table, _TREE, d, UnitFacts(), _points_alone)
     context = Context(
         session=session,
-        rows=GridTable.of(points, units),
+        rows=GridTable(inner, points.ball, points.unit),
         n_clusters=k,
         prefix=prefix,
         size=size,
@@ -149,7 +152,14 @@ def _coreset(session, points, units, place, k, prefix):
     axes = plain_axes(d, place.radius)
     if d >= _ROTATED_FROM:
         axes = principal_axes(context, _MOMENT, context.left(_MOMENT))
-    return build_coreset(context, _CELLS, _MEANS, axes, context.left(_CELLS)), axes
+    coreset = build_coreset(context, _CELLS, _MEANS, axes, context.left(_CELLS))
+    drop(points.table, _TREE)
+    return coreset, axes
+
+
+def _points_alone(part):
+    """The points of a part, for a state of their own."""
+    return Part(part.source, part.units, {ROWS: part[ROWS]})
 
 
 def _candidates(session, coreset, axes, settings, points):
@@ -162,7 +172,7 @@ def _candidates(session, coreset, axes, settings, points):
     coreset : Coreset
     axes : Axes
     settings : Settings
-    points : Rows
+    points : GridTable
 
     Returns
     -------
@@ -188,7 +198,7 @@ def _leaf_centers(root, n_leaves, coreset, axes, points):
     n_leaves : int
     coreset : Coreset
     axes : Axes
-    points : Rows
+    points : GridTable
 
     Returns
     -------
@@ -196,7 +206,7 @@ def _leaf_centers(root, n_leaves, coreset, axes, points):
         Only a start of the components, which are estimated about it: no budget is spent on it.
     """
     places = in_ball(axes.lift(coreset.points), points.ball)
-    labels = root.labels(Rows.of(places, points.ball))
+    labels = leaf_labels(Rows.of(places, points.ball), root.cuts())
     mass = np.bincount(labels, coreset.weights, minlength=n_leaves)
     sums = np.stack(
         [np.bincount(labels, coreset.weights * column, minlength=n_leaves) for column in places.T],

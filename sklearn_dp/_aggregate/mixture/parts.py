@@ -4,8 +4,7 @@ Each way takes a :class:`MixtureContext` (the rows, where they are, what may be 
 and gives :class:`Parts`: one released center for each component, a label for each row, and the
 session through which everything else about these rows is released. A label is a function of the
 row and of releases, so that a row that comes or goes moves no label of another row. Labels are
-where the rows are (:func:`labelled`), in the parts of a table. The "coreset" asks parts for sums
-alone; the other ways need all rows together, in a table of one part in memory.
+where the rows are (:func:`labelled`), in the parts of a table.
 """
 
 from collections.abc import Callable
@@ -16,27 +15,23 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
 from ..kmeans.candidates import Choice
 from ..kmeans.engine import fit_engine
 from ..moments.moment_releases import LABELS
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.location import Located
 from ..shared.row_sums import nearest
-from ..shared.table import Part, Table
+from ..shared.table import Part
 
 __all__ = [
     "METHODS",
     "MixtureContext",
     "Parts",
     "Settings",
-    "half_of_rows",
-    "half_of_units",
     "in_ball",
     "integer_centers",
     "labelled",
     "nearest_label",
-    "representatives",
 ]
 
 METHODS = ("coreset", "k_tuples", "partition")
@@ -57,8 +52,6 @@ class Settings:
         Of that method, from `sklearn_dp.mixture`; None for "coreset".
     bounded : bool
         Whether there are public bounds.
-    n_jobs : int or None
-        Blocks of "k_tuples" that are fitted at a time.
     """
 
     n_components: Any
@@ -66,7 +59,6 @@ class Settings:
     method: str = "coreset"
     options: Any = None
     bounded: bool = False
-    n_jobs: int | None = None
 
     @property
     def min_weight(self):
@@ -135,37 +127,6 @@ class MixtureContext:
     prefix: str
     progress: Callable[[str], Any]
 
-    def together(self):
-        """Unreleased: the rows in the public bounds, their units, and the rows on the grid.
-
-        Of a table of one part in memory: for the ways that need all rows together.
-
-        Returns
-        -------
-        X : ndarray of shape (n, d), finite
-        units : Units
-        rows : Rows
-        """
-        (part,) = self.rows.table.local_parts()
-        X = part.source.read()
-        return X if self.known is None else self.known.clip_points(X), part.units, part[ROWS]
-
-    def part(self, label, chosen):
-        """The context of some units, apart from those of parts with other labels.
-
-        Parameters
-        ----------
-        label : str
-            Of the part of the session.
-        chosen : ndarray of bool of shape (n,)
-            All rows of a unit or none: then no unit is in two parts, and what is released of one
-            part costs nothing in another one.
-        """
-        X, units, _ = self.together()
-        table = Table.in_memory(X[chosen], units.take(chosen))
-        rows = GridTable.quantise(table, self.place.domain)
-        return replace(self, session=self.session.part(label), rows=rows, known=None)
-
     def by_nearest(self, centers, path):
         """Parts of the rows that are nearest to released centers, in the lengths of the data."""
         steps = integer_centers(centers, self.rows, self.place.domain)
@@ -194,51 +155,6 @@ def labelled(part: Part, label: Callable[..., np.ndarray], *released: Any) -> tu
 def nearest_label(rows, centers):
     """The index of the nearest of some released centers, for each of the rows."""
     return nearest(rows, centers)[0]
-
-
-def half_of_units(session, units):
-    """Whether each unit is in the second half: a fair coin of its own.
-
-    Coins are independent, so a unit that comes or goes is in one half and moves no other unit.
-    Halves by position would not do: with one row less at the top, a row of another unit goes from
-    one half to the other, and neighbours differ in both.
-    """
-    return (session.unit_draws(units.size) & np.uint64(1)).astype(bool)
-
-
-def half_of_rows(session, units):
-    """Whether each row is in the second half: the coin of its unit."""
-    return units.spread(half_of_units(session, units))
-
-
-def representatives(session, X, units):
-    """One row of each unit, drawn at random, each of which is then a unit of its own.
-
-    Counts of points in balls have sensitivity one for points; a unit of many rows would have to
-    share its weight among balls. A row is drawn from the bits that belong to the unit, so adding
-    or removing a unit adds or removes one representative and leaves the others.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    X : ndarray of shape (n, d)
-    units : Units
-
-    Returns
-    -------
-    points : ndarray of shape (units.size, d)
-    alone : Units
-        Of the points; the same object as `units` where every row is a unit already.
-    """
-    if units.index is None:
-        return X, units
-    order = np.argsort(units.index, kind="stable")
-    members = np.bincount(units.index, minlength=units.size)
-    # 32 random bits times the number of rows, over 2**32: a row whose probability is off by at
-    # most 2**-32. This is no noise, so that bias costs no privacy.
-    low = session.unit_draws(units.size) & np.uint64(2**32 - 1)
-    which = ((low * members.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-    return X[order[np.cumsum(members) - members + which]], Units(units.size)
 
 
 def in_ball(points, radius):

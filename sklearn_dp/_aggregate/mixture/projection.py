@@ -12,25 +12,47 @@ that they do not depend on the other rows, nor on the BLAS: the basis is rounded
 
 import numpy as np
 
-from ..._privacy._units import Units
+from ..._privacy._units import UnitFacts, Units
+from ..one_cluster.balls import ACTIVE
 from ..shared.axes import second_moment
-from ..shared.grid_table import GridTable
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.inner_tables import drop, inner_table
 from ..shared.rows import Rows
+from ..shared.table import Part
 
 __all__ = ["BASIS_STEPS", "chosen_points", "top_axes"]
 
 BASIS_STEPS = 2.0**20
 """Steps of an integer basis to a unit of length."""
 
-
-def chosen_points(rows, chosen):
-    """The rows that a mask chooses, as one array; no rows give an array of shape (0, d)."""
-    return np.concatenate(
-        [np.empty((0, rows.n_features)), *(x[chosen[part]] for part, x in rows.chunks())]
-    )
+_CHOSEN = "chosen points"
 
 
-def top_axes(session, entry, rows, chosen, radius, k, origin=None):
+def chosen_points(part, origin=None):
+    """A part of those points that a search looks at, about an origin; its units are points.
+
+    Parameters
+    ----------
+    part : Part
+        With `ROWS`, and with `ACTIVE` where not all of them count.
+    origin : ndarray of shape (d,), integers, optional
+
+    Returns
+    -------
+    part : Part
+    """
+    rows, chosen = part[ROWS], part.state.get(ACTIVE)
+    found = [np.empty((0, rows.n_features), dtype=np.int32)]
+    for place, x in rows.chunks():
+        x = x if chosen is None else x[chosen[place]]
+        # Integers of at most 2**26.
+        found.append((x if origin is None else x - origin).astype(np.int32))
+    points = np.concatenate(found)
+    ball = rows.limit if origin is None else rows.limit + np.linalg.norm(origin)
+    return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})
+
+
+def top_axes(session, entry, rows, radius, k, origin=None):
     """The first k principal axes of some points about a released origin.
 
     Parameters
@@ -38,10 +60,9 @@ def top_axes(session, entry, rows, chosen, radius, k, origin=None):
     session : PrivacySession
     entry : str
         Pays for the second moment, with all that it has left.
-    rows : Rows
-        One for each unit.
-    chosen : ndarray of bool of shape (n,)
-        Which of the rows count: a function of each row and of releases.
+    rows : GridTable
+        One for each unit. Those count that its parts name `ACTIVE`, or all: a function of each row
+        and of releases.
     radius : float
         Released, in steps: points farther from the origin are clipped to it. Adding or removing
         a point then moves the sum of x x^T by at most radius**2 in the Frobenius norm, since
@@ -57,15 +78,12 @@ def top_axes(session, entry, rows, chosen, radius, k, origin=None):
     basis : ndarray of shape (d, k)
         Orthonormal columns but for rounding, in steps of 2**-20.
     """
-    points, ball = chosen_points(rows, chosen), rows.ball
+    d, ball = rows.n_features, rows.ball
     if origin is not None:
-        points, ball = points - origin, rows.limit + np.linalg.norm(origin)
-    moment = second_moment(
-        session,
-        entry,
-        GridTable.of(Rows.of(points, ball), Units(len(points))),
-        radius,
-        session.remaining(entry),
-    )
+        ball = rows.limit + np.linalg.norm(origin)
+    table = inner_table(rows.table, _CHOSEN, d, UnitFacts(), chosen_points, origin)
+    chosen = GridTable(table, ball)
+    moment = second_moment(session, entry, chosen, radius, session.remaining(entry))
+    drop(rows.table, _CHOSEN)
     # Largest signed eigenvalues: of a large negative one there is noise only.
     return np.rint(np.linalg.eigh(moment)[1][:, ::-1][:, :k] * BASIS_STEPS)

@@ -23,16 +23,22 @@ References
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._units import UnitFacts
 from ..kmeans.engine import engine_entries
-from ..one_cluster.balls import points_of, squared_distances
+from ..one_cluster.balls import ACTIVE, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.inner_tables import drop, inner_table
 from ..shared.row_sums import nearest
-from ..shared.rows import Rows
-from .parts import Parts, half_of_units, in_ball, labelled, representatives
+from ..shared.table import Part
+from ..shared.unit_numbers import UnitNumbers
+from .halves import POINTS, in_first, in_second, second_half, unit_points
+from .parts import Parts, in_ball, labelled
 from .projection import BASIS_STEPS, top_axes
 
 __all__ = ["spherical_entries", "spherical_parts"]
@@ -42,6 +48,7 @@ _ENGINE_SHARE = 0.4  # of the partition, for where the balls are not found
 _NEAR = 2.5  # radii of a ball with half of its points: all of a component, in any dimension
 _SAFE = 1 - 1e-9
 _SEARCH = Search()
+_HALF = "half of the points"
 
 
 def spherical_entries(rho, delta, total, settings, n_features, prefix):
@@ -99,17 +106,17 @@ def spherical_parts(context):
         Of the rows of the second half only.
     """
     place, k = context.place, context.settings.n_components
-    X, units, rows = context.together()
-    coins = half_of_units(context.session, units)
-    points, alone = representatives(context.session, X, units)
-    rows = rows if alone is units else Rows.quantise(points, place.domain)
-    axes = None
-    if rows.n_features > k:
+    numbers = UnitNumbers.of(context.rows.table)
+    draws = context.session.addressed_draws(numbers.size)
+    points, axes = unit_points(context, numbers), None
+    if points.n_features > k:
         first = context.session.part(_FIRST)
-        axes = top_axes(first, context.prefix + _AXES, rows, ~coins, place.radius, k)
+        rows = _half(points, numbers, draws, in_first)
+        axes = top_axes(first, context.prefix + _AXES, rows, place.radius, k)
     context.progress("principal axes")
-    rest = context.part(_SECOND, units.spread(coins))
-    balls = _balls(rest, _projected(rows, axes), coins)
+    rest = second_half(context, numbers, draws)
+    balls = _balls(rest, _half(points, numbers, draws, in_second, axes))
+    drop(context.rows.table, POINTS, ROWS)  # the rest of the fit is about the second half
     context.progress("partition")
     if any(ball.status != "ok" for ball in balls):
         return rest.by_coreset("partition, then coreset")
@@ -120,24 +127,53 @@ def spherical_parts(context):
     return Parts(rest.session, rest.rows, centers, "partition")
 
 
+def _half(points, numbers, draws, chosen, axes=None):
+    """The points along some axes, of which those of a half are looked at; until the next one.
+
+    Parameters
+    ----------
+    points : GridTable
+    numbers : UnitNumbers
+    draws : UnitDraws
+    chosen : callable
+        From draws to whether units are in the half.
+    axes : ndarray of shape (d, q), integers, or None
+        Released.
+
+    Returns
+    -------
+    rows : GridTable
+    """
+    q = points.n_features if axes is None else axes.shape[1]
+    inner = inner_table(
+        points.table, _HALF, q, UnitFacts(), _half_of_part, numbers, draws, chosen, axes
+    )
+    return GridTable(inner, points.limit, points.unit)
+
+
+def _half_of_part(part, numbers, draws, chosen, axes):
+    active = chosen(numbers.draws_of(part, draws))
+    return Part(part.source, part.units, {ROWS: _projected(part[ROWS], axes), ACTIVE: active})
+
+
 def _projected(rows, axes):
     """Integer coordinates along the axes: at most 2**24 times 2**20, exact."""
-    if axes is None:
-        return rows
-    return rows.map(lambda x, _: np.trunc(x @ axes * (1 / BASIS_STEPS)), axes.shape[1])
+    return rows if axes is None else rows.map(partial(_along, axes), axes.shape[1])
 
 
-def _balls(context, rows, active):
+def _along(axes, x, squares):
+    return np.trunc(x @ axes * (1 / BASIS_STEPS))
+
+
+def _balls(context, rows):
     """k balls, each among the points that are near none of those before; always k of them.
 
     Parameters
     ----------
     context : MixtureContext
         Of the second half.
-    rows : Rows
-        Coordinates of one point for each unit, of both halves.
-    active : ndarray of bool of shape (rows.n_rows,)
-        The points of the second half.
+    rows : GridTable
+        Coordinates of one point for each unit, of both halves; those of the second are `ACTIVE`.
 
     Returns
     -------
@@ -151,11 +187,16 @@ def _balls(context, rows, active):
     target = max(1, round(context.place.size / 4 / k))
     for number in range(k):
         prefix = f"{context.prefix}ball {number}/"
-        points = points_of(rows, active)
-        ball = fit_one_cluster(context.session, points, target, _SEARCH, prefix=prefix)
-        active = active & (squared_distances(rows, ball.center) > _reach(ball))
+        ball = fit_one_cluster(context.session, rows, target, _SEARCH, prefix=prefix)
+        rows.update(_taken_away, ball.center, _reach(ball))
         balls.append(ball)
     return balls
+
+
+def _taken_away(part, center, reach):
+    """What is near a ball is looked at no more."""
+    far = squared_distances(part[ROWS], center) > reach
+    return part.having(**{ACTIVE: part[ACTIVE] & far}), ()
 
 
 def _reach(ball):

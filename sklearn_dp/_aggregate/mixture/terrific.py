@@ -27,8 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..one_cluster.balls import ACTIVE
 from ..one_cluster.radius import exponential_epsilon
 from ..shared.centering import noise_sd
+from ..shared.grid_table import ROWS
 
 __all__ = [
     "TerrificBall",
@@ -81,14 +83,13 @@ def terrific_scores(inside, around, outside, t):
     return np.minimum(np.minimum(np.minimum(inside, outside), t), t - np.minimum(around, t))
 
 
-def ball_counts(rows, active, centers, near, wide):
-    """How many active points are in some balls, and in the larger balls about them.
+def ball_counts(rows, centers, near, wide):
+    """Unreleased: how many active points are in some balls, and in the larger balls about them.
 
     Parameters
     ----------
-    rows : Rows
-    active : ndarray of bool of shape (n,)
-        Which of the rows count.
+    rows : GridTable
+        Those points count that its parts name `ACTIVE`, or all.
     centers : ndarray of shape (m, q), integers of norm at most 2**25
     near, wide : ndarray of shape (1 or m, r), integers, increasing along r
         Squared radii.
@@ -106,13 +107,21 @@ def ball_counts(rows, active, centers, near, wide):
     counted, and sums from the left are the counts of balls. That is m searches for a row, where
     comparing with each radius would take 2 m r comparisons.
     """
-    m, r = len(centers), near.shape[1]
     every = np.unique(np.concatenate([near.ravel(), wide.ravel()]))
+    found, total = rows.sums(_counts_between, centers, every)
+    below, shape = np.cumsum(found, axis=1), (len(centers), near.shape[1])
+    pick = [np.broadcast_to(np.searchsorted(every, squares), shape) for squares in (near, wide)]
+    return (*(np.take_along_axis(below, place, axis=1) for place in pick), total)
+
+
+def _counts_between(part, centers, every):
+    """Active points of a part between two of the squared radii about each center, and of all."""
+    rows, active, m = part[ROWS], part.state.get(ACTIVE), len(centers)
     found = np.zeros((m, len(every) + 1), dtype=np.int64)
     lengths, directions = np.einsum("ij,ij->i", centers, centers), -2.0 * centers.T
     total, offset = 0, np.arange(m) * (len(every) + 1)
-    for part, x in rows.chunks(m):
-        x = x[active[part]]
+    for place, x in rows.chunks(m):
+        x = x if active is None else x[active[place]]
         total += len(x)
         # Integers of at most 2**51 all the way: exact, whatever the order of the sums is.
         squared = x @ directions
@@ -120,9 +129,7 @@ def ball_counts(rows, active, centers, near, wide):
         squared += np.einsum("ij,ij->i", x, x)[:, None]
         cells = np.searchsorted(every, squared.ravel()).reshape(squared.shape) + offset
         found += np.bincount(cells.ravel(), minlength=found.size).reshape(found.shape)
-    below = np.cumsum(found, axis=1)
-    pick = [np.broadcast_to(np.searchsorted(every, squares), (m, r)) for squares in (near, wide)]
-    return (*(np.take_along_axis(below, place, axis=1) for place in pick), total)
+    return part, (found, total)
 
 
 def joint_entries(rho, prefix):
@@ -137,7 +144,7 @@ def joint_entries(rho, prefix):
     )
 
 
-def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, radii):
+def joint_ball(session, prefix, rows, t, ratio, centers, *, largest, radii):
     """A terrific ball about one of some released candidates, or None.
 
     Parameters
@@ -145,10 +152,8 @@ def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, rad
     session : PrivacySession
         With `joint_entries`.
     prefix : str
-    rows : Rows
-        One for each unit.
-    active : ndarray of bool of shape (n,)
-        The points of the node: a function of each and of releases.
+    rows : GridTable
+        One for each unit; the points of the node are `ACTIVE`, a function of each and of releases.
     t : int
         Public or released.
     ratio : float
@@ -167,7 +172,7 @@ def joint_ball(session, prefix, rows, active, t, ratio, centers, *, largest, rad
         empty region, where the published one is at its inner edge and throws the region away.
     """
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
-    inside, within, total = ball_counts(rows, active, centers, near[None], wide[None])
+    inside, within, total = ball_counts(rows, centers, near[None], wide[None])
     classes = np.stack([inside, within - inside, total - within])
     epsilon = exponential_epsilon(session.remaining(prefix + "ball"))
     rho = session.remaining(prefix + "counts")

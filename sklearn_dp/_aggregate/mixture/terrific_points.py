@@ -24,12 +24,13 @@ import numpy as np
 
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..friendly.core import anchor_sample
-from ..one_cluster.balls import ACTIVE, ball_mean, clip_to_ball, points_of
+from ..friendly.core import anchor_bound
+from ..one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..one_cluster.boxes import INSIDE
 from ..one_cluster.center import grid_entries, heavy_box
 from ..one_cluster.pair_counts import neighbour_counts
-from .projection import chosen_points
+from ..one_cluster.radius_sample import collected
+from ..shared.samples import ByPart, Coins
 from .terrific import TerrificBall, ball_counts, terrific_scores
 
 __all__ = ["points_ball", "points_entries", "radius_queries", "scan_radii", "terrific_radius"]
@@ -163,7 +164,7 @@ def points_entries(rho, delta, prefix):
     )
 
 
-def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most, size):
+def points_ball(session, prefix, rows, t, ratio, *, largest, least, most, size):
     """PTerrificBall as published: radius, a point nearby, test.
 
     Parameters
@@ -171,10 +172,8 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
     session : PrivacySession
         With `points_entries`.
     prefix : str
-    rows : Rows
-        One for each unit.
-    active : ndarray of bool of shape (n,)
-        The points of the node: a function of each and of releases.
+    rows : GridTable
+        One for each unit; the points of the node are `ACTIVE`, a function of each and of releases.
     t : int
         Public or released.
     ratio : float
@@ -196,16 +195,17 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
     would have no bounded sensitivity) that is terrific for the root of c, since the balls about
     data points that were scored are terrific for c but have other centers.
     """
-    sample, count = active, t
+    coins, count = None, t
     if size > _SAMPLE:
         # Each point is in the sample by a coin of its own, at a released rate: a neighbour
         # changes the sample by at most one point.
         rate = _SAMPLE / size
-        sample, count = active & anchor_sample(session, rows.n_rows, rate), max(1, round(rate * t))
+        coins, count = _coins(session, rows, rate), max(1, round(rate * t))
+    (sample,) = rows.sums(collected, ACTIVE, coins)
     radius = terrific_radius(
         session,
         prefix + "radius",
-        chosen_points(rows, sample),
+        np.concatenate(sample.in_order()),
         count,
         ratio,
         largest=largest,
@@ -213,22 +213,32 @@ def points_ball(session, prefix, rows, active, t, ratio, *, largest, least, most
         most=most,
         epsilon=pure_dp_epsilon(session.remaining(prefix + "radius")),
     )
-    center = None if radius is None else _near(session, prefix, rows, active, radius)
+    center = None if radius is None else _near(session, prefix, rows, radius)
     if center is None:
         return None
     wider = (1 + ratio / 10) * radius
-    return _tested(session, prefix + "test", rows, active, t, math.sqrt(ratio), center, wider)
+    return _tested(session, prefix + "test", rows, t, math.sqrt(ratio), center, wider)
 
 
-def _near(session, prefix, rows, active, radius):
+def _coins(session, rows, rate):
+    """A sample of the points, each by a coin of its own."""
+    (sizes,) = rows.sums(_sized)
+    draws = session.addressed_draws(sum(sizes.values.values()))
+    return Coins(draws, anchor_bound(rate), sizes.starts())
+
+
+def _sized(part):
+    return part, (ByPart({part.source.number: part.units.n_rows}),)
+
+
+def _near(session, prefix, rows, radius):
     """A released point near many points: the fullest box, then means of the points in balls.
 
     Parameters
     ----------
     session : PrivacySession
     prefix : str
-    rows : Rows
-    active : ndarray of bool of shape (n,)
+    rows : GridTable
     radius : float
         Released: boxes are made for it, and all means but the first are of balls of it.
 
@@ -237,28 +247,26 @@ def _near(session, prefix, rows, active, radius):
     center : ndarray of shape (q,), integers, or None
         None: no box stands out.
     """
-    points = points_of(rows, active)
-    found = heavy_box(session, prefix, points, radius)
+    found = heavy_box(session, prefix, rows, radius)
     if found is None:
         return None
     (center, reach), among = found, INSIDE
     rho = session.remaining(prefix + "center") / _STEPS * _SAFE
     for _ in range(_STEPS):
-        mean = ball_mean(session, prefix + "center", points, center, reach, rho, among=among)
+        mean = ball_mean(session, prefix + "center", rows, center, reach, rho, among=among)
         center = clip_to_ball(mean, rows.limit)
         among, reach = ACTIVE, radius
     return center
 
 
-def _tested(session, entry, rows, active, t, ratio, center, radius):
+def _tested(session, entry, rows, t, ratio, center, radius):
     """The ball of a radius about a released center if it passes the test, or None.
 
     Parameters
     ----------
     session : PrivacySession
     entry : str
-    rows : Rows
-    active : ndarray of bool of shape (n,)
+    rows : GridTable
     t : int
     ratio : float
         c of this test.
@@ -273,9 +281,7 @@ def _tested(session, entry, rows, active, t, ratio, center, radius):
     """
     epsilon = pure_dp_epsilon(session.remaining(entry))
     squares = np.floor(np.square([radius, ratio * radius]))
-    inside, within, total = ball_counts(
-        rows, active, center[None], squares[None, :1], squares[None, 1:]
-    )
+    inside, within, total = ball_counts(rows, center[None], squares[None, :1], squares[None, 1:])
     inside, within = int(inside[0, 0]), int(within[0, 0])
     query = int(terrific_scores(inside, within - inside, total - within, t))
     slack = math.ceil(8 / epsilon * math.log(2 / _BETA))

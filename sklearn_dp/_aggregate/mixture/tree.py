@@ -18,6 +18,7 @@ the costliest of its chains from the root to a leaf does: at most k - 1 levels, 
 entries of its own.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -25,15 +26,23 @@ import numpy as np
 
 from ..._privacy._grid import clip_integer_rows
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..one_cluster.balls import points_of, squared_distances
+from ..._privacy._units import UnitFacts
+from ..one_cluster.balls import ACTIVE, squared_distances
 from ..one_cluster.search import Search, fit_one_cluster, one_cluster_entries
-from ..shared.rows import Rows
+from ..shared.grid_table import ROWS, GridTable
+from ..shared.inner_tables import inner_table
+from ..shared.table import Part
 from .parts import Settings
 from .projection import BASIS_STEPS, top_axes
 from .terrific import TerrificBall, joint_ball, joint_entries
 from .terrific_points import points_ball, points_entries
 
-__all__ = ["Node", "Recursion", "View", "level_entries"]
+__all__ = ["NODES", "Cut", "Node", "Recursion", "View", "leaf_labels", "level_entries"]
+
+NODES = "nodes"
+"""Name, in the state of a part, of the number of the node that each of its points is in."""
+
+_VIEW = "view"
 
 _PLACE, _FULL, _AXES, _PROJECTED = "place/", "ball/", "principal axes", "projected ball/"
 _PLACE_SHARE, _AXES_SHARE = 0.15, 0.15  # of a level; the rest is for one ball, or for two
@@ -110,20 +119,74 @@ class View:
     limit: float
     basis: np.ndarray | None = None
 
+    @property
+    def n_features(self):
+        """Number of coordinates."""
+        return len(self.origin) if self.basis is None else self.basis.shape[1]
+
     def of(self, rows):
         """Rows of coordinates, each a function of its row: products are exact."""
         if self.basis is None:
             return rows
-        return rows.map(lambda x, _: self._project(x), self.basis.shape[1])
+        return rows.map(self._coordinates, self.basis.shape[1])
 
     def of_points(self, points):
         """Released integer points."""
         return points if self.basis is None else self._project(points)
 
+    def _coordinates(self, x, squares):
+        return self._project(x)
+
     def _project(self, x):
         clipped = clip_integer_rows(x - self.origin, self.limit)
         # Integers of at most 2**26 and 2**20, their sums below 2**53: exact.
         return np.floor(clipped @ self.basis * (1 / BASIS_STEPS))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is released of a node that has been cut, and of those below it; it goes to the parts.
+
+    Attributes
+    ----------
+    view : View
+    ball : TerrificBall
+    inside, outside : Cut or None
+        None: a leaf.
+    """
+
+    view: View
+    ball: TerrificBall
+    inside: "Cut | None"
+    outside: "Cut | None"
+
+
+def leaf_labels(rows, cut):
+    """The leaf of each row, from the inside out: a function of that row and of releases.
+
+    Parameters
+    ----------
+    rows : Rows
+    cut : Cut or None
+        None: there is one leaf.
+
+    Returns
+    -------
+    labels : ndarray of int64 of shape (n,)
+    """
+    if cut is None:
+        return np.zeros(rows.n_rows, dtype=np.int64)
+    first, second = leaf_labels(rows, cut.inside), leaf_labels(rows, cut.outside)
+    return np.where(_inside(rows, cut.view, cut.ball), first, _n_leaves(cut.inside) + second)
+
+
+def _n_leaves(cut):
+    return 1 if cut is None else _n_leaves(cut.inside) + _n_leaves(cut.outside)
+
+
+def _inside(rows, view, ball):
+    """Whether each row is inside the ball: a function of that row and of releases."""
+    return squared_distances(view.of(rows), ball.center) <= ball.square
 
 
 class Node:
@@ -133,22 +196,26 @@ class Node:
     ----------
     session : PrivacySession
         Of the releases about its points.
-    active : ndarray of bool of shape (n,)
-        Its points. Never shown: releases about them go through the session.
     size : float
         Released number of points.
     depth : int
         Cuts above it.
+    numbers : iterator of int, optional
+        For the nodes of the tree; the root makes it.
 
     Attributes
     ----------
+    number : int
+        Of the node: parts hold the number of the node that each of their points is in.
     view, ball : View and TerrificBall, or None for a leaf
     children : tuple of Node
         Inside and outside; none for a leaf.
     """
 
-    def __init__(self, session, active, size, depth=0):
-        self.session, self.active, self.size, self.depth = session, active, size, depth
+    def __init__(self, session, size, depth=0, numbers=None):
+        self.session, self.size, self.depth = session, size, depth
+        self._numbers = itertools.count() if numbers is None else numbers
+        self.number = next(self._numbers)
         self.view: View | None = None
         self.ball: TerrificBall | None = None
         self.children: tuple[Node, ...] = ()
@@ -160,17 +227,11 @@ class Node:
         of units: points are one for each unit.
         """
         self.view, self.ball = view, ball
-        inside = self._inside(points, view, ball)
-        sides = (("inside", inside, ball.inside), ("outside", ~inside, ball.outside))
         self.children = tuple(
-            Node(self.session.part(label), self.active & side, size, self.depth + 1)
-            for label, side, size in sides
+            Node(self.session.part(label), size, self.depth + 1, self._numbers)
+            for label, size in (("inside", ball.inside), ("outside", ball.outside))
         )
-
-    @staticmethod
-    def _inside(rows, view, ball):
-        """Whether each row is inside the ball: a function of that row and of releases."""
-        return squared_distances(view.of(rows), ball.center) <= ball.square
+        points.update(_divided, self.number, view, ball, [child.number for child in self.children])
 
     def leaves(self):
         """The leaves below, from the inside out."""
@@ -178,12 +239,25 @@ class Node:
             return [self]
         return [leaf for child in self.children for leaf in child.leaves()]
 
-    def labels(self, rows):
-        """Index of the leaf that each row is in, in the order of :meth:`leaves`."""
-        if not self.children:
-            return np.zeros(rows.n_rows, dtype=np.int64)
-        inside, (first, second) = self._inside(rows, self.view, self.ball), self.children
-        return np.where(inside, first.labels(rows), len(first.leaves()) + second.labels(rows))
+    def cuts(self):
+        """What has been released of the node and those below; None for a leaf."""
+        if self.view is None or self.ball is None:
+            return None
+        return Cut(self.view, self.ball, *(child.cuts() for child in self.children))
+
+
+def _divided(part, number, view, ball, numbers):
+    """The points of a node go to its children."""
+    node = part.state.get(NODES, np.zeros(part[ROWS].n_rows, dtype=np.int32))
+    children = np.where(_inside(part[ROWS], view, ball), *numbers)
+    return part.having(**{NODES: np.where(node == number, children, node).astype(np.int32)}), ()
+
+
+def _viewed(part, number, view):
+    """The points of a part in some coordinates, of which those of a node are looked at."""
+    node = part.state.get(NODES)
+    active = {} if node is None else {ACTIVE: node == number}
+    return Part(part.source, part.units, {ROWS: view.of(part[ROWS]), **active})
 
 
 @dataclass(frozen=True)
@@ -192,7 +266,7 @@ class Recursion:
 
     Attributes
     ----------
-    points : Rows
+    points : GridTable
         One for each unit.
     candidates : ndarray of shape (m, d), integers
         Released: where balls may be centered.
@@ -202,7 +276,7 @@ class Recursion:
     prefix : str
     """
 
-    points: Rows
+    points: GridTable
     candidates: np.ndarray
     target: int
     settings: Settings
@@ -230,7 +304,8 @@ class Recursion:
         the whole space has been released.
         """
         prefix = _level(self.prefix, node.depth)
-        points = points_of(self.points, node.active)
+        whole = View(np.zeros(self.points.n_features), self.points.limit)
+        points = self.look(node, whole)
         place = fit_one_cluster(node.session, points, _HELD, _SEARCH, prefix=prefix + _PLACE)
         reach = max(min(_WIDER * math.sqrt(place.square), 2 * self.points.limit), 1.0)
         view = View(place.center, reach)
@@ -239,8 +314,7 @@ class Recursion:
             basis = top_axes(
                 node.session,
                 prefix + _AXES,
-                self.points,
-                node.active,
+                self.look(node, whole),
                 view.limit,
                 self.settings.n_components,
                 view.origin,
@@ -251,6 +325,14 @@ class Recursion:
             return False
         node.cut(self.points, view, ball)
         return True
+
+    def look(self, node, view):
+        """The points of a node in some coordinates; until the next look."""
+        inner = inner_table(
+            self.points.table, _VIEW, view.n_features, UnitFacts(), _viewed, node.number, view
+        )
+        ball = self.points.ball if view.basis is None else self.points.limit
+        return GridTable(inner, ball, self.points.unit)
 
     def find(self, node, view, prefix, *, largest):
         """A terrific ball of the node in some coordinates, or None.
@@ -270,7 +352,7 @@ class Recursion:
             In the coordinates of `view`.
         """
         options = self.settings.options
-        common = (node.session, prefix, view.of(self.points), node.active, self.target)
+        common = (node.session, prefix, self.look(node, view), self.target)
         if options.balls == "joint":
             radii = view.limit * _RADIUS_RATIO ** -np.arange(_N_RADII - 1, -1, -1.0)
             return joint_ball(

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._privacy._domain import Domain
 from ..._privacy._randomness import UnitDraws
 from ..._privacy._session import PrivacySession
 from .blocks import TASKS, drawn_rows, fit_some, unit_copies
@@ -53,6 +54,8 @@ class BlockFits:
         unit is in one block.
     takes_part : callable, optional
         From the draws of units to whether they are in a block at all. None: all are.
+    within : Domain, optional
+        Public bounds that rows are moved into first, before they are doubles.
 
     All callables are functions of a module, or partials of these.
     """
@@ -65,6 +68,7 @@ class BlockFits:
     prepare: Callable[[np.ndarray], np.ndarray] | None = None
     rate: float | None = None
     takes_part: Callable[[np.ndarray], np.ndarray] | None = None
+    within: Domain | None = None
 
     def tasks(self, n_parts: int) -> list[np.ndarray]:
         """The blocks of each task: at least 64, as many as parts where these are not too many."""
@@ -189,5 +193,8 @@ def _fitted(
 
 def _prepared(rows: np.ndarray, member: np.ndarray, fits: BlockFits) -> np.ndarray:
     """The rows of one block as doubles, as the fit is to see them: a copy of its own."""
-    own = np.asarray(rows.take(member, axis=0), dtype=np.float64)
+    own = rows.take(member, axis=0)
+    if fits.within is not None:
+        own = fits.within.clip_points(own)
+    own = np.asarray(own, dtype=np.float64)
     return own if fits.prepare is None else fits.prepare(own)

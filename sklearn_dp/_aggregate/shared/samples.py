@@ -76,6 +76,9 @@ class Coins(NamedTuple):
         -------
         mask : ndarray of bool of shape (n_i,)
         """
+        units: Any = part.units
+        if units.index is None and units.numbers is not None:  # rows that stand for groups
+            return self.draws.at(units.numbers) <= self.bound
         mask, first = np.empty(part.units.n_rows, dtype=bool), self.firsts[part.source.number]
         for start, drawn in _drawn(self.draws, first, len(mask)):
             np.less_equal(drawn, self.bound, out=mask[start : start + len(drawn)])

@@ -55,6 +55,8 @@ class UnitNumbers:
         units: Any = part.units
         if not units.n_rows:  # groups without a row that is there have no number
             return np.empty(0, dtype=np.uint64)
+        if units.index is None and units.numbers is not None:
+            return draws.at(units.numbers)
         if units.index is None:
             return draws.take(self.starts[part.source.number], units.n_rows)
         own = draws.take(0, units.size) if units.numbers is None else draws.at(units.numbers)

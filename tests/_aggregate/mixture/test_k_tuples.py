@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from mixture_tools import WAYS, Mixture, audit_data
+from mixture_tools import WAYS, Mixture, audit_data, context_of
 from scipy.stats import chi2
 
 from sklearn_dp._aggregate.mixture import (
     k_tuples as _mixture_tuples,
 )
-from sklearn_dp._aggregate.mixture.parts import Settings, half_of_rows
+from sklearn_dp._aggregate.mixture.parts import Settings
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._aggregate.shared.unit_numbers import UnitNumbers
 from sklearn_dp._privacy._budget import PrivacyBudget
-from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._trace import Trace, trace
@@ -37,16 +38,9 @@ def test_adding_a_row_changes_one_tuple():
             PrivacyPlan(PrivacyBudget(rho=1.0, delta=0.1), (PlanEntry("x", "gaussian", 1.0),)),
             random_state=0,
         )
-        units = Units(len(rows))
-        return _mixture_tuples._tuples(
-            session,
-            rows,
-            units,
-            ~half_of_rows(session, units),
-            Domain.from_bounds(500.0, 3),
-            settings,
-            stage,
-        )
+        table = Table.in_memory(rows, Units(len(rows)))
+        context = context_of(session, table, 250.0, settings)
+        return _mixture_tuples._tuples(context, UnitNumbers.of(table), stage)
 
     found = []
     for n in range(1990, 2001):

@@ -1,28 +1,33 @@
-"""Halves and representatives: they belong to units."""
+"""What all ways to split a mixture share: released points on the grid."""
 
 import numpy as np
-import pytest
-from mixture_tools import session_of
+from mixture_tools import labels_of
 
-from sklearn_dp._aggregate.mixture.parts import half_of_rows, representatives
-from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._aggregate.mixture.parts import (
+    Parts,
+    in_ball,
+    integer_centers,
+    labelled,
+    nearest_label,
+)
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._units import Units
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+def test_released_points_are_integers_in_the_ball():
+    assert in_ball(np.array([[3.2, 0.0], [0.0, 50.0]]), 10.0).tolist() == [[3, 0], [0, 10]]
+    domain = Domain.from_bounds(4.0, 2)
+    rows = GridTable.quantise(Table.in_memory(np.zeros((3, 2)), Units(3)), domain)
+    centers = integer_centers(np.array([[1.0, -2.0], [9.0, 0.0]]), rows, domain)
+    assert np.array_equal(centers * rows.unit, [[1.0, -2.0], [4.0, 0.0]])
 
 
-def test_halves_and_representatives_belong_to_units():
-    X = np.arange(60.0)[:, None]
-    groups = np.arange(60) // 3
-    units = Units(60, groups)
-    session = session_of(PlanEntry("x", "gaussian", 1.0))
-    second = half_of_rows(session, units).reshape(20, 3)
-    assert (second == second[:, :1]).all() and 3 < second[:, 0].sum() < 17
-    points, alone = representatives(session, X, units)
-    assert alone.n_rows == 20 and (points[:, 0] // 3 == np.arange(20)).all()
-    assert len(set(points[:, 0] % 3)) == 3
-    # The last unit gone, the others are as they were: the bits are theirs.
-    fewer, _ = representatives(session, X[:57], Units(57, groups[:57]))
-    assert np.array_equal(fewer, points[:19])
-    alone = Units(60)
-    assert representatives(session, X, alone) == (X, alone)
+def test_rows_get_the_label_of_the_nearest_center():
+    X = np.array([[1.0, 0.0], [-2.0, 1.0], [3.0, 0.5]])
+    domain = Domain.from_bounds(4.0, 2)
+    rows = GridTable.quantise(Table.in_memory(X, Units(3)), domain)
+    centers = integer_centers(np.array([[2.0, 0.0], [-2.0, 0.0]]), rows, domain)
+    rows.update(labelled, nearest_label, centers)
+    assert labels_of(Parts(None, rows, centers, "coreset")).tolist() == [0, 1, 0]

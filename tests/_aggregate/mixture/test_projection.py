@@ -5,6 +5,8 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.mixture.projection import BASIS_STEPS, chosen_points, top_axes
+from sklearn_dp._aggregate.one_cluster.balls import points_of
+from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
 
@@ -15,7 +17,8 @@ def axes_of(points, k=1, *, chosen=None, radius=1000.0, origin=None, rho=1e8):
     points = np.asarray(points, dtype=float)
     session = open_session(PlanEntry("axes", "gaussian", rho), rho=2 * rho)
     chosen = np.ones(len(points), dtype=bool) if chosen is None else np.asarray(chosen)
-    basis = top_axes(session, "axes", Rows.of(points, 2.0**15), chosen, radius, k, origin)
+    rows = points_of(Rows.of(points, 2.0**15), chosen)
+    basis = top_axes(session, "axes", rows, radius, k, origin)
     assert session.remaining("axes") == 0 and np.array_equal(basis, np.rint(basis))
     return basis / BASIS_STEPS
 
@@ -26,8 +29,18 @@ def is_axis(basis, direction):
 
 def test_chosen_points_are_in_order_and_may_be_none():
     rows = Rows.of(np.arange(6.0).reshape(3, 2), 8.0)
-    assert chosen_points(rows, np.array([True, False, True])).tolist() == [[0, 1], [4, 5]]
-    assert chosen_points(rows, np.zeros(3, dtype=bool)).shape == (0, 2)
+
+    def chosen(active, origin=None):
+        (part,) = points_of(rows, active).table.local_parts()
+        part = chosen_points(part, origin)
+        assert part.units.n_rows == part[ROWS].n_rows
+        return np.concatenate([np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())])
+
+    some = np.array([True, False, True])
+    assert chosen(some).tolist() == [[0, 1], [4, 5]]
+    assert chosen(some, np.array([1.0, 5.0])).tolist() == [[-1, -4], [3, 0]]
+    assert chosen(None).tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert chosen(~some & False).shape == (0, 2)
 
 
 def test_the_axis_of_points_on_a_line():

@@ -12,6 +12,7 @@ from sklearn_dp._aggregate.mixture.terrific import (
     joint_entries,
     terrific_scores,
 )
+from sklearn_dp._aggregate.one_cluster.balls import points_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -37,7 +38,7 @@ def test_counts_of_balls_are_exact():
     centers = np.rint(rng.normal(size=(4, 3)) * 1000)
     active, radii = rng.random(100) < 0.7, np.array([500.0, 1000.0, 99000.0])
     near, wide = np.floor(radii**2)[None], np.floor((1.5 * radii) ** 2)[None]
-    inside, within, total = ball_counts(rows, active, centers, near, wide)
+    inside, within, total = ball_counts(points_of(rows, active), centers, near, wide)
     apart = np.linalg.norm(centers[:, None] - x[active], axis=2)
     assert total == active.sum()
     assert np.array_equal(inside, [[(a <= r).sum() for r in radii] for a in apart])
@@ -46,12 +47,11 @@ def test_counts_of_balls_are_exact():
 
 @pytest.mark.parametrize("largest", [False, True])
 def test_a_joint_ball_isolates_a_cluster(largest):
-    rows = two_balls()
-    active = np.ones(600, dtype=bool)
+    rows = points_of(two_balls())
     centers = np.array([[0.0, 0, 0], [1e5, 0, 0], [5e4, 0, 0]])
     radii = 1.5e5 * 2 ** (0.4 * np.arange(-18.0, 1))
     session = session_of(*joint_entries(8.0, ""), rho=9.0)
-    ball = joint_ball(session, "", rows, active, 150, 1.5, centers, largest=largest, radii=radii)
+    ball = joint_ball(session, "", rows, 150, 1.5, centers, largest=largest, radii=radii)
     assert 250 < ball.inside < 350 and 250 < ball.outside < 350
     length = math.sqrt(ball.square)
     assert 1000 < length < 1e5 and np.linalg.norm(ball.center - [5e4, 0, 0]) == 5e4
@@ -63,7 +63,6 @@ def test_a_joint_ball_isolates_a_cluster(largest):
             session_of(*joint_entries(8.0, ""), rho=9.0),
             "",
             rows,
-            active,
             700,
             1.5,
             centers,

@@ -13,6 +13,7 @@ from sklearn_dp._aggregate.mixture.terrific_points import (
     scan_radii,
     terrific_radius,
 )
+from sklearn_dp._aggregate.one_cluster.balls import points_of
 from sklearn_dp._privacy._plan import PlanEntry
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -155,13 +156,11 @@ def test_above_threshold_is_as_strict_as_its_theorem():
 
 
 def test_a_ball_of_the_published_way():
-    rows, active = two_balls(), np.ones(600, dtype=bool)
-    found = 0
+    rows, found = two_balls(), 0
     for seed in range(10):
         session = session_of(*points_entries(50.0, 0.01, ""), rho=51.0, seed=seed)
-        ball = points_ball(
-            session, "", rows, active, 200, 5.0, largest=False, least=100.0, most=1.5e5, size=600.0
-        )
+        radii = {"largest": False, "least": 100.0, "most": 1.5e5}
+        ball = points_ball(session, "", points_of(rows), 200, 5.0, size=600.0, **radii)
         if ball is not None:
             ((_, x),) = rows.chunks()
             inside = ((x - ball.center) ** 2).sum(axis=1) <= ball.square

@@ -8,6 +8,7 @@ from mixture_tools import labels_of, partition
 
 from sklearn_dp._aggregate.mixture.partition import partition_entries
 from sklearn_dp._aggregate.mixture.parts import Settings
+from sklearn_dp._aggregate.mixture.tree import leaf_labels
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.mixture import PartitionOptions
@@ -22,13 +23,11 @@ def test_every_row_is_in_one_leaf_and_the_tree_is_small():
         parts, root, session = partition(X, k)
         leaves = root.leaves()
         assert 1 < len(leaves) <= k and max(leaf.depth for leaf in leaves) <= k - 1
-        assert np.sum([leaf.active for leaf in leaves], axis=0).tolist() == [1] * len(X)
-        assert np.array_equal(
-            root.labels(
-                Rows.quantise(X, Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2))
-            ),
-            np.argmax([leaf.active for leaf in leaves], axis=0),
-        )
+        there = np.array([root.nodes == leaf.number for leaf in leaves])
+        assert there.sum(axis=0).tolist() == [1] * len(X) and there.any(axis=1).all()
+        domain = Domain.from_bounds(2 * np.linalg.norm(X, axis=1).max() + 2e-9, 2)
+        labels = leaf_labels(Rows.quantise(X, domain), root.cuts())
+        assert np.array_equal(labels, np.argmax(there, axis=0))
         assert set(labels_of(parts)) <= set(range(k))
 
 

@@ -1,0 +1,113 @@
+"""Tables whose rows are made of those of another table, where these are.
+
+Some steps look at other rows than those of the table: at one of each unit, at some of their
+coordinates, at a half of them. Such a table is a :class:`.table.Part` in the state of each part,
+under a name. A pass over it is one over the outer table, so it works for every engine, and what is
+told of the parts of the outer table (who computes again what is lost, what errors tell) is true of
+it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..._privacy._units import UnitFacts
+from .table import Engine, Part, PassFunction, SplitFunction, Table
+
+__all__ = ["InnerEngine", "drop", "inner_table"]
+
+
+class InnerEngine:
+    """Computes on parts that parts of another table hold; see :class:`.table.Engine`.
+
+    Parameters
+    ----------
+    table : Table
+        The outer one.
+    name : str
+        Of the inner parts, in the state of the outer ones.
+    """
+
+    def __init__(self, table: Table, name: str) -> None:
+        self.table, self.name, self.n_parts = table, name, table.engine.n_parts
+
+    def update(self, function: PassFunction, *broadcast: Any) -> None:
+        """In the next pass over the outer table."""
+        self.table.update(_inside, self.name, function, broadcast)
+
+    def reduce(self, function: PassFunction, *broadcast: Any) -> tuple:
+        """A pass over the outer table."""
+        return self.table.sums(_inside, self.name, function, broadcast)
+
+    def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
+        """A value for each inner row."""
+        return self.table.rows(_rows_inside, self.name, function, broadcast)
+
+    def exchange(
+        self, split: SplitFunction, use: Callable[..., Any], n_tasks: int, *broadcast: Any
+    ) -> list:
+        """Not for inner rows: engines bring those together that they have read."""
+        raise TypeError("rows of an inner table do not travel.")
+
+    def shuffle(
+        self, split: SplitFunction, join: Callable[..., Part], n_parts: int, *broadcast: Any
+    ) -> Engine:
+        """Neither are there new parts of them."""
+        raise TypeError("rows of an inner table do not travel.")
+
+
+def inner_table(
+    table: Table,
+    name: str,
+    n_features: int,
+    units: UnitFacts,
+    make: Callable[..., Part],
+    *broadcast: Any,
+) -> Table:
+    """A table of what a function makes of each part; made in the next pass.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        Another table of the same name ends.
+    n_features : int
+        Of the inner rows.
+    units : UnitFacts
+        Of these.
+    make : callable
+        From a part, and the broadcast values, to the inner part: a pure function of a module.
+    *broadcast
+        Released or public values.
+
+    Returns
+    -------
+    inner : Table
+    """
+    table.update(_made, name, make, broadcast)
+    return Table(InnerEngine(table, name), n_features, np.float64, units)
+
+
+def drop(table: Table, *names: str) -> None:
+    """Let go of inner tables, or of other values of the rows: they are the memory of a fit."""
+    table.update(_dropped, names)
+
+
+def _made(part: Part, name: str, make: Callable[..., Part], broadcast: tuple) -> tuple[Part, tuple]:
+    return part.having(**{name: make(part, *broadcast)}), ()
+
+
+def _dropped(part: Part, names: tuple) -> tuple[Part, tuple]:
+    return part.without(*names), ()
+
+
+def _inside(part: Part, name: str, function: PassFunction, broadcast: tuple) -> tuple[Part, tuple]:
+    inner, sums = function(part[name], *broadcast)
+    return part.having(**{name: inner}), sums
+
+
+def _rows_inside(
+    part: Part, name: str, function: Callable[..., np.ndarray], broadcast: tuple
+) -> np.ndarray:
+    return function(part[name], *broadcast)
