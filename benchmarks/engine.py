@@ -2,6 +2,7 @@
 
     python benchmarks/engine.py --before FOLDER --data FILES    # the fits that are not stored yet
     python benchmarks/engine.py --cells "pairs" --again         # fits of this release anew
+    python benchmarks/engine.py --free                          # beside one center, which is free
     python benchmarks/engine.py --report                        # page and picture of what is stored
 
 FOLDER is a checkout of an older release (`git worktree add --detach FOLDER 68d9654~1` is the one
@@ -23,18 +24,27 @@ but for files and real tables.
   unbalanced    `unbalanced`: two thirds of the rows in one cluster, 19 small ones
   census        `census`: near-discrete columns, 148 rows with the largest gain there is
   issue         what an issue complained of: blobs of few rows in many features, digits at a tenth
-                of the budget, 64 rows a cluster in 128 features, word counts (tf-idf), 38 extreme
-                rows without bounds
+                of the budget, 64 rows a cluster in 128 features, word counts (tf-idf; 10 fits), 38
+                extreme rows without bounds
+
+What is free, in doc/benchmarks/engine_free.csv: one center that is released with the whole budget,
+the noisy sum over the noisy number of rows, shrunk towards the public center as the package does.
+Its cost is the median of 200 draws. Settings: those of benchmarks/status.py with few rows and
+small budgets, and digits. Asked for: in each of them a median of at most 1.02 times that, and at
+most one fit in twenty above 1.05 times; the free answer itself is, in so many draws as the table
+says.
 """
 
 import argparse
 import csv
+import itertools
 import math
 import os
 import re
 import shlex
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -47,10 +57,14 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import choice  # noqa: E402 - the benchmarks beside this file
 import kmeans as setting  # noqa: E402
 import numpy as np  # noqa: E402
+import status  # noqa: E402
 from _release import Release  # noqa: E402
 from _style import COLORS, MUTED, new, plain_ticks, save  # noqa: E402
 from sklearn.cluster import KMeans  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
+
+from sklearn_dp import DPKMeans  # noqa: E402
+from sklearn_dp._privacy._accounting import gaussian_sigma  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "doc" / "benchmarks" / "engine"
@@ -173,6 +187,7 @@ class Cell:
     bounds: object = 1.0
     fresh: bool = True
     starts: int = 10
+    most_fits: int = FITS
 
     @property
     def parameters(self):
@@ -222,7 +237,7 @@ def all_cells():
         ),
         Cell(f"issue {digits.name} eps=0.1", 10, partial(stored, digits), 0.1, fresh=False),
         Cell("issue n=1024 d=128 k=16", 16, narrow),
-        Cell("issue words n=3000 d=3000 k=4", 4, words, starts=1),
+        Cell("issue words n=3000 d=3000 k=4", 4, words, starts=1, most_fits=10),
         Cell("issue extremes n=43500 d=9 k=7, no bounds", 7, extremes, bounds=None),
     ]
 
@@ -256,7 +271,7 @@ def measure(cell, releases, done, n_fits, folder):
     line : dict
     """
     rows, known = folder / "rows.npy", None
-    for seed in range(n_fits):
+    for seed in range(min(n_fits, cell.most_fits)):
         missing = [name for name in releases if (cell.name, seed, name) not in done]
         if not missing:
             continue
@@ -320,14 +335,138 @@ def read(path):
 
 
 def write(path, done):
-    """All lines, first to another file: one that is cut off never takes the place of a whole."""
+    """All lines of fits."""
+    write_lines(path, COLUMNS, done.values())
+
+
+def write_lines(path, columns, lines):
+    """First to another file: one that is cut off never takes the place of a whole."""
     part = path.with_suffix(".part")
     with part.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table = csv.DictWriter(file, columns, lineterminator="\n")
         table.writeheader()
-        for line in done.values():
+        for line in lines:
             table.writerow({k: f"{v:.7g}" if isinstance(v, float) else v for k, v in line.items()})
     part.replace(path)
+
+
+# --- what is free --------------------------------------------------------------------------------
+
+FREE_COLUMNS = ("cell", "seed", "cost", "free", "free_above", "one", "status")
+FREE_FITS, DRAWS = 20, 200
+
+
+def free_settings():
+    """Few rows, small budgets; the numbers of clusters take turns."""
+    grid = itertools.product(
+        (100, 500, 2000, 5000),
+        (2, 10, 50, 200),
+        (0.01, 0.03, 0.1, 0.3),
+        ("separated", "none", "overlapping"),
+    )
+    for i, (n, d, epsilon, data) in enumerate(grid):
+        yield status.Setting(n, d, status.CLUSTERS[i % 2], epsilon, data)
+    for epsilon in (0.01, 0.03, 0.1, 0.3):
+        yield status.Setting(1797, 64, 10, epsilon, "digits")
+
+
+def free_costs(X, epsilon, delta=1e-6):
+    """Costs of the one center that is released with the whole budget, radius 1: some draws."""
+    (n, d), rng = X.shape, np.random.default_rng(0)
+    # A row moves (sum, count / 2) by at most sqrt(5) / 2.
+    sigma, middle = gaussian_sigma(epsilon, delta) * math.sqrt(1.25), X.mean(axis=0)
+    costs = np.empty(DRAWS)
+    for i in range(DRAWS):
+        count = max(n + 2 * sigma * rng.normal(), 8 * sigma)
+        found = (n * middle + sigma * rng.normal(size=d)) / count
+        length = np.linalg.norm(found)
+        if d > 2:  # positive-part James-Stein
+            found = found * max(0.0, 1 - d * (sigma / count / length) ** 2)
+        found = found * min(1.0, 1.0 / max(np.linalg.norm(found), 1e-300))
+        costs[i] = n * np.square(found - middle).sum()
+    return setting.cost(X, middle[None]) + costs
+
+
+def measure_free(pattern, n_fits, path):
+    """Add the settings that are not stored, each when it is done."""
+    done = list(read_free(path))
+    stored = {line["cell"] for line in done}
+    for number_, case in enumerate(free_settings()):
+        name = f"{case.data} n={case.n} d={case.d} k={case.k} eps={case.epsilon}"
+        if name in stored or not re.search(pattern, name):
+            continue
+        if case.data == "digits":
+            X = setting.real_data(setting.Cell("real", 1797, 64, 10, name="digits"), 0)[0]
+        else:
+            X = status.rows_of(case, number_)[0]
+        costs = free_costs(X, case.epsilon)
+        free, one = float(np.median(costs)), setting.cost(X, X.mean(axis=0, keepdims=True))
+        for seed in range(n_fits):
+            model = DPKMeans(case.k, epsilon=case.epsilon, bounds=1.0, random_state=seed).fit(X)
+            cost = setting.cost(X, model.cluster_centers_)
+            above = float(np.mean(costs > LOSS * free))
+            line = (name, seed, cost, free, above, one, model.status_.split(";")[0])
+            done.append(dict(zip(FREE_COLUMNS, line, strict=True)))
+        write_lines(path, FREE_COLUMNS, done)
+        print(name, flush=True)
+    return done
+
+
+def read_free(path):
+    """Stored lines."""
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                numbers = {key: float(line[key]) for key in ("cost", "free", "free_above", "one")}
+                yield {**line, **numbers}
+
+
+def free_summary(lines):
+    """Figures of each setting."""
+    cells = {}
+    for line in lines:
+        cells.setdefault(line["cell"], []).append(line)
+    for name, found in cells.items():
+        ratio = np.array([line["cost"] / line["free"] for line in found])
+        yield {
+            "cell": name,
+            "fits": len(found),
+            "free": found[0]["free"] / found[0]["one"],
+            "free_above": found[0]["free_above"],
+            "median": float(np.median(ratio)),
+            "above": float(np.mean(ratio > LOSS)),
+            "worst": float(ratio.max()),
+            "alone": float(np.mean([line["status"].startswith("one center") for line in found])),
+        }
+
+
+def free_page(entries):
+    """How many settings are as asked for, and the lines of those that are not."""
+    late = [entry for entry in entries if entry["median"] > 1.02]
+    # One fit in twenty more than the free answer has itself: 3 in 20 are within its scatter.
+    often = [entry for entry in entries if entry["above"] > max(0.05, entry["free_above"] + 0.1)]
+    fits = sum(entry["fits"] for entry in entries)
+    above = sum(entry["above"] * entry["fits"] for entry in entries) / max(fits, 1)
+    free = sum(entry["free_above"] * entry["fits"] for entry in entries) / max(fits, 1)
+    yield (
+        f"Of {len(entries)} settings with {entries[0]['fits']} fits each, {len(late)} have a "
+        f"median above 1.02 times the free answer. Of all fits {above:.1%} cost more than 1.05 "
+        f"times its median; of free answers themselves {free:.1%} do. In {len(often)} settings "
+        "more than one fit in twenty does, and a tenth more than of the free answers."
+    )
+    yield ""
+    yield (
+        "| setting | free, over the mean | free above 1.05 | median | above 1.05 | worst "
+        "| called one center |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for entry in entries:
+        if entry in late or entry in often or entry["cell"].startswith("digits"):
+            yield (
+                f"| {entry['cell']} | {entry['free']:.3f} | {entry['free_above']:.2f} "
+                f"| {entry['median']:.3f} | {entry['above']:.2f} | {entry['worst']:.3f} "
+                f"| {entry['alone']:.2f} |"
+            )
 
 
 # --- page and picture ----------------------------------------------------------------------------
@@ -405,7 +544,7 @@ def in_table(entry):
     return "| " + " | ".join(cells) + " |"
 
 
-def page(entries, command):
+def page(entries, free, command):
     return "\n".join(
         [
             "# The k-means engine, before and after",
@@ -420,6 +559,12 @@ def page(entries, command):
             "",
             HEADER,
             *map(in_table, entries),
+            "",
+            "## Never worse than one center",
+            "",
+            "`python benchmarks/engine.py --free`",
+            "",
+            *(free_page(free) if free else ["Not measured."]),
             "",
         ]
     )
@@ -475,6 +620,7 @@ def main():
     parser.add_argument("--fits", type=int, default=FITS)
     parser.add_argument("--cells", default="", help="only cells whose name has this pattern")
     parser.add_argument("--again", action="store_true", help="fits of this release anew")
+    parser.add_argument("--free", action="store_true", help="beside one center, which is free")
     parser.add_argument(
         "--plot", "--report", action="store_true", dest="report", help="no fits: page and picture"
     )
@@ -483,7 +629,13 @@ def main():
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
     path = options.output.with_suffix(".csv")
-    if options.report:
+    free_path = options.output.with_name(options.output.name + "_free.csv")
+    if options.free:
+        warnings.simplefilter("ignore")  # few rows, seeds: on purpose
+        if options.again:
+            write_lines(free_path, FREE_COLUMNS, [])
+        measure_free(options.cells, min(options.fits, FREE_FITS), free_path)
+    if options.report or options.free:
         done = read(path)
     else:
         releases = {AFTER: ROOT}
@@ -496,9 +648,11 @@ def main():
     entries = list(summary(done, order))
     folders = {str(options.before): "FOLDER", options.data: "FILES"}
     command = in_words(sys.argv[1:], folders)
-    if options.report or options.cells or options.again:
+    if options.report or options.cells or options.again or options.free:
         command = "python benchmarks/engine.py --before FOLDER --data FILES"
-    options.output.with_suffix(".md").write_text(page(entries, command), encoding="utf-8")
+    options.output.with_suffix(".md").write_text(
+        page(entries, list(free_summary(read_free(free_path))), command), encoding="utf-8"
+    )
     if entries:
         picture(entries, options.output.with_suffix(".png"))
 

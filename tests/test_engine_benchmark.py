@@ -141,6 +141,36 @@ def test_a_release_of_a_folder_fits(benchmark, tmp_path):
     assert first["centers"] == second["centers"]
 
 
+def test_the_free_answer_has_the_noise_of_the_whole_budget(benchmark):
+    """Rows far from the public center in units of the noise: no shrinkage to speak of."""
+    X = np.random.default_rng(0).normal(size=(2000, 5)) * 0.01 + 0.3
+    costs = benchmark.free_costs(X, 1.0)
+    sigma = benchmark.gaussian_sigma(1.0, 1e-6)
+    # The sum's noise, and that of the number of rows along the mean; 1.25 for the two together.
+    noise = 1.25 * sigma**2 * (5 + 4 * 5 * 0.3**2) / 2000
+    plain = benchmark.setting.cost(X, X.mean(axis=0)[None])
+    assert costs.mean() - plain == pytest.approx(noise, rel=0.15)
+
+
+def test_settings_above_the_free_answer_are_listed(benchmark):
+    lines = [
+        {"cell": cell, "cost": cost, "free": 2.0, "free_above": above, "one": 1.6, "status": status}
+        for cell, above, status, costs in (
+            ("fine", 0.0, "ok", [2.0] * 20),
+            ("late", 0.0, "ok", [2.06] * 20),
+            ("often", 0.0, "one center for all", [2.0] * 16 + [2.2] * 4),
+            ("as often as the free one", 0.2, "ok", [2.0] * 16 + [2.2] * 4),
+        )
+        for cost in costs
+    ]
+    entries = list(benchmark.free_summary(lines))
+    text = "\n".join(benchmark.free_page(entries))
+    assert "1 have a median above 1.02" in text and "Of all fits 10.0%" in text
+    assert "| late | 1.250 | 0.00 | 1.030 | 0.00 | 1.030 | 0.00 |" in text
+    assert "| often | 1.250 | 0.00 | 1.000 | 0.20 | 1.100 | 1.00 |" in text
+    assert "| fine" not in text and "| as often" not in text
+
+
 def test_the_command_names_no_folder(benchmark):
     words = benchmark.in_words(["--before", "/x/y", "--data", "/z"], {"/x/y": "FOLDER", "/z": "Z"})
     assert words == "python benchmarks/engine.py --before FOLDER --data Z"

@@ -46,7 +46,7 @@ from .answer import EngineResult, finished
 from .candidates import Candidates
 from .context import Context, Run
 from .coreset import Coreset, build_coreset
-from .fallback import lost_in_noise
+from .fallback import lost_in_noise, only_one
 from .lloyd import lloyd, lloyd_budget, lloyd_entries
 from .n_clusters import choice_entries, choose, reference_number
 from .principal_axes import principal_axes
@@ -271,7 +271,11 @@ def fit_engine(
         prefix=prefix,
         tuning=tuning,
     )
-    context = located(run, math.sqrt(2 * lloyd_budget(session, prefix)))
+    left = lloyd_budget(session, prefix)
+    context = located(run, math.sqrt(2 * left))
+    if quality and not isinstance(n_clusters, Candidates) and lost_in_noise(context, left / 2):
+        final = lloyd(only_one(context), np.zeros((1, table.n_features)), callback=callback)
+        return finished(context, final, domain, status, n_leaves=None, quality=True)
     fraction = _initial_budget_fraction(context)
     axes = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
@@ -279,9 +283,9 @@ def fit_engine(
     n_leaves, choice = coreset.n_leaves, choose(context, coreset, n_clusters)
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
-    if quality and lost_in_noise(context, lloyd_budget(session, prefix), n_leaves):
-        start, alone = np.zeros((1, table.n_features)), replace(context, n_clusters=1)
-        final = lloyd(alone, start, coreset=coreset, callback=callback)
+    if quality and lost_in_noise(context, lloyd_budget(session, prefix)):
+        start = np.zeros((1, table.n_features))
+        final = lloyd(only_one(context), start, coreset=coreset, callback=callback)
     else:
         found = None if choice is None else choice.start
         start, variance = (_start(context, coreset), None) if found is None else found

@@ -1,13 +1,18 @@
 """Never worse than one center: what is done where noise rules, by released values alone.
 
 At a budget where the noise of a center is wider than the data, k centers cost more than the mean of
-all rows: on digits at epsilon = .1, 1.3 times as much. Two things prevent this. Before Lloyd's
-iterations, :func:`lost_in_noise` asks whether to look for one center only. After them,
-:func:`towards_one` shrinks each center towards the mean of all, by what of its distance may be
-noise. Both are post-processing.
+all rows: on digits at epsilon = .1, 1.3 times as much. Two things prevent this. As soon as size and
+radius are known, :func:`lost_in_noise` asks whether to look for one center only: then all that is
+left goes into that center, as a look for axes and cells could show nothing. After Lloyd's
+iterations, :func:`towards_one` shrinks each center towards the mean of all, by what of its distance
+may be noise. Both decide by released values alone. `benchmarks/engine.py --free` compares with one
+center that had the whole budget.
 """
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.special import ndtri
 
 from ..shared.centering import noise_sd
 from .context import Context
@@ -15,31 +20,59 @@ from .estimate import certain_counts
 from .lloyd import LloydResult
 from .tuning import Tuning
 
-__all__ = ["lost_in_noise", "towards_one"]
+__all__ = ["lost_in_noise", "only_one", "towards_one"]
+
+_CUT_FEATURES = 10  # up to so many, cells are cut along all of them (`principal_axes`)
 
 
-def lost_in_noise(context: Context, budget: float, n_leaves: int) -> bool:
+def lost_in_noise(context: Context, budget: float) -> bool:
     """Whether one center is a better answer than several: before Lloyd's iterations.
 
-    The noise of a center moves it by d (sd k / n)^2 squared radii of the data, if all of the
-    budget went into one iteration. Far beyond the spread of the data this is hopeless, unless the
-    cells already show the clusters: then most of them are narrow, and so is the clip.
+    Noise moves a center by d (sd k / n)^2 squared radii of the data, if all of the budget goes
+    into one iteration. Far beyond the spread of the data this is hopeless.
+
+    Noise is no pure loss. Rows are with the nearest center, and of k centers that lie anywhere
+    one is nearer than their middle: the more so, the fewer features there are. Up to ten, noisy
+    centers of a cloud are better than its middle.
 
     Parameters
     ----------
     context : Context
     budget : float
         What Lloyd's iterations may spend, in rho.
-    n_leaves : int
-        Cells that stood out of the noise.
 
     Returns
     -------
     lost : bool
     """
-    k = context.n_clusters
-    loss = context.rows.n_features * (k * noise_sd(budget) / context.size.n) ** 2
-    return k > 1 and n_leaves < k and loss > context.tuning.hopeless
+    k, d, tuning = context.n_clusters, context.rows.n_features, context.tuning
+    loss = d * (k * noise_sd(budget) / context.size.n) ** 2
+    return k > 1 and loss > tuning.hopeless + tuning.spread_gain * k * _nearest_of(k) ** 2 / d
+
+
+def _nearest_of(k: int) -> float:
+    """About the expected largest of k standard normal numbers (Blom 1958).
+
+    >>> round(_nearest_of(10), 2)
+    1.55
+    """
+    return float(ndtri((k - 0.375) / (k + 0.25)))
+
+
+def only_one(context: Context) -> Context:
+    """The context of a single center: few iterations, which bring the clip about its place.
+
+    No row changes sides, so there is nothing more to follow.
+    """
+    most, share = context.tuning.alone_iterations, context.tuning.alone_share
+    tuning = replace(
+        context.tuning,
+        most_iterations=most,
+        small_most_iterations=most,
+        iteration_share=share,
+        small_iteration_share=share,
+    )
+    return replace(context, n_clusters=1, tuning=tuning)
 
 
 def towards_one(
@@ -48,7 +81,9 @@ def towards_one(
     """Centers shrunk towards their weighted mean, by what of their distance may be noise.
 
     Where the cells have shown the clusters the Kalman update has shrunk the centers towards what
-    the cells showed, and more of it would only hurt.
+    the cells showed, and more of it would only hurt. That is so where the cells are cut along all
+    features. Elsewhere they show few coordinates of a center, and more than a part of its distance
+    may not be noise.
 
     Parameters
     ----------
@@ -70,11 +105,13 @@ def towards_one(
     weights = weights / max(weights.sum(), 1e-300)
     middle = weights @ centers
     square = np.square(centers - middle).sum(axis=1)
-    noise = tuning.shrink * d * final.variance
+    noise = d * final.variance
+    if n_leaves is None or n_leaves >= len(centers):
+        noise = np.maximum(0.0, noise - tuning.believed * float(weights @ square))
+        noise *= d > _CUT_FEATURES
+    noise *= tuning.shrink
     typical = max(0.0, float(weights @ (square - noise)))
     # A center far out keeps its place: it is not the noise that took it there.
     signal = np.maximum(typical, square - noise)
     kept = np.where(noise > 0, signal / np.maximum(signal + noise, 1e-300), 1.0)
-    if n_leaves is None or n_leaves >= len(centers):
-        kept = np.ones(len(centers))
     return middle + kept[:, None] * (centers - middle), middle, kept

@@ -40,8 +40,14 @@ class Tuning:
 
     # -- where coarser choices pay --------------------------------------------------------------
     useless_signal: float = 30.0  # signal below which an answer is called mostly noise
-    hopeless: float = 3.0  # squared noise of a center, in radii, above which one center is better
+    hopeless: float = 0.7  # squared noise of a center, in radii, above which one is better ...
+    spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
+    alone_iterations: int = 3  # for one center ...
+    alone_share: float = 0.25  # ... and what each but the last gets
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk
+    believed: float = (
+        0.25  # part of a squared distance that may be noise, where cells show clusters
+    )
     spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
     useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers

@@ -488,7 +488,8 @@ def test_hardly_any_data_gives_a_valid_answer(n, d):
 def test_status_says_what_was_not_found():
     nothing = np.zeros((0, 3))
     assert Case(nothing, 3, bounds=None).fit().status.startswith("no bound found")
-    assert Case(np.zeros((5, 20)), 3, epsilon=0.01).fit().status.startswith("too few rows")
+    assert Case(np.zeros((5, 5)), 3, epsilon=0.01).fit().status.startswith("too few rows")
+    assert Case(np.zeros((5, 50)), 3, epsilon=0.01).fit().status.startswith("one center for all")
     assert Case(separated(3000, 3, 3, 0)[0], 3).fit().status == "ok"
 
 

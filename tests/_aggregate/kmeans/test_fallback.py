@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from sklearn_dp import DPKMeans
-from sklearn_dp._aggregate.kmeans.fallback import lost_in_noise, towards_one
+from sklearn_dp._aggregate.kmeans.context import Context
+from sklearn_dp._aggregate.kmeans.fallback import lost_in_noise, only_one, towards_one
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
 
@@ -48,22 +49,70 @@ def test_a_center_far_out_keeps_its_place():
     assert kept[-1] > 0.99
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "k", "n_leaves", "lost"),
-    [
-        (1000, 50, 10, 2, True),
-        (1000, 50, 10, 10, False),
-        (1000, 50, 1, 0, False),
-        (10_000, 50, 10, 2, False),
-        (1000, 2, 2, 0, False),
-    ],
-)
-def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
-    """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
-    context = SimpleNamespace(
+def test_in_many_features_they_shrink_all_the_same():
+    """Cells are cut along a few axes: what they show is not where a center is in the others."""
+    wide = np.hstack([CENTERS, np.zeros((4, 9))])
+    _, _, kept = towards_one(released(75.0 / 11, wide), 4, TUNING)  # 25 of 75 is believed
+    assert np.allclose(kept, 0.75)
+    _, _, kept = towards_one(released(25.0 / 11, wide), 4, TUNING)
+    assert (kept == 1).all()
+
+
+def located(n, d, k):
+    return SimpleNamespace(
         rows=SimpleNamespace(n_features=d), n_clusters=k, size=Size(n, 0.02), tuning=TUNING
     )
-    assert lost_in_noise(context, 2.6e-4, n_leaves) == lost
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k", "lost"),
+    [
+        (1000, 50, 10, True),
+        (1000, 50, 1, False),
+        (10_000, 50, 10, False),
+        (1000, 2, 2, False),
+        (1000, 200, 3, True),
+        (3000, 200, 3, False),
+    ],
+)
+def test_when_several_centers_are_lost(n, d, k, lost):
+    """rho = 2.6e-4 (epsilon = .1): noise of 44 rows."""
+    assert lost_in_noise(located(n, d, k), 2.6e-4) == lost
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_in_few_features_centers_anywhere_are_worth_their_noise(k):
+    """The same noise of a center, in radii of the data: lost in 100 features, and not in 2."""
+    for d, lost in ((2, False), (100, True)):
+        n = 44 * k * np.sqrt(d / 2.3)  # squared noise 2.3
+        assert lost_in_noise(located(n, d, k), 2.6e-4) == lost
+
+
+def test_one_center_gets_few_iterations_of_any_data():
+    context = Context(
+        session=None, rows=SimpleNamespace(), n_clusters=7, size=Size(100, 1.0), radius=1.0
+    )
+    alone = only_one(context)
+    assert alone.n_clusters == 1 and context.n_clusters == 7
+    for name in ("most_iterations", "small_most_iterations"):
+        assert getattr(alone.tuning, name) == TUNING.alone_iterations
+    for name in ("iteration_share", "small_iteration_share"):
+        assert getattr(alone.tuning, name) == TUNING.alone_share
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+def test_all_that_is_left_is_spent_on_the_one_center():
+    """Nobody looks for axes or cells that could show nothing."""
+    X = load_digits().data / 128
+    model = DPKMeans(10, epsilon=0.1, bounds=1.0, random_state=0).fit(X)
+    report = model.privacy_report_
+    assert model.status_.startswith("one center")
+    names = {release["release"] for release in report.releases}
+    assert "lloyd sums" in names and not names & {"second moment", "cells", "cell means"}
+    assert report.spent_rho > 0.999 * report.rho
 
 
 @pytest.mark.filterwarnings(
@@ -71,7 +120,7 @@ def test_when_several_centers_are_lost(n, d, k, n_leaves, lost):
     "ignore::sklearn_dp.exceptions.UtilityWarning",
 )
 def test_a_small_budget_costs_no_more_than_one_center():
-    """Digits at epsilon = .1, eight fits each: 1.32 times the mean's cost before, now 1.09."""
+    """Digits at epsilon = .1, eight fits each: 1.32 times the mean's cost before, now 1.04."""
     X = load_digits().data
     X = X / np.linalg.norm(X, axis=1).max()
 
