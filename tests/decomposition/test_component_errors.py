@@ -52,7 +52,7 @@ def test_intervals_hold_the_truth_in_a_thousand_fits(options):
     found = coverage(1000, **options)
     assert 0.93 <= found["components_"] <= 0.97 and 0.93 <= found["mean_"] <= 0.975, found
     if options.get("epsilon", 1.0) >= 1:  # below, noise drives the variances apart
-        assert 0.9 <= found["explained_variance_"] <= 0.97, found
+        assert 0.93 <= found["explained_variance_"] <= 0.97, found
 
 
 def test_fewer_components_have_the_errors_of_those_that_are_kept():
