@@ -315,7 +315,7 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
 
     def _fit_parts(self, found):
         if self._needs_target() and not found.targets:
-            raise ValueError("y must be given: the estimator needs a target.")
+            raise ValueError("y must be given, to `fit`: the estimator needs a target.")
         return super()._fit_parts(found)
 
     def _fit_table(self, table, session, progress):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from block_tools import fit_blocks
 from joblib import parallel_backend
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
@@ -14,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_dp import DPKTupleKMeans, PrivacyBudget, PrivacyLedger
-from sklearn_dp._aggregate.shared import blocks as _blocks
 from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.tuples import stage as _tuple_stage
 from sklearn_dp._privacy._session import PrivacySession
@@ -200,7 +200,7 @@ def test_centers_of_mixtures_and_pipelines_are_mapped_back(inner):
     X = blobs(4000)
     if isinstance(inner[0] if hasattr(inner, "steps") else inner, PCA):
         X = X * [1.0, 0.0]
-    found = _blocks.fit_blocks(inner, X, np.arange(4000) % 4, range(4), centers_of, (3, 2))
+    found = fit_blocks(inner, X, np.arange(4000) % 4, range(4), centers_of, (3, 2))
     goal = CORNERS * ([1.0, 0.0] if X[0, 1] == 0 else [1.0, 1.0])
     for each in found:
         assert max(np.linalg.norm(each - c, axis=1).min() for c in goal) < 0.01

@@ -14,11 +14,12 @@ What must not happen, and where it is prevented:
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
 * a fit whose bits depend on the number of threads: each has one.
 
-Start reading at :func:`fit_blocks`.
+Who draws and fits blocks: :func:`.block_fits.fit_table_blocks`. What runs where their rows are:
+:func:`fit_some`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,14 @@ from scipy.special import pdtr
 from sklearn.base import clone
 
 from ..._privacy._randomness import blocks_of_draws
-from ..._privacy._session import PrivacySession
-from ..._privacy._units import Units
 from ..._sklearn_compat import without_callbacks
 from .silence import attempt_silently, silent
-from .threads import in_workers, one_thread
+from .threads import one_thread
 
 __all__ = [
     "TASKS",
     "block_rows",
-    "copied_rows",
-    "draw_blocks",
     "drawn_rows",
-    "fit_blocks",
     "fit_some",
     "uniforms",
     "unit_copies",
@@ -84,71 +80,14 @@ def unit_copies(draws: np.ndarray, rate: float) -> np.ndarray:
     return np.searchsorted(steps, (draws >> np.uint64(11)) * 2.0**-53, side="right")
 
 
-def draw_blocks(
-    session: PrivacySession, units: Units, n_blocks: int, rate: float | None = None
-) -> np.ndarray | list[np.ndarray]:
-    """The block of each row, or the rows of each block; drawn unit by unit, without looking.
-
-    With replacement, a unit with m copies is in up to m blocks, so what it may change is a matter
-    of group privacy. The number of copies is noted in the session's trace for audits; it is no
-    release.
-
-    Parameters
-    ----------
-    session : PrivacySession
-    units : Units
-    n_blocks : int
-        Public.
-    rate : float, optional
-        Blocks are drawn with replacement, this many copies of a unit being expected. None: each
-        unit is in one block.
-
-    Returns
-    -------
-    blocks : ndarray of int of shape (n,), or list of ndarray
-        What `fit_blocks` takes.
-    """
-    if rate is None:
-        return units.spread(session.blocks(units.size, n_blocks))
-    draws = session.unit_draws(units.size)
-    session.copies(unit_copies(draws, rate))
-    return copied_rows(draws, n_blocks, rate, units.spread)
-
-
-def copied_rows(
-    draws: np.ndarray,
-    n_blocks: int,
-    rate: float,
-    spread: Callable[[np.ndarray], np.ndarray] | None = None,
-) -> list[np.ndarray]:
-    """Indices of the rows of each block where units are drawn with replacement.
-
-    Each unit has a Poisson(`rate`) number of copies, independent of everything else, and each copy
-    its own uniform block: so the copies in a block are a sample with replacement, of a size that
-    tells nothing about any one unit.
-
-    Parameters
-    ----------
-    draws : ndarray of uint64 of shape (n_units,)
-        Independent random bits of each unit.
-    n_blocks : int
-    rate : float
-    spread : callable, optional
-        From values of units to values of rows.
-
-    Returns
-    -------
-    rows : list of ndarray of int
-    """
-    spread = spread or (lambda per_unit: per_unit)
-    there, _, blocks = drawn_rows(spread(draws), n_blocks, rate)
-    return [there[copies] for copies in block_rows(blocks, n_blocks)]
-
-
 def drawn_rows(
     draws: np.ndarray, n_blocks: int, rate: float | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every copy of every row, and its block: see :func:`copied_rows`.
+    """Every copy of every row, and its block.
+
+    Each unit has one copy, or a Poisson(`rate`) number of them, independent of everything else, and
+    each copy its own uniform block: so the copies in a block are a sample with replacement, of a
+    size that tells nothing about any one unit.
 
     Parameters
     ----------
@@ -200,74 +139,6 @@ def uniforms(seed: int, shape: tuple[int, ...]) -> np.ndarray:
     """
     words = np.arange(math.prod(shape), dtype=np.uint64) + np.uint64(seed << 32)
     return ((_mixed(words, 0) >> np.uint64(11)) * 2.0**-53).reshape(shape)
-
-
-def fit_blocks(
-    estimator: Any,
-    X: np.ndarray,
-    blocks: np.ndarray | list[np.ndarray],
-    seeds: Sequence[int],
-    extract: Callable[[Any], Any],
-    shape: tuple[int, ...],
-    *,
-    min_rows: int = 1,
-    prepare: Callable[[np.ndarray], np.ndarray] | None = None,
-    n_jobs: int | None = None,
-) -> np.ndarray:
-    """Fit a clone of `estimator` to every block and collect what `extract` reads from it.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Never fitted itself.
-    X : array of shape (n, d)
-        May be a memmap: rows are copied some blocks at a time.
-    blocks : ndarray of int of shape (n,), or list of ndarray
-        In [0, len(seeds)); or the indices of the rows of each block.
-    seeds : sequence of int
-        One for each block; their number is public.
-    extract : callable
-        From a fitted estimator to an array of shape `shape`. It must be picklable.
-    shape : tuple of int
-        Public shape of one result.
-    min_rows : int, default=1
-        Smaller blocks are not fitted.
-    prepare : callable, optional
-        What becomes of the rows of a block before the fit, from these rows alone.
-    n_jobs : int, optional
-
-    Returns
-    -------
-    results : ndarray of shape (len(seeds), *shape)
-        All NaN for a block that failed in any way: too small, an exception, a result of another
-        shape or one that is not finite. Failures never show otherwise.
-    """
-    X = np.asarray(X)  # of a memmap, a view: faster to index
-    members = blocks if isinstance(blocks, list) else block_rows(blocks, len(seeds))
-    parts = np.array_split(np.arange(len(seeds)), min(len(seeds), TASKS))
-    tasks = (
-        (
-            estimator,
-            [_read(X, members[block], prepare) for block in part],
-            [int(seeds[block]) for block in part],
-            extract,
-            shape,
-            min_rows,
-        )
-        for part in parts
-    )
-    return np.concatenate(in_workers(fit_some, tasks, n_jobs, TASKS))
-
-
-def _read(
-    X: np.ndarray, rows: np.ndarray, prepare: Callable[[np.ndarray], np.ndarray] | None
-) -> np.ndarray:
-    """The rows of one block, as doubles, as the fit is to see them.
-
-    `take` copies, so an estimator that changes its input in place changes nobody else's rows.
-    """
-    part = np.asarray(X.take(rows, axis=0), dtype=np.float64)
-    return part if prepare is None else prepare(part)
 
 
 def fit_some(

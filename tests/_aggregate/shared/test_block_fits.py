@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from block_tools import draw_blocks, fit_blocks
 from kernel_tools import open_session
 from sklearn.base import BaseEstimator
 from test_partitions import Elsewhere, Piece
@@ -11,7 +12,6 @@ from test_partitions import Elsewhere, Piece
 from sklearn_dp._aggregate.shared import block_fits
 from sklearn_dp._aggregate.shared import pieces as _pieces
 from sklearn_dp._aggregate.shared.block_fits import BlockFits, fit_table_blocks
-from sklearn_dp._aggregate.shared.blocks import draw_blocks, fit_blocks
 from sklearn_dp._aggregate.shared.table import LocalEngine, Table
 from sklearn_dp._aggregate.shared.table_units import open_units
 from sklearn_dp._privacy._randomness import UnitDraws

@@ -4,13 +4,14 @@ from operator import attrgetter
 
 import numpy as np
 import pytest
+from block_tools import fit_blocks
 from joblib import parallel_backend
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
-from sklearn_dp._aggregate.shared.blocks import block_rows, fit_blocks
+from sklearn_dp._aggregate.shared.blocks import block_rows
 
 centers = attrgetter("cluster_centers_")  # a worker process can import it, unlike a test module
 

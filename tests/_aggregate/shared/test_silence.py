@@ -16,13 +16,13 @@ from operator import attrgetter
 import joblib
 import numpy as np
 import pytest
+from block_tools import fit_blocks
 from joblib.externals import loky
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKTupleKMeans, SampleAndAggregate
 from sklearn_dp._aggregate.shared import doors, silence
-from sklearn_dp._aggregate.shared.blocks import fit_blocks
 from sklearn_dp._aggregate.shared.threads import ask_all
 
 try:

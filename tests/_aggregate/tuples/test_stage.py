@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+from block_tools import copied_rows
 from scipy import stats
 
-from sklearn_dp._aggregate.shared.blocks import copied_rows
 from sklearn_dp._aggregate.tuples import (
     box_means as _box_mean,
 )
