@@ -5,6 +5,7 @@ columns of the first, is paid for: the ledger has been charged when a part is re
 """
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -97,6 +98,7 @@ def fits():
         yield "private_score", grouped, fitted.ledger, fitted.private_score
 
 
+@cache
 def centers():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -56,7 +56,7 @@ def sampled(name):
     return (clone(model).set_params(sample_size=60) if hasattr(model, "sample_size") else model), X
 
 
-@pytest.mark.quick("across-*")
+@pytest.mark.quick("across-mean*", "across-ball: means", "across-ball: copies", "across-ball: s*")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("groups", [ACROSS, WITHIN], ids=["across", "within"])
 def test_groups_of_parts_have_the_bits_of_one_array(name, groups, few_pairs):
@@ -67,6 +67,7 @@ def test_groups_of_parts_have_the_bits_of_one_array(name, groups, few_pairs):
     assert np.array_equal(getattr(other, "labels_", 0), getattr(found, "labels_", 0))
 
 
+@pytest.mark.quick("mean: zcdp", "ball: screen")
 @pytest.mark.parametrize("name", SHORT)
 def test_groups_of_many_parts_in_any_order(name):
     model, X = MODELS[name]
@@ -102,6 +103,7 @@ def test_groups_of_a_list_of_parts(kind):
     assert found.privacy_report_.releases == known.privacy_report_.releases
 
 
+@pytest.mark.quick("mean: zcdp", "ball: screen")
 @pytest.mark.parametrize("name", SHORT)
 def test_no_row_and_no_group_travels_to_the_place_of_the_fit(name, few_pairs):
     """But their ids and sizes, once, and a sample of the points."""
@@ -147,6 +149,7 @@ def found_in(name, seeds=(0,), engine=LocalEngine):
     return (violations(model, *pair, engine=engine) for pair in pairs)
 
 
+@pytest.mark.quick("mean: zcdp", "ball: boxes", "ball: screen")
 @pytest.mark.parametrize("name", SHORT)
 def test_replay_audit_of_groups_across_parts(name, few_pairs):
     assert list(found_in(name)) == [[], [], []]
@@ -238,6 +241,7 @@ class CountedTwice(Elsewhere):
         return super().added(number, total, sums) if again else total
 
 
+@pytest.mark.quick("mean: cells")
 @pytest.mark.parametrize("name", ["mean: cells", "ball: boxes"])
 def test_points_of_a_part_that_count_twice_are_caught(name, few_pairs):
     assert any(found_in(name, range(3), CountedTwice))

@@ -116,6 +116,7 @@ def test_nothing_of_each_row_comes_to_the_place_of_the_fit(name, sent):
     assert 80 < largest < N / 2 and with_ids == 0
 
 
+@pytest.mark.quick("k-means", "mean", "screen")
 @pytest.mark.parametrize("name", ["k-means", "mean", "ball", "balls", "screen", "tuples"])
 def test_of_groups_their_ids_and_sizes_come_once(name, sent):
     fit(name, groups=halves(GROUPS))

@@ -285,6 +285,7 @@ STORES = {
 }
 
 
+@pytest.mark.quick("*-a lazy frame", "DPKTupleKMeans-*", "DPKMeans-*")
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("name", IN_PARTS)
 def test_every_estimator_takes_every_store(name, store, tmp_path, monkeypatch):
