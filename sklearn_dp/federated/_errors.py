@@ -22,7 +22,7 @@ from .._intervals import StandardErrors
 from ._prior import nearest_of
 from ._state import State
 
-__all__ = ["FederatedErrors", "center_errors"]
+__all__ = ["FederatedErrors", "center_errors", "count_errors"]
 
 _WITH_ERRORS = {
     "cluster_centers_": (-math.inf, math.inf),
@@ -30,6 +30,7 @@ _WITH_ERRORS = {
 }
 _COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
 _UNLIKE = 0.5  # part by which the spread of the server's points may be another one
+_WHOLE_RANGE = 1.9  # standard errors; 95 % intervals have 1.96
 _LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
 
 
@@ -64,7 +65,7 @@ class FederatedErrors(StandardErrors):
         self.cluster_centers_std_error_ = np.repeat(
             (np.hypot(noise, others) * unit)[order, None], d, axis=1
         )
-        self.cluster_weights_std_error_ = np.full(len(order), counts_sd)
+        self.cluster_weights_std_error_ = count_errors(state)[order]
         if self.status_ == "ok" and len(order) > 1:
             self.status_ = _hidden(state, noise, counts_sd, epsilon)
 
@@ -95,6 +96,26 @@ def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
     left = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
     variance = spread / (d * counts) + np.square(left) / d
     return np.sqrt(state.doubts[0]), np.sqrt(variance), float(state.counts_sd)
+
+
+def count_errors(state: State) -> np.ndarray:
+    """Standard errors of the counts: of their noise, and for what clipping may have taken.
+
+    A client's counts over its rows sum to one, so their norm is between a bound and one: released
+    are between that share of them and all of them. Clients made of the server's points say what is
+    typical, and not what these clients are: a 95 % interval holds the whole range.
+
+    Parameters
+    ----------
+    state : State
+        After the last round.
+
+    Returns
+    -------
+    errors : ndarray of shape (k,)
+    """
+    taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
+    return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
 
 
 def _units(state: State) -> tuple[np.ndarray, np.ndarray]:

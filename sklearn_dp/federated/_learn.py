@@ -275,6 +275,7 @@ def _learn_average(state, session, released, noise):
         gain=gain,
         moved=np.linalg.norm(moved, axis=1),
         limit=float(state.message["limit"][0]),
+        counts_share=state.shares.get(counts, 1.0),
     )
 
 

@@ -25,7 +25,9 @@ __all__ = [
     "spikes",
 ]
 
+_UNLIKE = 3.0  # times the sampling variance, that the moment of public points may be off by
 _SURE = 2.0  # standard deviations of noise, beyond which a released total or scale is believed
+_LEAST_MEAN = 0.1  # of those of a mean weight: points are then alike to within some percent
 _OWN = 1.0  # of those of a cluster's squared movement, which noise may explain
 _POOLED = 0.5  # of those of the mean over all clusters, likewise
 _ANY_LENGTH = 1e150  # its square is a number
@@ -57,8 +59,12 @@ def blend_moment(moment, sd, points):
     -----
     With S the mean of x x^T over the points, the truth is a S + T. T has the variance V that
     sampling m points would give it, or the one that the release shows beyond its noise, whichever
-    is larger: a server unlike the clients loses its say by itself. In Frobenius norm the noise of
-    the N = d (d + 1) / 2 numbers is isometric; one of them tells a.
+    is larger: a server unlike the clients loses its say by itself. Where V is more than the noise,
+    sampling counts three times: what turns the leading axes varies more than the average entry does
+    (see doc/development/federated.md). In Frobenius norm the noise of
+    the N = d (d + 1) / 2 numbers is isometric; one of them tells a. Of what is seen, noise may be
+    two standard deviations more than it is in the mean: a gain of a fifth by chance would turn the
+    axes of a server that all else is known from.
     """
     m, d = points.shape
     public = points.T @ points / m
@@ -67,10 +73,14 @@ def blend_moment(moment, sd, points):
         return moment, 1.0
     scale = max(float((moment * public).sum()) / square, _SURE * sd / math.sqrt(square))
     away = moment - scale * public
-    noise = sd**2 * (d * (d + 1) / 2 - 1)
+    free = d * (d + 1) / 2 - 1
+    noise = sd**2 * free
     fourth = float(np.square(np.square(points).sum(axis=1)).mean())
     sampling = scale**2 * max(fourth - square, 0.0) / m
-    prior = max(sampling, float(np.square(away).sum()) - noise)
+    explained = (1 + _SURE * math.sqrt(2 / free)) * noise
+    prior = max(sampling, float(np.square(away).sum()) - explained)
+    if prior >= noise:
+        prior = max(prior, _UNLIKE * sampling)
     gain = prior / max(prior + noise, 1e-300)
     return scale * public + gain * away, gain
 
@@ -106,15 +116,15 @@ def posterior_weights(weights, sd):
     Notes
     -----
     The prior: half of the points weigh nothing, the others exponentially distributed amounts with
-    the mean 2 t, where t is the mean released weight less its standard deviation, and at least
-    half of that: a mean that noise has raised would tell apart points that are alike. A point that
+    the mean 2 t, where t is the mean released weight less its standard deviation, and at least a
+    tenth of that: a mean that noise has raised would tell apart points that are alike. A point that
     weighs something does so by the mean of a Gaussian about w - s^2 / (2 t) cut off below zero;
     the odds that it does are s / (2 t) times the Mills ratio there. It is used with that mean
     times the power 1 + (t / s)^2 of that probability: the first power is the expected weight; where
     there is little noise, high powers remove what weighs nothing, which else takes clusters.
     """
     error = sd / math.sqrt(len(weights))
-    mean = max(float(weights.sum()) / len(weights) - error, error / 2)
+    mean = max(float(weights.sum()) / len(weights) - error, _LEAST_MEAN * error)
     away = (sd**2 / (2 * mean) - weights) / sd  # of the Gaussian's center below zero, in sd
     with np.errstate(over="ignore"):
         mills = np.minimum(math.sqrt(math.pi / 2) * erfcx(away / math.sqrt(2)), 1e200)

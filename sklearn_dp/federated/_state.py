@@ -148,6 +148,8 @@ class State:
         Lengths of the last movements of the centers.
     limit : float
         What residuals were clipped to in that round.
+    counts_share : float
+        What the counts of a client were clipped to in that round, over what they may be.
     square, square_sd : float
         Released sum of squared distances from the origin, and its noise; infinite without it.
     gain : ndarray of shape (k,) or None
@@ -177,6 +179,7 @@ class State:
     counts_sd: float | None = None
     moved: np.ndarray | None = None
     limit: float = 0.0
+    counts_share: float = 1.0
     square: float = 0.0
     square_sd: float = float("inf")
     gain: np.ndarray | None = None
