@@ -98,7 +98,7 @@ def test_what_the_errors_are_made_of():
 
 
 def test_errors_of_counts_allow_for_what_the_clip_of_clients_may_have_taken():
-    """Counts of norm up to one, clipped to .8: up to a quarter more, which is 1.9 standard errors."""
+    """Counts of norm up to one, clipped to .8: up to a quarter more, 1.9 standard errors."""
     state = replace(
         states(server=False)[-1], counts=np.array([320.0, -80.0]), counts_sd=2.0, counts_share=0.8
     )

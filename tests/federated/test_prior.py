@@ -33,8 +33,8 @@ def test_a_moment_blends_as_computed_by_hand():
 
 
 def test_what_is_seen_counts_where_it_is_more_than_sampling_explains():
-    """As above with s = 1 and M = [[6, 9], [9, 3]]: square 171; noise 2 with a deviation of 2, up to
-    2 + 2 * 2 of it: seen 165, gain 165 / 167.
+    """As above with s = 1 and M = [[6, 9], [9, 3]]: square 171; noise 2 with a deviation of 2,
+    up to 2 + 2 * 2 of it: seen 165, gain 165 / 167.
     """
     _, gain = blend_moment(np.array([[6.0, 9], [9, 3]]), 1.0, np.array([[2.0, 0], [0, 0]]))
     assert gain == pytest.approx(165 / 167)
@@ -54,7 +54,7 @@ def test_noise_alone_gives_the_subspace_of_the_points_and_none_that_of_the_relea
 
 
 def test_chance_does_not_turn_the_axes_of_the_points():
-    """12 dimensions, noise alone: its square varies by a sixth, and would give as much of a gain."""
+    """12 dimensions, noise alone: its square varies by a sixth, as a gain would."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(40, 12)) * np.repeat([3.0, 0.3], [4, 8])
     gains = []
