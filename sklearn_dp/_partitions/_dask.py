@@ -14,7 +14,6 @@ fit ends; so do those that the user has persisted.
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from .._aggregate.shared.table import Part, PassFunction, SplitFunction
 from ..exceptions import PartError
 from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._dask_tasks import (
+    NO_SIZES,
     check_clients,
     constant,
     futures,
@@ -52,9 +52,12 @@ from ._steps import (
 
 __all__ = ["DaskEngine", "from_dask", "from_delayed"]
 
-_on_dask = partial(
-    asked, "Dask", "a client that is closed, and of workers that have died too often"
-)
+
+def _on_dask(call: Callable[[], Any], failed: Callable[[], int | None] = lambda: None) -> Any:
+    """What Dask answers; what it says of its own shows nothing of the rows."""
+    with NO_SIZES:
+        others = "a client that is closed, and of workers that have died too often"
+        return asked("Dask", others, call, failed)
 
 
 class DaskEngine:

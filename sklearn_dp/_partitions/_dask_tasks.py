@@ -1,6 +1,7 @@
 """Tasks of Dask: new ones, which parts have tasks of their own, and whose clients are gone."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,39 @@ from ..exceptions import PartError
 from ._steps import name_of
 
 __all__ = [
-    "OwnTasks", "check_clients", "constant", "futures", "new_key", "own_tasks", "same", "shown",
-    "tasks_of_pieces",
+    "NO_SIZES", "OwnTasks", "check_clients", "constant", "futures", "new_key", "own_tasks", "same",
+    "shown", "tasks_of_pieces",
 ]  # fmt: skip
+
+
+class _NoSizes:
+    """Dask does not warn of large graphs in this block: it would tell how large they are.
+
+    The ids of groups are in them, and rows that the client holds. The limit is the process's: the
+    first of several threads lifts it, the last one puts it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._blocks = Lock(), 0
+        self._lifted: Any = None
+
+    def __enter__(self) -> None:
+        import dask
+
+        with self._lock:
+            if not self._blocks:
+                limit = {"distributed.admin.large-graph-warning-threshold": 2**62}
+                self._lifted = dask.config.set(limit)
+            self._blocks += 1
+
+    def __exit__(self, *raised: Any) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks:
+                self._lifted.__exit__(*raised)
+
+
+NO_SIZES = _NoSizes()
 
 
 def shown(function: Callable, broadcast: tuple) -> str:

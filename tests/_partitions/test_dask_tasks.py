@@ -1,6 +1,8 @@
 """Tasks of collections of Dask, and clients that are closed before a fit, or during one."""
 
 import contextlib
+import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,8 +17,9 @@ from partition_tools import (
     table_of,
 )
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import check_clients, futures, own_tasks
+from sklearn_dp._partitions._dask_tasks import NO_SIZES, check_clients, futures, own_tasks
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -109,3 +112,45 @@ def test_a_future_that_is_cancelled_is_gone():
         client.cancel([future])
         with pytest.raises(PartError, match=GONE.format("X")):
             check_clients("X", X)
+
+
+def long_ids(number):
+    """Some 14 MB in all: Dask warns of graphs from 10 MB on."""
+    return [f"{number} {row} {'x' * 2_400_000}" for row in range(3)]
+
+
+@pytest.mark.slow
+def test_no_warning_tells_how_large_ids_of_groups_are():
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1}
+    with (
+        distributed.Client(**options, dashboard_address=None) as client,
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        client.submit(len, "x" * 14_000_000).result()  # there is such a warning
+        assert any("MiB" in str(warning.message) for warning in caught)
+        caught.clear()
+        rows = [dask.delayed(np.zeros)((3, 2)) for _ in range(2)]
+        ids = [dask.delayed(long_ids)(number) for number in range(2)]
+        DPKMeans(2, bounds=1.0).fit(rows, groups=ids)
+        assert [w.message for w in caught if "MiB" in str(w.message)] == []
+
+
+def test_the_limit_of_warnings_is_put_back_by_the_last_thread():
+    name, inside, leave = "distributed.admin.large-graph-warning-threshold", [], threading.Event()
+    before, entered = dask.config.get(name, None), threading.Event()
+
+    def other():
+        with NO_SIZES:
+            entered.set()
+            leave.wait(60)
+            inside.append(dask.config.get(name))
+
+    thread = threading.Thread(target=other)
+    with NO_SIZES:
+        thread.start()
+        assert entered.wait(60)
+    leave.set()
+    thread.join()
+    assert inside == [2**62] and dask.config.get(name, None) == before
