@@ -164,12 +164,16 @@ def counts_of(codes):
     return CellCounts(*np.unique(codes, return_counts=True))
 
 
-def _counts_of_keys(keys):
-    """The same of keys, which are sorted in place: there may be many."""
+def _counts_of_keys(keys, only_fullest):
+    """The same of keys, which are sorted in place: there may be many. Or the fullest box alone."""
     keys.sort()
     first = np.flatnonzero(keys[1:] != keys[:-1]) + 1
     first = np.concatenate([np.zeros(min(len(keys), 1), dtype=np.int64), first])
-    return CellCounts(keys[first], np.diff(first, append=len(keys)))
+    counts = np.diff(first, append=len(keys))
+    if only_fullest and len(counts):
+        top = int(counts.argmax())
+        first, counts = first[top : top + 1], counts[top : top + 1].copy()
+    return CellCounts(keys[first], counts)
 
 
 def fullest(found):
@@ -210,12 +214,7 @@ def counted_boxes(part, grid, shifts, among, coins, n_parts):
             for key, shift in zip(keys, some, strict=True):
                 key[first : first + len(images)] = keys_of(grid.of(images, shift))
             first += len(images)
-        for key in keys:
-            counts = _counts_of_keys(key)
-            if n_parts == 1 and len(counts.counts):
-                top = slice(counts.counts.argmax(), counts.counts.argmax() + 1)
-                counts = CellCounts(counts.cells[top].copy(), counts.counts[top].copy())
-            found.append(counts)
+        found += [_counts_of_keys(key, n_parts == 1) for key in keys]
     return part, tuple(found)
 
 
