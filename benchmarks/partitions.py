@@ -275,7 +275,9 @@ def large(n_rows):
             start = time.perf_counter()
             answers[name] = np.asarray(fit())
             figures[name] = (watch, time.perf_counter() - start)
-        print(name, f"CPU {watch.cpu:.0f} s", flush=True)
+        # The others may take hours.
+        print(name, f"CPU {watch.cpu:.0f} s, wall {figures[name][1]:.0f} s,", flush=True, end=" ")
+        print(f"peaks: driver {watch.driver:.2f}, worker {watch.worker:.2f} GB", flush=True)
 
     try:
         write(path, n_rows)
@@ -284,6 +286,7 @@ def large(n_rows):
             import dask.dataframe as dd
 
             X = dd.read_parquet(path, split_row_groups=True)
+            n_parts = X.npartitions
             fitted("DPKMeans, epsilon = 1, on Dask", lambda: model().fit(X).cluster_centers_)
             from dask_ml.cluster import KMeans as DaskKMeans
 
@@ -301,7 +304,10 @@ def large(n_rows):
         totals = costs(path, answers)
     finally:
         shutil.rmtree(folder)
-    yield f"{n_rows:.0e} rows, {D} columns, {size:.1f} GB:"
+    yield (
+        f"{n_rows:.0e} rows of {D} columns: {4 * D * n_rows / 1e9:.1f} GB in memory, {size:.1f} GB "
+        f"on disk, in {n_parts} parts. The {WORKERS} workers of Dask are limited to 1 GB each."
+    )
     yield ""
     yield "| | cost | CPU s | wall s | peak driver GB | peak worker GB |"
     yield "|---|--:|--:|--:|--:|--:|"
@@ -334,7 +340,7 @@ def main():
             "|---|--:|--:|--:|--:|--:|---|",
         ],
         "killed": ["## A worker is killed", ""],
-        "large": ["## A table larger than the memory of the workers", ""],
+        "large": ["## A table and the memory of the workers", ""],
     }
     parts = {"identity": identity, "killed": killed, "large": lambda: large(int(options.rows))}
     for name in options.only or parts:

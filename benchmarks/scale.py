@@ -9,7 +9,7 @@ Each method runs in a process of its own, on one thread, on the same rows of flo
 the peak memory of the process rose above what it held before the fit, by the number of rows; the
 rows themselves, 80 bytes each, are not in it. For small n that is mostly what any fit needs once.
 "--estimators" measures each of them in the same way, on rows of float32 (40 bytes each), and
-"--estimators --only NAME" some of them.
+"--estimators --only NAME" some of them; CPU seconds there are of the largest table measured.
 Writes doc/benchmarks/scale.md, .json and .png; sizes that are not measured anew are kept. Needs
 Linux, which forgets an earlier peak when it is told to.
 """
@@ -165,9 +165,9 @@ def memory_table(cells):
     ]
     for name in ESTIMATORS:
         own = {cell["n"]: cell for cell in cells if cell["method"] == name}
-        if len(own) == len(SIZES):
-            sizes = [f"{own[n]['bytes'] / n:.0f}" for n in SIZES]
-            lines.append(f"| {name} | {' | '.join(sizes)} | {own[SIZES[-1]]['cpu']:.1f} |")
+        if own:
+            sizes = [f"{own[n]['bytes'] / n:.0f}" if n in own else "" for n in SIZES]
+            lines.append(f"| {name} | {' | '.join(sizes)} | {own[max(own)]['cpu']:.1f} |")
     return "\n".join(lines)
 
 
@@ -211,7 +211,7 @@ def write(cells, output):
         f"# Time and memory of private k-means\n\n```text\n{__doc__.strip()}\n```"
         f"\n\nPython {platform.python_version()}, numpy {np.__version__}, "
         f"{platform.machine()}, one thread.\n\n{text}\n\n![time and memory](scale.png)\n"
-        f"\n## Memory of all estimators\n\nCPU seconds of the largest table.\n\n{memories}\n"
+        f"\n## Memory of all estimators\n\n{memories}\n"
     )
     plot(cells, output.with_suffix(".png"))
 
@@ -225,6 +225,7 @@ def main():
     parser.add_argument("--one", nargs=3, metavar=("PATH", "N", "METHOD"), help=argparse.SUPPRESS)
     parser.add_argument("--estimators", action="store_true", help="measure the memory of each")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="some of the estimators")
+    parser.add_argument("--sizes", nargs="+", type=int, choices=SIZES, help="of their tables")
     options = parser.parse_args()
     if options.one:
         return fit_once(options.one[0], int(options.one[1]), options.one[2])
@@ -235,7 +236,7 @@ def main():
         return plot(shown, options.output.with_suffix(".png"))
     sizes, methods = [10**e for e in range(options.smallest, options.largest + 1)], METHODS
     if options.estimators:
-        sizes, methods = SIZES, options.only or ESTIMATORS
+        sizes, methods = options.sizes or SIZES, options.only or ESTIMATORS
     for cell in measure(sizes, methods):
         cells = [old for old in cells if (old["n"], old["method"]) != (cell["n"], cell["method"])]
         cells.append(cell)

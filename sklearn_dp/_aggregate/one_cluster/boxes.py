@@ -38,7 +38,7 @@ INSIDE = "inside"
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd: 2**64 over the golden ratio
 _MOST_CELL = 2.0**40  # coordinates of a box, far beyond those of any grid that is used
-_AT_ONCE, _FEW_ROWS = 2, 2**16  # grids that are counted at once, where there are more rows
+_AT_ONCE, _FEW_ROWS = 4, 2**16  # grids that are counted at once, where more rows have to be read
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,9 @@ def counted_boxes(part, grid, shifts, among, coins, n_parts):
     """
     rows, chosen = part[ROWS], chosen_rows(part, among, coins)
     n_rows = rows.n_rows if chosen is None else int(np.count_nonzero(chosen))
-    step, found = min(_AT_ONCE if n_rows > _FEW_ROWS else len(shifts), len(shifts)), []
+    step, found = len(shifts), []
+    if n_rows > _FEW_ROWS:
+        step = 1 if part.source.in_memory else min(_AT_ONCE, step)
     held = np.empty((step, n_rows), dtype=np.int64)
     for start in range(0, len(shifts), step):
         some, first = shifts[start : start + step], 0

@@ -37,7 +37,7 @@ _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _LINE = 640  # entries
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
-_STORED_OF_ARRAY = 2**21  # entries of an array, which is in memory already: of its first rows
+_STORED_OF_ARRAY = 2**20  # entries of an array, which is in memory already: of its first rows
 
 
 _Reader = Callable[[slice], np.ndarray]
@@ -47,7 +47,7 @@ class Rows(Frame):
     """Integer rows about an origin, in memory or made anew in each pass.
 
     Large tables are not kept twice: beyond 2**24 entries rows are quantised again whenever they are
-    read, chunk by chunk; of an array in memory, all rows after the first 2**21 entries are.
+    read, chunk by chunk; of an array in memory, all rows after the first 2**20 entries are.
 
     Parameters
     ----------
