@@ -52,6 +52,14 @@ def test_no_more_rows_are_beyond_than_is_told(name):
     assert held(name, 6) > 0.6
 
 
+def test_one_center_where_noise_rules_is_about_a_released_bound_too():
+    X = np.random.default_rng(0).normal(size=(40, 40))
+    model = DPKMeans(8, epsilon=0.1, random_state=0).fit(X)
+    releases = [line["release"] for line in model.privacy_report_.releases]
+    assert releases[0] == "bound" and "cells" not in releases
+    assert model.bound_ == 1.0 and model.rows_beyond_ >= 0
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ["kmeans", "coreset", "pca"])

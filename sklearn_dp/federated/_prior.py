@@ -77,7 +77,7 @@ def blend_moment(moment, sd, points):
     noise = sd**2 * free
     fourth = float(np.square(np.square(points).sum(axis=1)).mean())
     sampling = scale**2 * max(fourth - square, 0.0) / m
-    explained = (1 + _SURE * math.sqrt(2 / free)) * noise
+    explained = noise + _SURE * math.sqrt(2 * free) * sd**2  # of one feature, none
     prior = max(sampling, float(np.square(away).sum()) - explained)
     if prior >= noise:
         prior = max(prior, _UNLIKE * sampling)

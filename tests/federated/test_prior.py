@@ -53,6 +53,11 @@ def test_noise_alone_gives_the_subspace_of_the_points_and_none_that_of_the_relea
         assert 0 <= gain <= 1 and (gain > 0.999) == (sd < 1)
 
 
+def test_one_feature_has_one_axis():
+    moment, gain = blend_moment(np.array([[6.0]]), 0.5, np.array([[2.0], [1.0]]))
+    assert moment == pytest.approx(6.0) and 0 <= gain <= 1
+
+
 def test_chance_does_not_turn_the_axes_of_the_points():
     """12 dimensions, noise alone: its square varies by a sixth, as a gain would."""
     rng = np.random.default_rng(0)

@@ -275,7 +275,8 @@ def fit_engine(
     context = located(run, math.sqrt(2 * left))
     if quality and not isinstance(n_clusters, Candidates) and lost_in_noise(context, left / 2):
         final = lloyd(only_one(context), np.zeros((1, table.n_features)), callback=callback)
-        return finished(context, final, domain, status, n_leaves=None, quality=True)
+        result = finished(context, final, domain, status, n_leaves=None, quality=True)
+        return result.bounded(norms, domain, context.size.n, context.size.sd)
     fraction = _initial_budget_fraction(context)
     axes = axes_of(context, fraction)
     cells_rho, far_rho = _cell_shares(context, axes, fraction)
