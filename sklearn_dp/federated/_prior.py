@@ -62,9 +62,9 @@ def blend_moment(moment, sd, points):
     is larger: a server unlike the clients loses its say by itself. Where V is more than the noise,
     sampling counts three times: what turns the leading axes varies more than the average entry does
     (see doc/development/federated.md). In Frobenius norm the noise of
-    the N = d (d + 1) / 2 numbers is isometric; one of them tells a. Of what is seen, noise may be
-    two standard deviations more than it is in the mean: a gain of a fifth by chance would turn the
-    axes of a server that all else is known from.
+    the N = d (d + 1) / 2 numbers is isometric; one of them tells a. What is seen counts for
+    nothing within two standard deviations of the noise, and in full from four: a gain of a fifth
+    by chance would turn the axes of a server that all else is known from.
     """
     m, d = points.shape
     public = points.T @ points / m
@@ -77,8 +77,9 @@ def blend_moment(moment, sd, points):
     noise = sd**2 * free
     fourth = float(np.square(np.square(points).sum(axis=1)).mean())
     sampling = scale**2 * max(fourth - square, 0.0) / m
-    explained = noise + _SURE * math.sqrt(2 * free) * sd**2  # of one feature, none
-    prior = max(sampling, float(np.square(away).sum()) - explained)
+    excess = float(np.square(away).sum()) - noise
+    chance = max(_SURE * math.sqrt(2 * free) * sd**2, 1e-300)  # of one feature, none
+    prior = max(sampling, excess * min(max(excess / chance - 1, 0.0), 1.0))
     if prior >= noise:
         prior = max(prior, _UNLIKE * sampling)
     gain = prior / max(prior + noise, 1e-300)

@@ -24,7 +24,7 @@ def test_a_moment_blends_as_computed_by_hand():
     """d = 2, points (2, 0) and (0, 0): S = diag(2, 0), |S|^2 = 4, mean |x|^4 = 8.
 
     M = [[6, 1], [1, 3]], s = 1: a = max(12 / 4, 2 / 2) = 3, M - a S = [[0, 1], [1, 3]] with square
-    11. Noise 1 * (3 - 1) = 2; sampling 3 * 9 * (8 - 4) / 2 = 54; seen 11 - 6. V = 54, gain 54 / 56.
+    11. Noise 1 * (3 - 1) = 2; sampling 3 * 9 * (8 - 4) / 2 = 54; seen 11 - 2. V = 54, gain 54 / 56.
     """
     moment, gain = blend_moment(np.array([[6.0, 1], [1, 3]]), 1.0, np.array([[2.0, 0], [0, 0]]))
     gained = 54 / 56
@@ -33,11 +33,20 @@ def test_a_moment_blends_as_computed_by_hand():
 
 
 def test_what_is_seen_counts_where_it_is_more_than_sampling_explains():
-    """As above with s = 1 and M = [[6, 9], [9, 3]]: square 171; noise 2 with a deviation of 2,
-    up to 2 + 2 * 2 of it: seen 165, gain 165 / 167.
+    """As above with s = 1 and M = [[6, 9], [9, 3]]: square 171; noise 2 with a deviation of 2:
+    seen 169, which is beyond four of them, gain 169 / 171.
     """
     _, gain = blend_moment(np.array([[6.0, 9], [9, 3]]), 1.0, np.array([[2.0, 0], [0, 0]]))
-    assert gain == pytest.approx(165 / 167)
+    assert gain == pytest.approx(169 / 171)
+
+
+@pytest.mark.parametrize(("square", "gain"), [(6, 0), (8, 3 / 5), (10, 8 / 10), (18, 16 / 18)])
+def test_what_is_seen_counts_in_full_from_four_deviations(square, gain):
+    """One point: sampling explains nothing. Noise 2 with a deviation of 2; seen beyond it 4, 6, 8
+    and 16: nothing at two deviations, half at three, all at four and more.
+    """
+    moment = np.diag([4.0, math.sqrt(square)])
+    assert blend_moment(moment, 1.0, np.array([[2.0, 0]]))[1] == pytest.approx(gain)
 
 
 def test_noise_alone_gives_the_subspace_of_the_points_and_none_that_of_the_release():
