@@ -1,6 +1,6 @@
 """From the type of `X` to who holds its parts; nothing is imported but what `X` brings along."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module
 from itertools import chain, islice
@@ -81,7 +81,9 @@ def engine_of(X: Any, groups: Any = None, sample_weight: Any = None) -> EngineIn
     return replace(found, grouped=groups is not None, weighted=sample_weight is not None)
 
 
-def engine_with_targets(X: Any, groups: Any, y: Any) -> EngineInput | None:
+def engine_with_targets(
+    X: Any, groups: Any, y: Any, *, reader: Callable[..., EngineInput | None] = engine_of
+) -> EngineInput | None:
     """Who holds the parts of a table and of a target; None for an ordinary table in memory.
 
     A target comes in the parts of `X`, as weights do for other estimators.
@@ -90,13 +92,15 @@ def engine_with_targets(X: Any, groups: Any, y: Any) -> EngineInput | None:
     ----------
     X, groups, y : object
         As the user has given them.
+    reader : callable, default=engine_of
+        :func:`engine_of_parts` for parts that have no type of their own.
 
     Returns
     -------
     table : EngineInput or None
     """
     try:
-        found = engine_of(X, groups, y)
+        found = reader(X, groups, y)
     except (TypeError, ValueError) as error:
         kind, words = type(error), str(error)
     else:

@@ -26,7 +26,7 @@ from ._check_part import CheckedSource
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
 
-__all__ = ["ROWS", "InParts", "answers", "check_columns", "open_parts", "opened_table"]
+__all__ = ["ROWS", "InParts", "answers", "check_columns", "open_parts", "opened_table", "rowwise"]
 
 ROWS = (
     "predict",
@@ -53,7 +53,7 @@ class InParts:
     def __init_subclass__(cls, **options: Any) -> None:
         """Let the methods of a new class look for tables in parts."""
         super().__init_subclass__(**options)
-        for names, wrapper in ((ROWS, _rowwise), (("score",), _scored)):
+        for names, wrapper in ((ROWS, rowwise), (("score",), _scored)):
             for name in names:
                 # Those that are there for some settings only, by a descriptor, stay as they are.
                 method = inspect.getattr_static(cls, name, None)
@@ -135,8 +135,18 @@ class InParts:
         raise TypeError("a subclass must fit")
 
 
-def _rowwise(method: Callable) -> Callable:
-    """A method that answers tables in parts part by part."""
+def rowwise(method: Callable) -> Callable:
+    """A method that answers tables in parts part by part.
+
+    Parameters
+    ----------
+    method : callable
+        One of :data:`ROWS`, with ``(self, X)`` first.
+
+    Returns
+    -------
+    method : callable
+    """
 
     @wraps(method)
     def answer(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:

@@ -19,6 +19,7 @@ from .._aggregate.shared.silence import attempt_silently, silent
 from .._aggregate.shared.single_rows import finite, row_guard, saturated
 from .._base import BaseDPEstimator
 from .._intervals import StandardErrors
+from .._partitions import rowwise
 from .._sklearn_compat import complete_kmeans
 
 __all__ = ["BaseReleasedMethods", "completed"]
@@ -139,13 +140,14 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
     @_delegates("predict")
+    @rowwise
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
         """What the released estimator predicts.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, dense and finite.
 
         Returns
@@ -156,13 +158,14 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         return self._ask("predict", X)
 
     @_delegates("predict_proba")
+    @rowwise
     @row_guard
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Class probabilities of the released estimator.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, dense and finite.
 
         Returns
@@ -172,14 +175,51 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self._ask("predict_proba", X)
 
+    @_delegates("decision_function")
+    @rowwise
+    @row_guard
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
+        """Scores of the released estimator, such as distances to a boundary.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite.
+
+        Returns
+        -------
+        scores : ndarray
+            Of the shape that the estimator gives them, with finite numbers.
+        """
+        return self._ask("decision_function", X)
+
+    @_delegates("score_samples")
+    @rowwise
+    @row_guard
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
+        """How likely the released estimator calls each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Such as log-likelihoods, with finite numbers.
+        """
+        return self._ask("score_samples", X)
+
     @_delegates("transform")
+    @rowwise
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
         """What the released estimator makes of rows.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, dense and finite.
 
         Returns
@@ -197,7 +237,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a table in parts
             Rows, dense and finite.
         y : array-like of shape (n_samples,), optional
             For classifiers and regressors.

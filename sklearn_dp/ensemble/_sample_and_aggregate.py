@@ -30,7 +30,7 @@ from .._sklearn_compat import with_callbacks
 from ._aggregation import AGGREGATORS, Aggregation
 from ._output import WithTarget, clip_features, probe, target_column
 from ._released import BaseReleasedMethods, completed
-from ._targets import with_targets
+from ._targets import TargetsInParts, with_targets
 
 __all__ = ["SampleAndAggregate"]
 
@@ -41,7 +41,7 @@ COPY_RATE = 1 / 9
 _MOST_EPSILON = 10.0  # with replacement: more buys less, since delta pays for many copies
 
 
-class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
+class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods):
     """Make an estimator private: fit it to random blocks of the rows, aggregate privately.
 
     Every row (or group) goes to one of a public number of random blocks. The estimator, which
@@ -312,11 +312,6 @@ class SampleAndAggregate(MetaEstimatorMixin, BaseReleasedMethods):
     def _public_labels(self):
         """Those of a classifier; None for others."""
         return self._labels() if is_classifier(self._inner()) else None
-
-    def _fit_parts(self, found):
-        if self._needs_target() and not found.targets:
-            raise ValueError("y must be given, to `fit`: the estimator needs a target.")
-        return super()._fit_parts(found)
 
     def _fit_table(self, table, session, progress):
         n_features = self.n_features_in_

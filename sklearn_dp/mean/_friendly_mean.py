@@ -229,7 +229,8 @@ class FriendlyMean(
             Rows, dense and finite. In parts (of Dask, Spark, Ray, or a list of arrays) it is
             taken with ``refine=True``: a sample of at most about 4096 rows is collected where the
             fit is, everything else is sums of the parts. The rows of each group come together in
-            one worker, by a shuffle.
+            one worker, by a shuffle. ``refine=False`` counts the friends of each row among all rows
+            and decides on each with noise: all of them would have to come there, so it refuses.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional

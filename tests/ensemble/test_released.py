@@ -1,5 +1,9 @@
 """Methods of the released estimator: there if the inner one has them, and its answers."""
 
+import pickle
+import warnings
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -7,17 +11,28 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import RobustScaler
 
 from sklearn_dp import SampleAndAggregate
+from sklearn_dp._partitions import engine_of
+from sklearn_dp._partitions._rowwise import _released
+from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 
-METHODS = ("predict", "predict_proba", "transform", "fit_transform", "score")
+METHODS = (
+    "predict",
+    "predict_proba",
+    "decision_function",
+    "score_samples",
+    "transform",
+    "fit_transform",
+    "score",
+)
 
 
 @pytest.mark.parametrize(
     "inner, there",
     [
         (Ridge(), {"predict", "score"}),
-        (LogisticRegression(), {"predict", "predict_proba", "score"}),
+        (LogisticRegression(), {"predict", "predict_proba", "decision_function", "score"}),
         (RobustScaler(), {"transform", "fit_transform"}),
-        (PCA(1), {"transform", "fit_transform", "score"}),
+        (PCA(1), {"transform", "fit_transform", "score", "score_samples"}),
     ],
     ids=lambda value: "" if isinstance(value, set) else type(value).__name__,
 )
@@ -76,3 +91,93 @@ def test_what_the_output_lacks_for_a_method_is_named(inner, output, method, miss
     with pytest.raises(ValueError, match=f"output must also name {missing}") as caught:
         getattr(model, method)(X)
     assert caught.value.__context__ is None
+
+
+ROWS = np.random.default_rng(0).normal(size=(90, 2))
+PARTS = [ROWS[:7], ROWS[7:7], ROWS[7:40], ROWS[40:]]
+IN_PARTS = {
+    "labels": (
+        LogisticRegression(),
+        ("coef_", "intercept_"),
+        ("predict", "predict_proba", "decision_function"),
+    ),
+    "line": (Ridge(), ("coef_", "intercept_"), ("predict",)),
+    "axes": (
+        PCA(1),
+        ("mean_", "components_", "explained_variance_", "noise_variance_"),
+        ("transform", "score_samples"),
+    ),
+}
+
+
+@cache
+def released(name):
+    inner, output, _ = IN_PARTS[name]
+    model = SampleAndAggregate(inner, output=output, output_bounds=5.0, aggregator="mean")
+    model.set_params(n_blocks=4, epsilon=50.0, random_state=0, classes=["no", "yes"])
+    model.set_params(ledger=PrivacyLedger(PrivacyBudget(epsilon=99.0, delta=1e-4)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(
+            ROWS, np.where(ROWS[:, 0] > 0, "yes", "no") if name == "labels" else ROWS[:, 0]
+        )
+
+
+def same(found, expected):
+    """But for the last bits, which products of matrices of other sizes may have otherwise."""
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if expected.dtype.kind == "f":
+        return np.allclose(found, expected, rtol=1e-12, atol=1e-12)
+    return np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_parts_have_the_answers_of_one_table(name):
+    model, methods = released(name), IN_PARTS[name][2]
+    for method in methods:
+        assert same(getattr(model, method)(PARTS), getattr(model, method)(ROWS))
+        assert not len(getattr(model, method)([ROWS[:0]]))
+    with pytest.raises(ValueError, match="X has 1 features, but SampleAndAggregate"):
+        getattr(model, methods[0])([ROWS[:, :1]])
+    with pytest.raises(TypeError, match="^X must be in memory here"):
+        model.score(PARTS, ROWS[:, 0])  # of which kind, a mean or not, nobody knows
+
+
+@pytest.mark.parametrize("name", IN_PARTS)
+def test_answers_for_collections_are_lazy_and_of_their_kind(name):
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
+    delayed = pytest.importorskip("dask").delayed
+    calls = []
+
+    def read():
+        calls.append(1)
+        return ROWS[:50]
+
+    lazy = [da.from_delayed(delayed(read)(), (50, 2), float), da.from_array(ROWS[50:], chunks=20)]
+    X, model = da.concatenate(lazy), released(name)
+    for method in IN_PARTS[name][2]:
+        found, expected = getattr(model, method)(X), getattr(model, method)(ROWS)
+        assert isinstance(found, da.Array) and not calls
+        assert same(found.compute(scheduler="synchronous"), expected)
+        calls.clear()
+
+
+def test_what_is_not_there_in_memory_is_not_there_for_parts():
+    for model in (released("line"), SampleAndAggregate()):
+        with pytest.raises(AttributeError, match="score_samples"):
+            model.score_samples(PARTS)
+    model = SampleAndAggregate(PCA(1), output=("components_",), output_bounds=3.0, n_blocks=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.set_params(random_state=0).fit(ROWS)
+    with pytest.raises(ValueError, match="output must also name") as caught:
+        model.score_samples(PARTS)
+    assert caught.value.__context__ is None
+
+
+def test_copies_that_travel_hold_what_was_released():
+    model = released("labels")
+    copied = _released(model, engine_of(PARTS), "predict")
+    assert copied.ledger is None and copied.random_state is None and model.ledger is not None
+    assert vars(copied).keys() <= set(model.get_params(deep=False)) | set(model.__getstate__())
+    assert ROWS[3:4].tobytes() not in pickle.dumps(copied)

@@ -77,6 +77,29 @@ def test_any_parts_have_the_bits_of_one_array(name, grouped, dtype):
         assert fitted(name, cut(rows, n_parts), cut(y, n_parts), groups=groups) == known
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("kind", [list, iter, lambda parts: map(by_call, parts)])
+def test_parts_without_a_type_come_with_targets(kind, grouped):
+    options = {"groups": cut(GROUPS, 7)} if grouped else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(MODELS["line"][0])
+        found = model.fit_partitions(kind(cut(X, 7)), y=cut(Y, 7), **options)
+    known = fitted("line", X, Y, groups=GROUPS if grouped else None)
+    assert {key: pickle.dumps(value) for key, value in found.__getstate__().items()} == known
+
+
+def by_call(part):
+    return lambda: part
+
+
+def test_targets_that_nobody_needs_are_not_looked_at():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = clone(MODELS["median"][0]).fit_partitions(iter(cut(X, 7)), y="junk")
+    assert np.array_equal(found.output_, pickle.loads(fitted("median", X, None)["output_"]))
+
+
 def test_targets_are_refused_by_name_before_the_charge():
     ledger = PrivacyLedger(PrivacyBudget(epsilon=99.0, delta=1e-4))
     model, before = clone(MODELS["line"][0]).set_params(ledger=ledger), ledger.remaining
@@ -90,6 +113,10 @@ def test_targets_are_refused_by_name_before_the_charge():
             model.fit(cut(X, 2), bad)
     with pytest.raises(ValueError, match="^y must be given"):
         model.fit_partitions(iter(cut(X, 2)))
+    with pytest.raises(TypeError, match="^y must be a list .* not ndarray"):
+        model.fit_partitions(cut(X, 2), y=Y)
+    with pytest.raises(TypeError, match="sample_weight"):
+        model.fit_partitions(cut(X, 2), y=cut(Y, 2), sample_weight=cut(Y, 2))
     assert ledger.remaining == before
 
 
