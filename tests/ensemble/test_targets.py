@@ -77,8 +77,9 @@ def test_any_parts_have_the_bits_of_one_array(name, grouped, dtype):
         assert fitted(name, cut(rows, n_parts), cut(y, n_parts), groups=groups) == known
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("kind", [list, iter, lambda parts: map(by_call, parts)])
+@pytest.mark.parametrize(
+    ("kind", "grouped"), [(list, False), (iter, True), (lambda parts: map(by_call, parts), True)]
+)
 def test_parts_without_a_type_come_with_targets(kind, grouped):
     options = {"groups": cut(GROUPS, 7)} if grouped else {}
     with warnings.catch_warnings():
