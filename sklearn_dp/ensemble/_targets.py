@@ -23,9 +23,7 @@ class TargetsInParts(InParts):
 
     @with_callbacks
     @row_guard
-    def fit_partitions(  # type: ignore[override]
-        self, parts: Iterable[Any], *, groups: Any = None, y: Any = None
-    ) -> Self:
+    def fit_partitions(self, parts: Iterable[Any], *, groups: Any = None, y: Any = None) -> Self:
         """Fit to parts of a table that have no type of their own; see :doc:`/many_machines`.
 
         What `fit` takes as a table in parts it fits as well, and the bits are the same: those of
