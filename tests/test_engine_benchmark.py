@@ -174,3 +174,14 @@ def test_settings_above_the_free_answer_are_listed(benchmark):
 def test_the_command_names_no_folder(benchmark):
     words = benchmark.in_words(["--before", "/x/y", "--data", "/z"], {"/x/y": "FOLDER", "/z": "Z"})
     assert words == "python benchmarks/engine.py --before FOLDER --data Z"
+
+
+def test_the_page_prints_the_stored_fits(benchmark):
+    done = benchmark.read(benchmark.OUTPUT.with_suffix(".csv"))
+    page = benchmark.OUTPUT.with_suffix(".md").read_text(encoding="utf-8")
+    entries = list(benchmark.summary(done, dict.fromkeys(key[0] for key in done)))
+    assert entries and all(benchmark.in_table(entry) in page for entry in entries)
+    free = list(
+        benchmark.free_summary(benchmark.read_free(benchmark.OUTPUT.with_name("engine_free.csv")))
+    )
+    assert free and all(line in page for line in benchmark.free_page(free))
