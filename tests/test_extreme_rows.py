@@ -235,6 +235,14 @@ TWO_STEPS = [
 ]
 
 
+@pytest.mark.quick(
+    "screen, *-F",
+    "scale, *-C",
+    "components, *-only",
+    "mean, *-C",
+    "distances, *",
+    "*blocks*-memmap",
+)
 @pytest.mark.parametrize(("name", "storage"), TWO_STEPS)
 def test_two_steps_are_private_one_by_one(name, storage):
     assert violations_of(PIPELINES[name], wide(), storage) == []

@@ -191,6 +191,7 @@ SETTINGS = {  # of the same passes
 }
 
 
+@pytest.mark.quick("k-means", "coreset", "components in a box", "gram", "mixture")
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_have_the_bits_of_one_array(name):
     model, X = MODELS[name]

@@ -73,6 +73,7 @@ def sampled(name):
     return clone(model).set_params(sample_size=120), X
 
 
+@pytest.mark.quick("boxes", "axes", "published", "screen")
 @pytest.mark.parametrize("name", MODELS)
 def test_parts_have_the_bits_of_one_array(name):
     """In any order of the rows, as all of them are compared."""
@@ -92,6 +93,7 @@ def test_settings_in_parts_have_the_bits_of_one_array(name):
     assert released(fitted(model, X, cuts(7), engine=LocalEngine)[0]) == known
 
 
+@pytest.mark.quick("boxes", "axes", "published", "screen")
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
     model, X = sampled(name)
@@ -100,6 +102,7 @@ def test_samples_of_parts_have_the_bits_of_one_array(name, few_pairs):
         assert released(fitted(model, X, places, engine=LocalEngine)[0]) == known
 
 
+@pytest.mark.quick("boxes", "axes", "published", "screen")
 @pytest.mark.parametrize("name", MODELS)
 def test_narrow_rows_in_parts_have_the_bits_of_one_array(name, few_pairs):
     model, X = sampled(name)

@@ -39,6 +39,7 @@ def test_a_client_without_usable_rows_sends_zeros(state):
             assert not value.any()
 
 
+@pytest.mark.quick("moment0", "lift", "lloyd")
 @all_kinds(ROW_STATES)
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 99))
 def test_it_does_not_matter_which_client_holds_a_row(state, cuts, seed):

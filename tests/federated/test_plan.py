@@ -110,6 +110,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.quick("*-9")
 @pytest.mark.parametrize(("bounds", "with_server", "told", "options", "k"), OPTIONS)
 def test_releases_add_up_to_the_plan_and_the_plan_to_the_target(
     bounds, with_server, told, options, k

@@ -84,6 +84,7 @@ def test_too_small_blocks_are_not_fitted():
     assert np.isnan(results[0]).all() and np.array_equal(results[1], [[3.0, 4.0]])
 
 
+@pytest.mark.quick("threading")
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_backends_agree_bit_for_bit(backend):
     rng = np.random.default_rng(2)
