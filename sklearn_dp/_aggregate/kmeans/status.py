@@ -16,6 +16,9 @@ __all__ = ["Signs", "in_words", "synopsis_in_words"]
 
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
 _POINTS_NOISE = 0.16  # the same, above which points of few rows are noise: doc/benchmarks/tiny.md
+_EMPTY = (
+    0.7  # part of the clusters without rows that shows none: word counts, where no other sign did
+)
 _FEW_SIGNAL = 50.0  # number of rows in noise units, below which two points a cluster are asked for
 
 
@@ -163,7 +166,9 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
     if alike:
-        return None
+        # About as good as one center, and nobody is in most of the clusters.
+        empty = signs.light >= _EMPTY
+        return f"no clusters shown: {_rowless(signs)}" if empty else None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
     plain = signs.explained > tuning.plain * signs.explained_sd
@@ -171,16 +176,18 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
         return "too few rows for this budget: the centers are mostly noise"
     faint = signs.signal < tuning.faint_signal
     if signs.light > 0 and (faint or not shown):
-        return (
-            f"mostly noise: {_part(signs.light)} of the clusters hold no more rows than the "
-            "noise of a count"
-        )
+        return f"mostly noise: {_rowless(signs)}"
     if not shown and signs.loss > tuning.doubtful_loss:
         return "no clusters shown: the centers explain no more than the error of that figure"
     partial = signs.explained - signs.explained_sd < tuning.partial
     if shown and faint and partial and signs.loss > tuning.partial_loss:
         return "some clusters may be missing: few rows, and the centers explain a part only"
     return None
+
+
+def _rowless(signs: Signs) -> str:
+    """How many clusters have no rows that show."""
+    return f"{_part(signs.light)} of the clusters hold no more rows than the noise of a count"
 
 
 def _part(part: float) -> str:
