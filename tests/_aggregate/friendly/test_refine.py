@@ -39,6 +39,7 @@ def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
     total, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
     monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
     if not stored:
+        monkeypatch.setattr(_rows, "_STORED_ARRAY", 0)
         monkeypatch.setattr(_rows, "_STORED_OF_ARRAY", 0)
     again, count = ball_sum(
         about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)

@@ -29,6 +29,7 @@ def all_of(rows):
 def test_rows_made_on_the_fly_are_the_stored_ones(kept, monkeypatch):
     X = 3 * np.random.default_rng(2).normal(size=(70_000, 5))
     stored = Rows.quantise(X, DOMAIN)
+    monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 5 * kept)
     lazy = Rows.quantise(X, DOMAIN)
     monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 50_003)
@@ -58,6 +59,7 @@ def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     X, origin = rng.normal(size=(131, d)), np.trunc(1e5 * rng.normal(size=d))
     rows = Rows.quantise(X, Domain.from_bounds(3.0, d))
     first = all_of(rows)
+    monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 0)
     monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 0)
     lazy = Rows.quantise(X, Domain.from_bounds(3.0, d))
     for moved in (rows.about(origin), lazy.about(origin)):
