@@ -1,33 +1,17 @@
 """The table of bad input: every kind ends well for every estimator, and the table would tell."""
 
-import importlib.util
-import os
-import sys
-from pathlib import Path
-
 import pytest
+from benchmark_tools import benchmark_module
 
 from sklearn_dp import DPPCA
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import BudgetExceededError
 
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "bad_input.py"
 ESTIMATORS = dict(all_estimators())
 FEWEST = 85  # kinds for each estimator
 
 
-def loaded():
-    spec = importlib.util.spec_from_file_location("bad_input_benchmark", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    before = dict(os.environ)
-    sys.modules[spec.name] = module  # its dataclasses look there
-    spec.loader.exec_module(module)
-    os.environ.clear()
-    os.environ.update(before)
-    return module
-
-
-benchmark = loaded()
+benchmark = benchmark_module("bad_input")
 KINDS = benchmark.kinds()
 QUICK = {k: kind for k, kind in KINDS.items() if kind.group in ("parameters of all", "sizes")}
 

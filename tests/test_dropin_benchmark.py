@@ -1,14 +1,13 @@
 """The run of scikit-learn's own tests: what counts, what is classified, and a floor."""
 
-import importlib.util
 import inspect
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import sklearn
+from benchmark_tools import benchmark_module
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 
@@ -20,14 +19,7 @@ SCRIPT = ROOT / "benchmarks" / "dropin.py"
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("dropin_benchmark", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    before = dict(os.environ)
-    sys.modules[spec.name] = module  # its dataclasses look there
-    spec.loader.exec_module(module)
-    os.environ.clear()
-    os.environ.update(before)
-    return module
+    return benchmark_module("dropin")
 
 
 def failing(benchmark, name, *errors, cases=1):

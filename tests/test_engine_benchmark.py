@@ -1,32 +1,17 @@
 """Paired fits of two releases: what is compared, what is stored, and the page that prints it."""
 
-import importlib.util
-import os
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_tools import benchmark_module
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    path = ROOT / "benchmarks" / "engine.py"
-    spec = importlib.util.spec_from_file_location("engine_benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    environment, path_before, modules = dict(os.environ), list(sys.path), set(sys.modules)
-    sys.path.insert(0, str(path.parent))  # it imports the benchmarks beside it
-    sys.modules[spec.name] = module  # its dataclasses look there
-    spec.loader.exec_module(module)
-    yield module
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.path[:] = path_before
-    for name in set(sys.modules) - modules:
-        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == path.parent:
-            del sys.modules[name]
+    return benchmark_module("engine")
 
 
 class Told:

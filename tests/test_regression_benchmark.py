@@ -1,28 +1,17 @@
 """The comparison with stored ratios, and that it sees noise which is larger than it should be."""
 
-import importlib.util
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark_tools import benchmark_module
 
 from sklearn_dp._privacy._noise import NoiseSource
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    path = ROOT / "benchmarks" / "regression.py"
-    spec = importlib.util.spec_from_file_location("regression_benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    before = dict(os.environ)
-    spec.loader.exec_module(module)
-    os.environ.clear()
-    os.environ.update(before)
-    return module
+    return benchmark_module("regression")
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def _shares(n_features: int, tuning: Tuning) -> dict[str, tuple[float, float]]:
         }
     moment = (
         (tuning.wide_moment_share, tuning.wide_moment_cap)
-        if n_features > 10
+        if n_features > tuning.wide_features
         else (tuning.moment_share, tuning.moment_cap)
     )
     return {
@@ -273,24 +273,21 @@ def fit_engine(
     )
     left = lloyd_budget(session, prefix)
     context = located(run, math.sqrt(2 * left))
-    if quality and not isinstance(n_clusters, Candidates) and lost_in_noise(context, left / 2):
-        final = lloyd(only_one(context), np.zeros((1, table.n_features)), callback=callback)
-        result = finished(context, final, domain, status, n_leaves=None, quality=True)
-        return result.bounded(norms, domain, context.size.n, context.size.sd)
-    fraction = _initial_budget_fraction(context)
-    axes = axes_of(context, fraction)
-    cells_rho, far_rho = _cell_shares(context, axes, fraction)
-    coreset = build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
-    n_leaves, choice = coreset.n_leaves, choose(context, coreset, n_clusters)
+    coreset = choice = None
+    given = not isinstance(n_clusters, Candidates)
+    if not (quality and given and lost_in_noise(context, left / 2)):
+        coreset = _coreset(context)
+        choice = choose(context, coreset, n_clusters)
     if choice is not None:
         context = replace(context, n_clusters=choice.n_clusters)
-    if quality and lost_in_noise(context, lloyd_budget(session, prefix)):
+    if coreset is None or (quality and lost_in_noise(context, lloyd_budget(session, prefix))):
         start = np.zeros((1, table.n_features))
         final = lloyd(only_one(context), start, coreset=coreset, callback=callback)
     else:
         found = None if choice is None else choice.start
         start, variance = (_start(context, coreset), None) if found is None else found
         final = lloyd(context, start, variance, coreset=coreset, callback=callback)
+    n_leaves = None if coreset is None else coreset.n_leaves
     result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
     return result.chosen(choice).bounded(norms, domain, context.size.n, context.size.sd)
 
@@ -316,6 +313,14 @@ def located(run: Run, mu: float) -> Context:
     run.rows.recenter(origin)
     radius, size = mean_radius(run, _RADIUS, count, variance, mu)
     return Context(**vars(run), radius=radius, size=size)
+
+
+def _coreset(context: Context) -> Coreset:
+    """Leaves of a cell tree along measured axes."""
+    fraction = _initial_budget_fraction(context)
+    axes = axes_of(context, fraction)
+    cells_rho, far_rho = _cell_shares(context, axes, fraction)
+    return build_coreset(context, CELLS, MEANS, axes, cells_rho, far_rho)
 
 
 def _initial_budget_fraction(context: Context) -> float:

@@ -17,8 +17,6 @@ from .tuning import Tuning
 
 __all__ = ["FarCells", "far_cells"]
 
-_SHELLS = 8
-
 
 class FarCells(Protocol):
     """Public cells, once the axes are released; a row is in one of them at most.
@@ -95,9 +93,10 @@ class _Rays(FarCells):
     """
 
     def __init__(self, spread: np.ndarray, limit: float, tuning: Tuning) -> None:
+        self.n_shells = tuning.shells
         self.spread, self.limit, self.ratio = spread, limit, tuning.shell_ratio
-        self.edges = tuning.nearest_shell * self.ratio ** np.arange(_SHELLS)
-        self.first_beyond, self.n_cells = tuning.beyond_shell, 2 * len(spread) * _SHELLS
+        self.edges = tuning.nearest_shell * self.ratio ** np.arange(self.n_shells)
+        self.first_beyond, self.n_cells = tuning.beyond_shell, 2 * len(spread) * self.n_shells
 
     def codes(self, points):
         # Elementwise: a function of each point and of the released spread.
@@ -105,18 +104,18 @@ class _Rays(FarCells):
         axis, at = far.argmax(axis=1), np.arange(len(points))
         shell = np.searchsorted(self.edges, far[at, axis], side="right") - 1
         side = 2 * axis + (points[at, axis] > 0)
-        return np.where(shell < 0, -1, side * _SHELLS + shell)
+        return np.where(shell < 0, -1, side * self.n_shells + shell)
 
     def beyond(self, codes):
-        return (codes >= 0) & (codes % _SHELLS >= self.first_beyond)
+        return (codes >= 0) & (codes % self.n_shells >= self.first_beyond)
 
     def boxes(self, codes):
         # Along its axis a cell reaches from its shell to the next one, and the last shell to the
         # limit; across it, as wide as the cone of the points nearest to that axis may be.
-        shell, side = codes % _SHELLS, codes // _SHELLS
+        shell, side = codes % self.n_shells, codes // self.n_shells
         axis, at = side // 2, np.arange(len(codes))
         inner = np.minimum(self.edges[shell] * self.spread[axis], self.limit)
-        outer = np.where(shell == _SHELLS - 1, self.limit, self.ratio * inner)
+        outer = np.where(shell == self.n_shells - 1, self.limit, self.ratio * inner)
         outer = np.maximum(np.minimum(outer, self.limit), 1.001 * inner + 1)
         widths = np.minimum(2 * self.ratio * self.edges[shell][:, None] * self.spread, self.limit)
         centers = np.zeros_like(widths)

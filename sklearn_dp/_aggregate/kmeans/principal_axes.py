@@ -40,7 +40,7 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
     rest = 0.0
-    if rows.n_features > 10:
+    if rows.n_features > context.tuning.wide_features:
         q = _n_axes(values, noise, context.n_clusters, context.tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]

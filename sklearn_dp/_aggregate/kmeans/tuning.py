@@ -24,9 +24,10 @@ class Tuning:
     center_share: float = 0.05  # of the rest, for the sum and the number of rows
     radius_share: float = 0.02  # for the histogram of lengths
     radius_share_flat: float = 0.05  # the same up to 3 features: it must not cut off a cluster
-    moment_share: float = 0.06  # for the second moment, which rotates 4 to 10 features ...
+    moment_share: float = 0.06  # for the second moment, which rotates the features ...
     moment_cap: float = 0.08  # ... and the most that it may take in small data
-    wide_moment_share: float = 0.10  # the same above 10 features, where it chooses a subspace
+    wide_features: int = 10  # features above which it chooses a subspace
+    wide_moment_share: float = 0.10  # the same there
     wide_moment_cap: float = 0.15
     cells_share: float = 0.20  # for the counts of the cell tree ...
     cells_cap: float = 0.34  # ... the most, with a look at far cells
@@ -44,10 +45,8 @@ class Tuning:
     spread_gain: float = 2.5  # ... and what k centers gain wherever they are: for each of them
     alone_iterations: int = 3  # for one center ...
     alone_share: float = 0.25  # ... and what each but the last gets
-    shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk
-    believed: float = (
-        0.25  # part of a squared distance that may be noise, where cells show clusters
-    )
+    shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
+    believed: float = 0.25  # ... less this part of the spread, where cells show the clusters
     spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise
     useless_loss: float = 0.25  # part of the final sum of squares that may be noise of the centers
@@ -95,6 +94,7 @@ class Tuning:
     split_cells: float = 2.0  # thresholds above which a cell is divided further
     far_depth: float = 0.6  # part of the first depth that far cells have, up to 3 axes
     nearest_shell: float = 3.0  # first shell of far cells, in standard deviations of an axis
+    shells: int = 8  # along each half of an axis; the last one has no end
     shell_ratio: float = 1.5  # each shell begins this times farther out than the last
     beyond_shell: int = 1  # from this shell on, rows are in no cell of the tree
     lone: float = 0.5  # part of what leaves in it hold that a far cell must have besides
