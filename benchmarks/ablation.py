@@ -6,6 +6,10 @@
     python benchmarks/ablation.py --choice         # the same for the numbers of n_clusters="auto"
     python benchmarks/ablation.py --pairs --seeds 10   # numbers of the moves, on two-scale data
     python benchmarks/ablation.py --seeds 5 --data FOLDER
+    python benchmarks/ablation.py --numbers --only "clip_"   # these rows anew; others stay
+
+What no cost at epsilon = 1 shows, one center, the status and the errors, has its tables in
+benchmarks/ablation_rest.py; tests/test_ablation_benchmark.py demands a row of every number.
 
 Prints a table and writes it into doc/benchmarks/ablation.md. Data and settings are those of
 benchmarks/kmeans.py (epsilon = 1). Variants see the same data under the same seeds of the noise.
@@ -27,6 +31,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import choice  # noqa: E402 - the benchmarks beside this file
+import engine as paired  # noqa: E402
 import kmeans as setting  # noqa: E402
 import numpy as np  # noqa: E402
 import selection  # noqa: E402
@@ -59,8 +64,15 @@ CELLS = [
     setting.Cell("real", 1797, 64, 10, 1, "digits"),
     setting.Cell("real", 178, 13, 3, 1, "wine"),
 ]
-WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide
+MORE_CELLS = [  # for the numbers: dense cells, small data, few rows far out
+    setting.Cell("separated", 2 * 10**4, 10, 8),
+    setting.Cell("separated", 10**3, 2, 3),
+    setting.Cell("unbalanced", 13_467, 2, 20),
+    setting.Cell("census", 30_000, 5, 8),
+]
+WIDE = setting.Cell("separated", 10**4, 2, 10)  # in bounds that are 50 times too wide, or in none
 FILE_NAMES = ("s3", "unbalance", "letter16")
+MORE_FILE_NAMES = ("cabs_sf",)
 CHOICE_CELLS = [  # rows, features, clusters; "touching": those of selection.overlapping
     (2000, 2, 20),
     ("touching", 2, 35),
@@ -89,8 +101,33 @@ OF_PAIRS = (  # numbers that only such data read, and those of moves
     "spread_iterations",
 )
 OF_CHOICE = ("choice_", "gap_", "sketch_", "small_sketch_")  # names of these numbers begin so
+OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_rest.py
+    "hopeless",
+    "spread_gain",
+    "alone_iterations",
+    "alone_share",
+    "shrink",
+    "believed",
+)
+OF_STATUS = (  # read after the centers
+    "useless_signal",
+    "useless_noise",
+    "useless_loss",
+    "doubtful_loss",
+    "shown",
+    "plain",
+    "precise",
+    "useless_loss_alike",
+    "faint_signal",
+    "partial_loss",
+    "partial",
+)
+OF_ERRORS = ("spreads_differ", "quality_reach", "one_center_reach")
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
 PAIRS = "## Numbers of the moves, on two-scale data"
+ONE_CENTER = "## Numbers of one center, where noise rules"
+STATUS, ERRORS = "## Numbers of the status", "## Numbers of the errors"
+TITLES = (PIECES, NUMBERS, PAIRS, ONE_CENTER, STATUS, ERRORS, CHOICE)
 
 
 def pairs(cell, seed):
@@ -99,8 +136,19 @@ def pairs(cell, seed):
     return X, None, centers
 
 
-MAKE = {**setting.MAKE, "pairs": pairs}
-DELTA = {**setting.DELTA, "pairs": 1e-6}
+def unbalanced(cell, seed):
+    """Rows of benchmarks/engine.py: two thirds of them in one cluster."""
+    X, centers = paired.unbalanced(cell.n, seed)
+    return X, None, centers
+
+
+def census(cell, seed):
+    """Rows of benchmarks/engine.py: 148 of them are far out."""
+    return paired.census(seed)[0], None, None
+
+
+MAKE = {**setting.MAKE, "pairs": pairs, "unbalanced": unbalanced, "census": census}
+DELTA = {**setting.DELTA, "pairs": 1e-6, "unbalanced": 1e-6, "census": 1e-6}
 
 
 # --- pieces: what is put in the place of which function --------------------------------------
@@ -240,18 +288,25 @@ class WatchedTuning(Tuning):
 NAMES = {field.name for field in fields(TUNING)}
 
 
-def tuned_fields(choice):
-    """The numbers of the choice, or the others."""
-    return [each for each in fields(TUNING) if each.name.startswith(OF_CHOICE) == choice]
+def names_of(title):
+    """The names of the numbers that have a row in a section, in their order."""
+    told = {PAIRS: OF_PAIRS, ONE_CENTER: OF_ONE_CENTER, STATUS: OF_STATUS, ERRORS: OF_ERRORS}
+    if title in told:
+        return list(told[title])
+    others = {*OF_ONE_CENTER, *OF_STATUS, *OF_ERRORS}
+    return [
+        name
+        for name in (field.name for field in fields(TUNING))
+        if name not in others and name.startswith(OF_CHOICE) == (title == CHOICE)
+    ]
 
 
-def number_variants(choice=False):
+def number_variants(names):
     """The default, then each number halved and doubled."""
     yield "full", ()
-    for field in tuned_fields(choice):
+    for name in names:
         for factor in (0.5, 2.0):
-            value = scaled(getattr(TUNING, field.name), factor)
-            yield (field.name, factor), tuned(**{field.name: value})
+            yield (name, factor), tuned(**{name: scaled(getattr(TUNING, name), factor)})
 
 
 @contextmanager
@@ -267,13 +322,13 @@ def replaced(pieces):
 # --- measuring -------------------------------------------------------------------------------
 
 
-def ours(X, cell, seed):
+def ours(X, cell, seed, bounds=1.0):
     """Centers of a fit whose noise is that of the seed."""
     model = DPKMeans(
         cell.k,
         epsilon=cell.epsilon,
         delta=DELTA[cell.setting],
-        bounds=1.0,
+        bounds=bounds,
         random_state=seed,
     )
     return model.fit(X).cluster_centers_
@@ -284,7 +339,7 @@ def needless(variant, read):
     return isinstance(variant, tuple) and variant[0] not in read
 
 
-def ratios(variants, cell, n_seeds, wider=1.0):
+def ratios(variants, cell, n_seeds, wider=1.0, bounds=1.0):
     """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`.
 
     nan where a variant asks for more than the plan has.
@@ -297,14 +352,14 @@ def ratios(variants, cell, n_seeds, wider=1.0):
         shrunk = X / wider
         WatchedTuning.read.clear()
         with replaced(with_tuning(WatchedTuning())):
-            default = setting.cost(shrunk, ours(shrunk, cell, seed))
+            default = setting.cost(shrunk, ours(shrunk, cell, seed, bounds))
         read = set(WatchedTuning.read)
         for i, (variant, pieces) in enumerate(variants.items()):
             found[i, seed] = default
             if pieces and not needless(variant, read):
                 found[i, seed] = np.nan
                 with replaced(pieces), suppress(PlanError):
-                    found[i, seed] = setting.cost(shrunk, ours(shrunk, cell, seed))
+                    found[i, seed] = setting.cost(shrunk, ours(shrunk, cell, seed, bounds))
         found[:, seed] *= wider**2 / reference
     return found
 
@@ -327,12 +382,17 @@ def number_lines(names, keys, columns):
     # Mean of logarithms: a fit that misses a cluster counts, and does not rule.
     change = np.array([np.log(each) - np.log(each[0]) for each in columns])
     mean, error = change.mean(axis=2), change.std(axis=2) / np.sqrt(change.shape[2])
-    for field in tuned_fields(False):
-        cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
+    for name in measured(keys):
+        cells = [f"| {name} | {getattr(TUNING, name)}"]
         for factor in (0.5, 2.0):
-            i = keys.index((field.name, factor))
+            i = keys.index((name, factor))
             cells += number_cells(names, mean[:, i], error[:, i])
         yield " | ".join(cells) + " |"
+
+
+def measured(keys):
+    """The names of the numbers among variants."""
+    return [key[0] for key in keys if key != "full" and key[1] == 0.5]
 
 
 def number_cells(names, mean, error):
@@ -388,7 +448,7 @@ def pairs_lines(variants, columns):
     yield "|---" * (2 + len(names)) + "|"
     lost = {key: [np.sum(each[i] > 1.05) for each in columns] for i, key in enumerate(variants)}
     yield f"| (all as they are) | | {' | '.join(str(n) for n in lost['full'] * 2)} |"
-    for name in OF_PAIRS:
+    for name in measured(variants):
         counts = [*lost[name, 0.5], *lost[name, 2.0]]
         yield f"| {name} | {getattr(TUNING, name)} | {' | '.join(map(str, counts))} |"
 
@@ -415,34 +475,50 @@ def choice_lines(keys, columns):
     total = near[:, 0].sum()
     shown = ", ".join(f"{right} {name}" for name, right in zip(names, near[:, 0], strict=True))
     yield f"| (all as they are) | | {total} | | {shown} | {total} | | |"
-    for field in tuned_fields(True):
-        cells = [f"| {field.name} | {getattr(TUNING, field.name)}"]
+    for name in measured(keys):
+        cells = [f"| {name} | {getattr(TUNING, name)}"]
         for factor in (0.5, 2.0):
-            i = keys.index((field.name, factor))
+            i = keys.index((name, factor))
             right = "" if np.isnan(mean[:, i]).any() else str(near[:, i].sum())
             cells += [right, *number_cells(names, mean[:, i], error[:, i])]
         yield " | ".join(cells) + " |"
 
 
+def sections(path):
+    """What stands before the first section of the page, and the sections by their titles."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    head, *found = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    return head, {section.partition("\n")[0]: section.strip() for section in found}
+
+
 def written(path, title, text):
     """Put one section into the page, and leave the other ones as they are."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    head, *sections = re.split(r"^(?=## )", before, flags=re.MULTILINE)
-    kept = {section.partition("\n")[0]: section.strip() for section in sections}
+    head, kept = sections(path)
     kept[title] = text.strip()
     head = head or "# What each piece and each number of the k-means engine is worth"
-    parts = [
-        head.strip(),
-        *(kept[name] for name in (PIECES, NUMBERS, PAIRS, CHOICE) if name in kept),
-    ]
+    parts = [head.strip(), *(kept[name] for name in TITLES if name in kept)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def rows_of(section):
+    """The rows of the table of a section, by the names of their numbers."""
+    rows = [line for line in section.splitlines() if re.match(r"\| \w+ \|", line)]
+    return {row.split(" | ")[0].strip("| "): row for row in rows if not row.startswith("| number")}
+
+
+def among_others(path, title, lines):
+    """The section of the page with new rows in the place of old ones, in the order of numbers."""
+    section = sections(path)[1][title]
+    rows = rows_of(section) | rows_of("\n".join(lines))
+    before = [line for line in section.splitlines() if line not in set(rows_of(section).values())]
+    return "\n".join([*before, *(rows[name] for name in names_of(title) if name in rows)])
 
 
 ABOUT = {
     PIECES: "Cost over the non-private cost, median of {n} seeds (worst in brackets); epsilon = 1."
     " One piece is taken out or replaced in each line.",
     NUMBERS: "Change of the cost (logarithm, mean of {n} seeds and of the cells of the table "
-    "above, with its standard error) when a number is halved or doubled, and the cell "
+    "above and six more, with its standard error) when a number is halved or doubled, and the cell "
     "where the change for the worse is clearest, if one is worse by two standard errors; "
     "epsilon = 1. Fits that do not read a number are the same fits.",
     PAIRS: "Fits above 1.05 of the cost from the true centers, of {n}, when a number is halved or "
@@ -453,14 +529,35 @@ ABOUT = {
 }
 
 
+def arguments(parser):
+    """Those that all tables have."""
+    parser.add_argument("--data", help="folder of .npz files: more cells")
+    parser.add_argument("--only", default="", help="numbers to measure: a regular expression")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+
+
+def publish(options, title, about, command, lines):
+    """Print a section, and write it into the page: with `--only`, its rows among the others."""
+    text = "\n".join([title, "", about, "", setting.stamp(command), "", *lines])
+    print(text, flush=True)
+    if options.only:
+        text = among_others(options.output, title, lines)
+    written(options.output, title, text)
+
+
+def wanted(options, title):
+    """Variants of the numbers of a section that were asked for."""
+    names = [name for name in names_of(title) if re.search(options.only, name)]
+    return dict(number_variants(names))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=15)
     parser.add_argument("--numbers", action="store_true", help="halve and double each number")
     parser.add_argument("--choice", action="store_true", help="those of the choice of a number")
     parser.add_argument("--pairs", action="store_true", help="those of the moves")
-    parser.add_argument("--data", help="folder of .npz files: three more cells")
-    parser.add_argument("--output", type=Path, default=OUTPUT)
+    arguments(parser)
     options = parser.parse_args()
     if options.data:
         os.environ["SKLEARN_DP_DATA"] = options.data
@@ -473,36 +570,41 @@ def main():
     about = ABOUT[title].format(
         n=options.seeds, m=len(CHOICE_CELLS), t=options.seeds * len(CHOICE_CELLS)
     )
-    command = setting.stamp(f"python benchmarks/ablation.py {flag}--seeds {options.seeds}")
-    text = "\n".join([title, "", about, "", command, "", *lines])
-    print(text)
-    written(options.output, title, text)
+    publish(
+        options,
+        title,
+        about,
+        f"python benchmarks/ablation.py {flag}--seeds {options.seeds}"
+        + " --data FOLDER" * bool(options.data),
+        list(lines),
+    )
 
 
 def of_pairs(options):
     """Lines of the numbers of the moves."""
-    variants = {"full": ()}
-    for name in OF_PAIRS:
-        for factor in (0.5, 2.0):
-            variants[name, factor] = tuned(**{name: scaled(getattr(TUNING, name), factor)})
+    variants = wanted(options, PAIRS)
     return pairs_lines(variants, [ratios(variants, cell, options.seeds) for cell in PAIRS_CELLS])
 
 
 def of_choice(options):
     """Lines of the numbers of the choice."""
-    variants = dict(number_variants(choice=True))
+    variants = wanted(options, CHOICE)
     columns = [chosen(variants, cell, options.seeds) for cell in CHOICE_CELLS]
     return choice_lines(list(variants), columns)
 
 
 def of_engine(options):
     """Lines of the pieces, or of the numbers of fits that are given theirs."""
-    cells = CELLS + [cell for cell in setting.file_cells() if cell.name in FILE_NAMES]
-    variants = dict(number_variants()) if options.numbers else VARIANTS
+    files = FILE_NAMES + MORE_FILE_NAMES * options.numbers
+    cells = CELLS + MORE_CELLS * options.numbers
+    cells += [cell for cell in setting.file_cells() if cell.name in files]
+    variants = wanted(options, NUMBERS) if options.numbers else VARIANTS
     columns = [ratios(variants, cell, options.seeds) for cell in cells]
     columns.append(ratios(variants, WIDE, options.seeds, 50))
     names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
     if options.numbers:
+        columns.append(ratios(variants, WIDE, options.seeds, bounds=None))
+        names.append(f"{WIDE}, no bounds")
         return number_lines(names, list(variants), columns)
     return piece_lines(names, columns)
 
