@@ -75,7 +75,7 @@ def update(
     ignored = (0.0 if low_signal else tuning.movement) * math.sqrt(2 / d)
     excess = length / d - expected - ignored * expected
     prior = estimate.variance + excess_of_each(excess, n, min(1.0, d / tuning.own_movement))
-    weight = prior / (prior + noise) * np.where(sure, 1.0, tuning.unsure_step)
+    weight = prior / (prior + noise)
     far = tuning.overshoot if relax and drift > tuning.drift_sd * drift_sd else 1.0
     estimate.centers = estimate.centers + far * weight[:, None] * seen
     estimate.variance = (1 - weight) * prior

@@ -72,7 +72,8 @@ def move_clusters(
     fine = context.coreset is not None and context.coreset.axes.basis is None
     estimate.likely = likely if fine else estimate.count
     estimate.likely_sd = likely_sd if fine else estimate.count_sd
-    estimate.unseen = ~seen
+    # A center on its way to a light cluster may be next to no leaf yet.
+    estimate.unseen = ~seen & (estimate.count < estimate.count_sd) if fine else ~seen
     excess = estimate.spread - np.median(estimate.spread)
     sd = n * np.sqrt(estimate.spread_variance)
     half = _half_a_cluster(estimate, n, d)
@@ -247,7 +248,10 @@ def _cheapest_pair(
     center whose count is unsure. Then it is the first one of the pair.
     """
     count, sd = estimate.likely, estimate.likely_sd
-    n = np.where(count < tuning.merge_sure * sd, count - sd, count)
+    n = np.where(count < tuning.merge_sure * sd, count - tuning.merge_doubt * sd, count)
+    # Cells tell little of a center on its way to its rows: they never make it cheaper than a low
+    # count would.
+    n = np.maximum(n, estimate.count - estimate.count_sd)
     n = np.maximum(n, tuning.merge_floor * sd)
     # No count and no cell: next to nothing, however far away.
     n = np.where(estimate.unseen, np.minimum(n, tuning.unseen_floor * sd), n)

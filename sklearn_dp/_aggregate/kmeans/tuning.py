@@ -141,7 +141,6 @@ class Tuning:
     sure: float = 2.0  # sd above which a count is sure
     movement: float = 0.7  # part of its noise above which a movement is drift
     own_movement: float = 16.0  # features from which each cluster's movement counts alone
-    unsure_step: float = 0.5  # part of the way that a center with an unsure count goes
     overshoot: float = 1.3  # the way of a center while all still drift
     creep: float = 0.7  # movement, in clip radii, from which a cluster's radius is doubled ...
     creep_sd: float = 2.0  # ... beyond the noise, in its standard deviations
@@ -161,6 +160,7 @@ class Tuning:
     blocked: float = 0.05  # part of the cost from which a split that gains is waited for
     merge_gain: float = 0.8  # part of the gain of a split that a merger may cost
     merge_sure: float = 4.0  # sd above which a count needs no lower bound
+    merge_doubt: float = 2.0  # sd by which a count that cells helped with is lowered below that
     merge_floor: float = 0.0005  # least weight of a cluster in a merger, in sd
     unseen_floor: float = 0.0003  # the same, where neither cells nor counts show a row
     reduce_unseen: float = 0.003  # factor of the least weight there, when centers are reduced

@@ -94,6 +94,19 @@ def test_a_center_without_rows_is_merged_at_next_to_no_cost():
     assert np.isclose(costs[1], min(500 * 0.1**2, 0.0015 * 100**2), rtol=1e-3)
 
 
+def test_cells_alone_neither_save_a_center_nor_take_it_away():
+    """Three clusters, 10 apart: a merger costs about n 100 for small counts n."""
+    centers = [[0, 0], [10, 0], [0, 10]]
+    # A false leaf lifts a count of 0 to 8, known to 4.5: less two of these it is nothing.
+    false = estimate_of(centers, [1000, 0, 1000])
+    false.likely, false.likely_sd = np.array([1000.0, 8.0, 1000.0]), np.full(3, 4.5)
+    assert cheapest_cost(false, TUNING) < 1
+    # No leaf is next to a center of some 16 rows, known to 5: it costs as much as 11 rows do.
+    away = estimate_of(centers, [1000, 16, 1000])
+    away.likely, away.likely_sd = np.array([1000.0, 3.0, 1000.0]), np.full(3, 3.5)
+    assert np.isclose(cheapest_cost(away, TUNING), 11 * 1000 / 1011 * 100)
+
+
 def test_cells_correct_unsure_counts_in_mergers_only_where_there_is_one_for_each_cluster():
     """Two counts of 10 with an sd of 5, two leaves of 40: a cheap merger by the counts alone."""
     centers = np.array([[0.0, 0.0], [0.0, 20.0], [1000.0, 0.0]])
