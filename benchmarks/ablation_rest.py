@@ -104,7 +104,7 @@ def one_center_lines(options):
         for factor in (0.5, 2.0):
             i = keys.index((name, factor))
             numbers = ablation.number_cells(list(groups), mean[:, i], error[:, i])
-            cells += [f"{above[i]:.3f}", *numbers]
+            cells += ["" if np.isnan(above[i]) else f"{above[i]:.3f}", *numbers]
         yield " | ".join(cells) + " |"
 
 

@@ -17,9 +17,7 @@ def draw_blocks(
 ) -> np.ndarray | list[np.ndarray]:
     """The block of each row, or the rows of each block; drawn unit by unit, without looking.
 
-    With replacement, a unit with m copies is in up to m blocks, so what it may change is a matter
-    of group privacy. The number of copies is noted in the session's trace for audits; it is no
-    release.
+    The number of copies of a unit is noted in the session's trace, as by `fit_table_blocks`.
 
     Parameters
     ----------

@@ -30,6 +30,7 @@ __all__ = [
     "at_hand",
     "columns_of",
     "digest",
+    "has_no_columns",
     "quietly",
 ]
 
@@ -77,7 +78,7 @@ class Columns:
         Reason
             In words that quote nothing.
         """
-        rows = _numbers(piece)
+        rows = _numbers(np.empty((0, self.n_features)) if has_no_columns(piece) else piece)
         if rows.shape[1] != self.n_features:
             raise Reason("it has another number of columns than X")
         if self.names is not None and _names(piece) not in (None, self.names):
@@ -229,6 +230,11 @@ def columns_of(piece: Any) -> Columns:
     """
     rows = _numbers(_without_rows(piece), ensure_all_finite=False)
     return Columns(rows.shape[1], _names(piece), rows.dtype)
+
+
+def has_no_columns(piece: Any) -> bool:
+    """Whether a part is a list of no rows, which fits any columns."""
+    return isinstance(piece, list | tuple) and not len(piece)
 
 
 def digest(rows: np.ndarray) -> int:

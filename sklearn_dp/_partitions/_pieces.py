@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from .._aggregate.shared.pieces import kept
 from .._aggregate.shared.table import LocalEngine
-from ._check_part import CheckedSource, Columns, Reason, columns_of, quietly
+from ._check_part import CheckedSource, Columns, Reason, columns_of, has_no_columns, quietly
 from ._input import EngineInput, check_list, is_list_of_values
 
 __all__ = ["from_array", "from_dataset", "from_iterable", "from_lazy", "from_list", "from_path"]
@@ -84,10 +84,12 @@ def _slices(n_rows: int, width: int) -> Iterator[slice]:
 def from_list(X: Sequence[Any], groups: Any = None, sample_weight: Any = None) -> EngineInput:
     """Parts that are tables in memory, or functions that return one.
 
-    Of functions the first is called for the columns, before a fit is charged.
+    Of functions the first is called for the columns, before a fit is charged; and the next ones
+    as long as they return lists of no rows, which have none.
     """
     readers = [_reader_of(piece) for piece in X]
-    columns = quietly(lambda: columns_of(readers[0]()), 0)
+    seen = _up_to_columns(reader() for reader in readers)
+    columns = quietly(lambda: columns_of(seen[-1]), len(seen) - 1)
     return _input(columns, lambda: readers, groups, sample_weight, len(readers))
 
 
@@ -172,16 +174,30 @@ def _slice(scan: Any, part: slice, file: Any) -> Any:
 def from_iterable(
     X: Iterable[Any], groups: Any = None, sample_weight: Any = None, name: str = "parts"
 ) -> EngineInput:
-    """Pieces that come once; the first is looked at for the columns, before a fit is charged."""
+    """Pieces that come once; the first is looked at for the columns, before a fit is charged.
+
+    So are the next ones, as long as they are lists of no rows, which have none.
+    """
     pieces = iter(X)
-    first = quietly(lambda: next(pieces, None), 0)
-    if first is None:
+    seen = _up_to_columns(pieces)
+    if not seen:
         raise ValueError(f"{name} must not be empty.")
-    if callable(first):
-        return from_list([first, *pieces], groups, sample_weight)
-    columns = quietly(lambda: columns_of(first), 0)
-    spooled = cache(lambda: _spooled(chain([first], pieces), columns))  # asked again for labels
+    if callable(seen[-1]):
+        return from_list([*seen, *pieces], groups, sample_weight)
+    columns = quietly(lambda: columns_of(seen[-1]), len(seen) - 1)
+    spooled = cache(lambda: _spooled(chain(seen, pieces), columns))  # asked again for labels
     return _input(columns, spooled, groups, sample_weight)
+
+
+def _up_to_columns(pieces: Iterator[Any]) -> list[Any]:
+    """The pieces up to the first that has columns; all of them, if none has."""
+    seen: list[Any] = []
+    while not seen or has_no_columns(seen[-1]):
+        found = quietly(lambda: list(islice(pieces, 1)), len(seen))
+        if not found:
+            break
+        seen += found
+    return seen
 
 
 def _spooled(pieces: Iterable[Any], columns: Columns) -> list[Reader]:

@@ -75,7 +75,7 @@ class InParts:
     @with_callbacks
     @row_guard
     def fit_partitions(
-        self, parts: Iterable[Any], *, groups: Any = None, sample_weight: Any = None
+        self, parts: Iterable[Any], *, groups: Any = None, sample_weight: Any = None, y: Any = None
     ) -> Self:
         """Fit to parts of a table that have no type of their own; see :doc:`/many_machines`.
 
@@ -88,7 +88,7 @@ class InParts:
             Arrays or data frames, each of which is read once and kept, in a file without a name
             where they are large; functions that return them, which are called in each pass;
             delayed objects of Dask; object references of Ray; or a collection that `fit` takes.
-        groups, sample_weight : list or collection, optional
+        groups, sample_weight, y : list or collection, optional
             As for `fit`, in as many parts.
 
         Returns
@@ -100,14 +100,21 @@ class InParts:
         ------
         TypeError
             For what has no parts, or cannot be fitted in parts; before the charge.
+        ValueError
+            Where the estimator needs a target and there is none; before the charge.
         BudgetExceededError
-            When `ledger` does not hold enough; but for the first, no part has been asked for.
+            When `ledger` does not hold enough; no more parts have been asked for than it takes
+            to see columns, which is one.
         PartError
             For a part that could not be read, or was lost. The fit is over, and paid for.
         """
         if sample_weight is not None and "max_weight" not in vars(self):
             raise TypeError(f"sample_weight cannot be given to {type(self).__name__}.")
-        return self._fit_parts(engine_of_parts(parts, groups, sample_weight))
+        return self._fit_parts(self._input_of_parts(parts, groups, sample_weight, y))
+
+    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
+        """The parts, with what belongs to their rows. Most fits do not look at a target."""
+        return engine_of_parts(parts, groups, sample_weight)
 
     def _fit_parts(self: Any, found: EngineInput) -> Any:
         """Charge, and fit to a table in parts."""

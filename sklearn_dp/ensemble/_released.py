@@ -28,9 +28,14 @@ _METHODS = ("predict", "predict_proba", "transform", "decision_function", "score
 _FARTHEST = 1e37  # entries of rows that an inner estimator may see in single precision
 
 
-def _delegates(method):
+def _delegated(method):
     """Available where the released estimator has it, before a fit where the one to fit has."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self._inner()), method))
+    name = method.__name__
+
+    def there(self):
+        return hasattr(getattr(self, "estimator_", self._inner()), name)
+
+    return available_if(there)(method)
 
 
 class _Unavailable:
@@ -139,7 +144,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
             missing = error.name
         raise ValueError(f"output must also name {missing}, which {method} of the estimator needs.")
 
-    @_delegates("predict")
+    @_delegated
     @rowwise
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -157,7 +162,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self._ask("predict", X)
 
-    @_delegates("predict_proba")
+    @_delegated
     @rowwise
     @row_guard
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -175,7 +180,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self._ask("predict_proba", X)
 
-    @_delegates("decision_function")
+    @_delegated
     @rowwise
     @row_guard
     def decision_function(self, X: ArrayLike) -> np.ndarray:
@@ -193,7 +198,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self._ask("decision_function", X)
 
-    @_delegates("score_samples")
+    @_delegated
     @rowwise
     @row_guard
     def score_samples(self, X: ArrayLike) -> np.ndarray:
@@ -211,7 +216,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self._ask("score_samples", X)
 
-    @_delegates("transform")
+    @_delegated
     @rowwise
     @row_guard
     def transform(self, X: ArrayLike) -> np.ndarray:
@@ -251,7 +256,7 @@ class BaseReleasedMethods(StandardErrors, BaseDPEstimator):
         """
         return self.fit(X, y, groups=groups).transform(X)
 
-    @_delegates("score")
+    @_delegated
     @row_guard
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """The score of the released estimator; of private rows it is not private.

@@ -1,14 +1,18 @@
 """Targets of tables in parts: the last column of the rows of each part, where the part is."""
 
-from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.table import Part, PartSource
-from .._partitions import InParts, Reason, engine_of_parts, engine_with_targets, quietly
-from .._sklearn_compat import with_callbacks
+from .._partitions import (
+    EngineInput,
+    InParts,
+    Reason,
+    engine_of_parts,
+    engine_with_targets,
+    quietly,
+)
 from ._output import target_column
 
 __all__ = ["TargetsInParts", "with_targets"]
@@ -21,43 +25,11 @@ class TargetsInParts(InParts):
         """Whether a fit needs a target."""
         raise TypeError("a subclass must say whether it needs a target")
 
-    @with_callbacks
-    @row_guard
-    def fit_partitions(self, parts: Iterable[Any], *, groups: Any = None, y: Any = None) -> Self:
-        """Fit to parts of a table that have no type of their own; see :doc:`/many_machines`.
-
-        What `fit` takes as a table in parts it fits as well, and the bits are the same: those of
-        a fit of all rows in memory.
-
-        Parameters
-        ----------
-        parts : iterable
-            Arrays or data frames, each of which is read once and kept, in a file without a name
-            where they are large; functions that return them, which are called in each pass;
-            delayed objects of Dask; object references of Ray; or a collection that `fit` takes.
-        groups, y : list or collection, optional
-            As for `fit`, in as many parts.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        TypeError
-            For what has no parts; before the charge.
-        ValueError
-            Where the estimator needs a target and there is none; before the charge.
-        BudgetExceededError
-            When `ledger` does not hold enough; but for the first, no part has been asked for.
-        PartError
-            For a part that could not be read, or was lost. The fit is over, and paid for.
-        """
+    def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
-        return self._fit_parts(engine_with_targets(parts, groups, target, reader=engine_of_parts))
+        return engine_with_targets(parts, groups, target, reader=engine_of_parts)
 
-    def _fit_parts(self, found: Any) -> Any:
+    def _fit_parts(self, found: EngineInput) -> Any:
         if self._needs_target() and not found.targets:
             raise ValueError("y must be given: the estimator needs a target.")
         return super()._fit_parts(found)

@@ -89,6 +89,24 @@ def test_no_value_of_a_part_is_looked_at_before_the_charge(kind, number):
         assert ledger.remaining != before
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("kind", ["stream", "functions"])
+def test_a_list_of_no_rows_is_a_part_like_any_other(kind, number):
+    """Which part has no rows does not show: not in the charge, and not in an answer."""
+    lists = [ROWS[:100].tolist(), ROWS[100:].tolist()]
+    lists.insert(number, [])
+    parts = iter(lists) if kind == "stream" else [lambda rows=rows: rows for rows in lists]
+    check(engine_of_parts(parts))
+
+
+def test_lists_of_no_rows_alone_have_no_columns():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=9.0, delta=1e-5))
+    for parts in (iter([[], []]), [lambda: [], lambda: ()]):
+        with pytest.raises(PartError, match="Expected 2D array"):
+            DPOneCluster(epsilon=1.0, ledger=ledger).fit_partitions(parts)
+    assert not ledger.entries
+
+
 def test_a_list_is_not_read_before_the_first_pass():
     calls = []
 
