@@ -27,7 +27,9 @@ class TargetsInParts(InParts):
 
     def _input_of_parts(self, parts: Any, groups: Any, sample_weight: Any, y: Any) -> EngineInput:
         target = y if self._needs_target() else None  # as in `fit`: others do not look at it
-        return engine_with_targets(parts, groups, target, reader=engine_of_parts)
+        found = engine_with_targets(parts, groups, target, reader=engine_of_parts)
+        assert found is not None, "that reader takes nothing else"
+        return found
 
     def _fit_parts(self, found: EngineInput) -> Any:
         if self._needs_target() and not found.targets:
