@@ -76,6 +76,13 @@ def test_a_public_bound_leaves_nothing_open():
     assert not hasattr(again, "bound_") and "lie beyond" not in repr(again.summary())
 
 
+@pytest.mark.parametrize("bounds", [1e-3, (-1e-3, 1e-3), 0.3, 3.0, (-9.0, 9.0), 9.0, 1e100])
+def test_a_summary_tells_of_bounds_that_rows_fill(bounds):
+    """Most rows are beyond the smaller ones: the releases are those of rows at their edge."""
+    found = repr(DPKMeans(3, bounds=bounds, random_state=0).fit(rows(0)).summary())
+    assert ("of the radius of bounds" in found) == (bounds in (1e-3, (-1e-3, 1e-3), 0.3, 3.0))
+
+
 @pytest.mark.parametrize("model", [FriendlyCovariance(), DPGaussianMixture(1), DPPCA()])
 def test_a_summary_tells_how_many(model):
     model = model.set_params(random_state=0).fit(rows(1))

@@ -4,7 +4,10 @@ The algorithm is the engine of :mod:`sklearn_dp._aggregate.kmeans`; everything a
 :class:`._centers.BaseDPCenters`.
 """
 
+import math
 from functools import partial
+
+import numpy as np
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
@@ -13,6 +16,8 @@ from .._intervals import StandardErrors
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 
 __all__ = ["DPKMeans"]
+
+_FILLED = 0.9  # part of the radius of bounds: rows that are farther out fill them
 
 
 class DPKMeans(StandardErrors, BaseWeightedCenters):
@@ -196,3 +201,22 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             quality=True,
         )
         self._store(table, result, table.units.unit_weight)
+
+    def _beyond(self):
+        """Also whether rows fill public bounds, as they do where these cut most of them off."""
+        lines, domain = super()._beyond(), self._domain(self.n_features_in_)
+        if domain is None or self.status_ != "ok":
+            return lines
+        # About the middle of the bounds, rows have the squares of their clusters and those within.
+        squares = np.square((self.cluster_centers_ - domain.center) / domain.radius).sum(axis=1)
+        weight = max(float(self.cluster_weights_.sum()), 1e-300)
+        within = self.inertia_ / domain.radius / domain.radius
+        part = float(self.cluster_weights_ @ squares) + within
+        filled = math.sqrt(part / weight)
+        if filled < _FILLED:
+            return lines
+        return (
+            *lines,
+            f"rows lie at {filled:.2f} of the radius of bounds on average: as they are, or moved "
+            "there from beyond; wider bounds would tell",
+        )

@@ -261,7 +261,8 @@ default="auto"
         Whether `status_` is "ok".
     status_ : str
         "ok", "few points in the ball" (also of a number lost in the noise), "no radius found",
-        "no heavy box found", "no heavy point found" or "no bound found: the unit ball is used".
+        "no heavy box found", "no heavy point found" or, with what would help, "no bound found: the
+        unit ball is used".
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int

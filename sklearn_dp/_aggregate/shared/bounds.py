@@ -14,7 +14,7 @@ from .table import Part, Table
 
 __all__ = ["NO_BOUND", "ball_of", "known_or_paid", "radius_about"]
 
-NO_BOUND = "no bound found: the unit ball is used"
+NO_BOUND = "no bound found: the unit ball is used; public bounds, or more rows, would help"
 
 
 def known_or_paid(
