@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
@@ -162,5 +163,5 @@ def _nodes(part):
 
 def labels_of(parts):
     """Of the rows of a table of one part, where they are."""
-    (part,) = parts.rows.table.local_parts()
+    (part,) = parts_in_memory(parts.rows.table)
     return part[LABELS]

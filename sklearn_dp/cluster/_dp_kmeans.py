@@ -205,7 +205,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     def _beyond(self):
         """Also whether rows fill public bounds, as they do where these cut most of them off."""
         lines, domain = super()._beyond(), self._domain(self.n_features_in_)
-        if domain is None or self.status_ != "ok":
+        if domain is None or hasattr(self, "bound_") or self.status_ != "ok":
             return lines
         # About the middle of the bounds, rows have the squares of their clusters and those within.
         squares = np.square((self.cluster_centers_ - domain.center) / domain.radius).sum(axis=1)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from scipy.stats import chi2
 from sklearn.decomposition import PCA
 
@@ -138,7 +139,7 @@ def test_replay_audit(bounds, groups):
 
 
 def rows_of(table):
-    (part,) = table.local_parts()
+    (part,) = parts_in_memory(table)
     return part.source.read()
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
@@ -449,7 +450,7 @@ def blocks_by_position(original):
 
 
 def only_part(table):
-    (part,) = table.local_parts()
+    (part,) = parts_in_memory(table)
     return part
 
 

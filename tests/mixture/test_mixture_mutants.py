@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from grid_tools import rows_in_memory
+from grid_tools import parts_in_memory, rows_in_memory
 from mixture_tools import WAYS, Mixture, audit_data
 
 from sklearn_dp._aggregate.mixture import (
@@ -139,7 +139,7 @@ def _rounds_from_rows(original):
 
 def _components_from_rows(original):
     def fit(session, table, domain, settings, *rest):
-        (part,) = table.local_parts()
+        (part,) = parts_in_memory(table)
         number = settings.n_components + part.units.n_rows % 2
         settings = replace(settings, n_components=number)
         return original(session, table, domain, settings, *rest)

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from grid_tools import rows_in_memory
+from grid_tools import parts_in_memory, rows_in_memory
 
 from sklearn_dp._aggregate.friendly import (
     average as _averages,
@@ -32,7 +32,7 @@ from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 def _rows_of(X):
     """The rows that a fit has: those of a table of one part, or the array itself."""
     if isinstance(X, Table):
-        (part,) = X.local_parts()
+        (part,) = parts_in_memory(X)
         return part.source.read()
     return X
 
@@ -73,7 +73,7 @@ def _(original):
 def _(original):
     def clip_radius(context, *others):
         clip = original(context, *others)
-        (part,) = context.rows.table.local_parts()
+        (part,) = parts_in_memory(context.rows.table)
         middle = math.sqrt(np.median(np.append(part["squared"], 1.0)))
         return replace(clip, radius=np.maximum(1.0, np.minimum(clip.radius, middle)))
 

@@ -358,13 +358,6 @@ class Table:
         self._finish()
         return self.engine.shuffle(split, join, n_parts, *broadcast)
 
-    def local_parts(self) -> list:
-        """Unreleased: the parts of a table in memory, for algorithms that need rows together."""
-        if not isinstance(self.engine, LocalEngine):
-            raise TypeError("this algorithm needs rows in memory.")
-        self._finish()
-        return list(self.engine.states)
-
     def _finish(self) -> None:
         if self._waiting:
             steps, self._waiting = tuple(self._waiting), []

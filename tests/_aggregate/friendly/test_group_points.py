@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from test_partitions import Elsewhere, Piece
 
 from sklearn_dp._aggregate.friendly import group_points as module
@@ -99,7 +100,7 @@ def test_very_many_parts_become_fewer(monkeypatch):
 
 
 def test_nothing_of_the_pieces_is_printed():
-    (part,) = table_of([]).local_parts()
+    (part,) = parts_in_memory(table_of([]))
     held = module._by_group(part, np.array([0, 40, 90]), part.units.facts)
     assert "array" not in repr(held) and len(held[0][0]) + len(held[1][0]) == N
 

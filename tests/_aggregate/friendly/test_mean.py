@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly import mean as fm
 from sklearn_dp._aggregate.friendly import mean_facts, mean_routes
@@ -229,12 +230,12 @@ def float_sum(rows, ball, clip, units):
 
 
 def exact_mean(points):
-    (part,) = points.table.local_parts()
+    (part,) = parts_in_memory(points.table)
     return part.source.read()[:].mean(axis=0)
 
 
 def typical_distance(rows):
-    (part,) = rows.table.local_parts()
+    (part,) = parts_in_memory(rows.table)
     return float(np.sqrt(part[ROWS].squares).mean()) * rows.unit
 
 

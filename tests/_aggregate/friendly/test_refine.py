@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
 from sklearn_dp._aggregate.friendly.points import Points
@@ -27,7 +28,7 @@ def about(X, here):
     """The integer rows of a table of one part."""
     table = rows_about(points_of(X), here).table
     table.sums(lambda part: (part, ()))
-    return table.local_parts()[0][ROWS]
+    return parts_in_memory(table)[0][ROWS]
 
 
 @pytest.mark.parametrize("stored", [True, False])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.mixture.projection import BASIS_STEPS, chosen_points, top_axes
@@ -31,7 +32,7 @@ def test_chosen_points_are_in_order_and_may_be_none():
     rows = Rows.of(np.arange(6.0).reshape(3, 2), 8.0)
 
     def chosen(active, origin=None):
-        (part,) = points_of(rows, active).table.local_parts()
+        (part,) = parts_in_memory(points_of(rows, active).table)
         part = chosen_points(part, origin)
         assert part.units.n_rows == part[ROWS].n_rows
         return np.concatenate([np.empty((0, 2)), *(x for _, x in part[ROWS].chunks())])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.moments import rounds
 from sklearn_dp._aggregate.moments.ellipsoid import (
@@ -50,7 +51,7 @@ def test_a_stop_on_true_values_is_killed(monkeypatch):
     original = FriendlyCovariance._fit_table
 
     def fit(self, table, session, progress):
-        (part,) = table.local_parts()
+        (part,) = parts_in_memory(table)
         numbers = dict.fromkeys(("least_rounds", "most_rounds"), 1 + part.units.n_rows % 2)
         monkeypatch.setattr(
             rounds.refine, "__kwdefaults__", {**rounds.refine.__kwdefaults__, **numbers}

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.one_cluster import (
     balls as _balls,
@@ -69,9 +70,9 @@ def test_only_active_points_count():
     rows = _balls.points_of(Rows.of(points, 2.0**24), active)
     counts = _balls.counts_about(rows, np.array([[0, 0], [1000, 0]]), np.array([0.0, 25.0, 1e6]))
     assert counts.tolist() == [[1, 2, 4], [1, 1, 4]]
-    assert (value := _balls._sum_in_ball(*rows.table.local_parts(), np.zeros(2), 25, "active"))
+    assert (value := _balls._sum_in_ball(*parts_in_memory(rows.table), np.zeros(2), 25, "active"))
     assert value[1][0].tolist() == [3, 4] and value[1][1] == 2
-    assert _balls._sum_in_ball(*rows.table.local_parts(), np.zeros(2), 25, "none")[1][1] == 3
+    assert _balls._sum_in_ball(*parts_in_memory(rows.table), np.zeros(2), 25, "none")[1][1] == 3
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

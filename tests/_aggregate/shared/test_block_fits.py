@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from block_tools import draw_blocks, fit_blocks
+from grid_tools import parts_in_memory
 from kernel_tools import open_session
 from sklearn.base import BaseEstimator
 from test_partitions import Elsewhere, Piece
@@ -155,7 +156,7 @@ def test_tasks_cover_the_blocks_and_are_not_too_many():
 
 
 def test_what_tasks_give_each_other_is_not_printed():
-    (part,) = parts([], None).local_parts()
+    (part,) = parts_in_memory(parts([], None))
     numbers = block_fits.UnitNumbers(N, N, {0: 0})
     draws = open_session().addressed_draws(N)
     held = block_fits._drawn(part, fits(), numbers, draws, np.array([0, 30, T]), None)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grid_tools import parts_in_memory
 from kernel_tools import open_session
 from test_partitions import Piece
 
@@ -81,5 +82,5 @@ def test_numbers_of_groups_follow_their_first_rows_whatever_order_parts_answer_i
     pieces = [Piece(i, X[i : i + 1], GROUPS[i : i + 1], None) for i in range(N)]
     table = Table(Backwards(pieces), 2, X.dtype, UnitFacts())
     open_units(table, grouped=True)
-    numbers = [int(part.units.numbers[0]) for part in table.local_parts()]
+    numbers = [int(part.units.numbers[0]) for part in parts_in_memory(table)]
     assert numbers == Units(N, GROUPS).index.tolist()
