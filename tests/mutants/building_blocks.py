@@ -92,9 +92,9 @@ def _(original):
 
 @mutant("quality: squared distances without a cap", "check_replay", _quality, "_capped_sums")
 def _(original):
-    def capped_sums(part, centers, middle, caps, largest):
+    def capped_sums(part, centers, middle, caps, largest, limits):
         # Caps a thousand times as far, in steps of what is claimed.
-        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest)
+        part, (steps,) = original(part, centers, middle, 1e6 * caps, 1e6 * largest, limits)
         return part, (steps * 10**6,)
 
     return capped_sums

@@ -20,13 +20,15 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import NoisyNorms
 from ..shared.beyond import clipped_in_words, most_beyond
+from ..shared.centering import noise_sd
 from ..shared.frame import Frame
 from .candidates import Choice
 from .context import Context
 from .estimate import certain_counts
 from .fallback import towards_one
+from .far_out import far_limits, missed_in_words
 from .lloyd import LloydResult
-from .quality import Quality, measure_quality
+from .quality import QUALITY, Quality, measure_quality
 from .status import Signs, in_words
 from .tuning import Tuning
 
@@ -134,14 +136,17 @@ def finished(
     found: dict[str, Any] = {}
     if quality:
         points, measured, loss = _measured(context, final, domain, n_leaves)
+        light = bool(np.any(final.counts < tuning.far_light * final.counts_sd))
+        near = (measured.near, measured.near_sd)
         signs = replace(
             signs,
             loss=loss * unit**2 / max(measured.inertia, measured.inertia_sd),
             light=float(np.mean(final.counts < tuning.sure * final.counts_sd)),
             explained=measured.explained,
             explained_sd=measured.explained_sd,
+            missed=missed_in_words(measured.far, near, context.size.n, light, tuning),
         )
-        sd = _centers_sd(final, measured.inertia / unit**2, context.size.n, tuning) * unit
+        sd = _centers_sd(final, measured.near / unit**2, context.size.n, tuning) * unit
         found = {"quality": measured, "centers_sd": sd, "weights_sd": final.counts_sd}
     result = EngineResult(
         points,
@@ -186,7 +191,10 @@ def _measured(
     caps = np.minimum(final.reach + way, most)
     counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
     loss = centers.shape[1] * float(counts @ final.variance)
-    return points, measure_quality(context, steps, middle, caps, most), loss
+    count_sd = noise_sd(context.left(QUALITY))
+    limits = way + far_limits(final, context.size.n, count_sd, context.radius, tuning)
+    caps = np.minimum(caps, limits)
+    return points, measure_quality(context, steps, middle, caps, most, limits), loss
 
 
 def _points(centers: np.ndarray, rows: Frame, domain: Domain) -> np.ndarray:

@@ -5,10 +5,13 @@ inertia), and to one center for all rows (the total). Their ratio says what the 
 and the status is made of it (:mod:`.status`). The caps are released values. The noise of the sums
 is proportional to the largest cap, so it is a distance that few rows are beyond, and not the
 diameter of the domain.
+
+With them goes the number of rows that are far from every center (:mod:`.far_out`). These are in
+neither sum, so the number costs the sums nothing: a row moves either both of them or the number.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,34 +22,52 @@ from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS, nearest_in, square_sums
 from ..shared.table import Part
 from .context import Run
+from .far_out import FarRows
 
-__all__ = ["Quality", "measure_quality", "quality_entry"]
+__all__ = ["QUALITY", "Quality", "measure_quality", "quality_entry"]
 
-_QUALITY = "quality"
+QUALITY = "quality"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Two noisy sums of squared distances, in squared lengths, and their standard deviations.
+    """Two noisy sums of squared distances and a number, with their standard deviations.
 
     Attributes
     ----------
-    inertia, inertia_sd : float
-        To the nearest of the released centers.
+    near, near_sd : float
+        To the nearest of the released centers, in squared lengths: of all units but those that are
+        far from every center.
     total, total_sd : float
-        To the one released center of all the rows.
+        The same to the one released center of all the rows.
+    far : FarRows
+        The number of the others.
+    cap : float
+        Squared length that each of them counts as.
     """
 
-    inertia: float
-    inertia_sd: float
+    near: float
+    near_sd: float
     total: float
     total_sd: float
+    far: FarRows = field(default_factory=FarRows)
+    cap: float = 0.0
+
+    @property
+    def inertia(self) -> float:
+        """Sum of squared distances to the nearest center of all units, at most its cap of each."""
+        return max(0.0, self.near + self.far.count * self.cap)
+
+    @property
+    def inertia_sd(self) -> float:
+        """Standard deviation of its noise."""
+        return math.hypot(self.near_sd, self.far.sd * self.cap)
 
     @property
     def explained(self) -> float:
-        """The part of the sum about one center that the clusters explain."""
+        """The part of the sum about one center that the clusters explain, of the near units."""
         least = max(self.total, self.total_sd)
-        return float(np.clip(1 - self.inertia / least, 0.0, 1.0))
+        return float(np.clip(1 - self.near / least, 0.0, 1.0))
 
     @property
     def explained_sd(self) -> float:
@@ -55,21 +76,26 @@ class Quality:
         With 1 - i/t for the part: its derivatives are -1/t by i, and i/t^2 = (1 - part)/t by t.
         """
         least = max(self.total, self.total_sd)
-        return min(1.0, math.hypot(self.inertia_sd, (1 - self.explained) * self.total_sd) / least)
+        return min(1.0, math.hypot(self.near_sd, (1 - self.explained) * self.total_sd) / least)
 
 
 def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
     """The plan entry of `measure_quality`."""
     return PlanEntry(
-        prefix + _QUALITY,
+        prefix + QUALITY,
         Mechanism.GAUSSIAN,
         rho,
-        sensitivity="sqrt(2): a unit adds at most 1 to each of two capped sums",
+        sensitivity="a unit adds at most 1 to each of two capped sums, or 1 to the far ones",
     )
 
 
 def measure_quality(
-    context: Run, centers: np.ndarray, middle: np.ndarray, caps: np.ndarray, most: float
+    context: Run,
+    centers: np.ndarray,
+    middle: np.ndarray,
+    caps: np.ndarray,
+    most: float,
+    limits: np.ndarray,
 ) -> Quality:
     """Release how far the rows are from the centers, and from one center of all of them.
 
@@ -85,36 +111,55 @@ def measure_quality(
         Released distance to each center that longer ones count as, in steps.
     most : float
         The same of the one center.
+    limits : ndarray of shape (k,)
+        Released distance to each center from which on rows are far from all of them, in steps;
+        infinite where none are looked for.
 
     Returns
     -------
     quality : Quality
     """
-    rows, rho = context.rows, context.left(_QUALITY)
+    rows, rho = context.rows, context.left(QUALITY)
     largest = np.array([float(np.max(caps)) ** 2, float(most) ** 2])
     # Moved into the ball: from far away distances are not exact.
     middle = rows.inside(middle[None])
-    (steps,) = rows.sums(_capped_sums, centers, middle, np.square(caps), largest)
-    scale = ERROR_STEPS
-    # A unit adds between 0 and `scale` steps to each of the two sums, so the pair moves by a
-    # vector of length at most sqrt(2) scale.
-    claim = round_up(math.sqrt(2) * scale)
+    (steps,) = rows.sums(_capped_sums, centers, middle, np.square(caps), largest, np.square(limits))
+    scale, square = ERROR_STEPS, rows.unit**2
+    # A row that is far from every center adds at most `scale` steps to the third number and nothing
+    # to the first two; any other adds between 0 and `scale` steps to each of the first two, and
+    # nothing to the third. Each number over its claim, a unit moves the vector by a length of at
+    # most one: sqrt(1/2 + 1/2), or 1; with weights of sum one, no more (triangle inequality).
+    both = round_up(math.sqrt(2) * scale)
     noisy = context.session.gaussian(
-        context.name(_QUALITY),
+        context.name(QUALITY),
         steps,
-        sensitivity=claim,
+        sensitivity=np.array([both, both, scale]),
         rho=rho,
-        unit=largest / scale * rows.unit**2,
+        unit=np.append(largest * square, 1.0) / scale,
     )
-    sd = math.sqrt(2) * noise_sd(rho) * largest * rows.unit**2
-    inertia, total = np.maximum(noisy, 0.0)
-    return Quality(float(inertia), float(sd[0]), float(total), float(sd[1]))
+    sd = math.sqrt(2) * noise_sd(rho) * largest * square
+    near, total = np.maximum(noisy[:2], 0.0)
+    looked = bool(np.isfinite(limits).any())
+    far = FarRows(float(noisy[2]), noise_sd(rho), float(np.min(limits)) * rows.unit)
+    return Quality(
+        float(near),
+        float(sd[0]),
+        float(total),
+        float(sd[1]),
+        far if looked else FarRows(),
+        float(np.median(caps)) ** 2 * square,
+    )
 
 
 def _capped_sums(
-    part: Part, centers: np.ndarray, middle: np.ndarray, caps: np.ndarray, largest: np.ndarray
+    part: Part,
+    centers: np.ndarray,
+    middle: np.ndarray,
+    caps: np.ndarray,
+    largest: np.ndarray,
+    limits: np.ndarray,
 ) -> tuple[Part, tuple]:
-    """Exact sums of capped squares to the nearest center and to the middle.
+    """Exact sums of capped squares to the nearest center and to the middle; rows far from all.
 
     Parameters
     ----------
@@ -125,14 +170,16 @@ def _capped_sums(
         Of the squares, by cluster.
     largest : ndarray of shape (2,)
         The largest of these, and the cap about the middle: both sums are in their steps.
+    limits : ndarray of shape (k,)
+        Of the squares of far rows, by cluster: these are counted, and in neither sum.
 
     Returns
     -------
     part : Part
-    sums : tuple of one ndarray of integers of shape (2,)
-        In steps of which a unit adds `ERROR_STEPS` to either at the most.
+    sums : tuple of one ndarray of integers of shape (3,)
+        In steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to the number.
     """
-    rows, totals = part[ROWS], np.zeros(2, dtype=np.int64)
+    rows, totals = part[ROWS], np.zeros(3, dtype=np.int64)
     # The middle goes along as the last center, in one reading.
     points = np.concatenate([centers, middle])
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points
@@ -141,9 +188,11 @@ def _capped_sums(
         scores += lengths
         labels, best = nearest_in(scores[:-1])
         squares, units = rows.squares[place], part.units.take(place)
-        one = np.zeros(len(x), dtype=np.int32)
-        squared = np.minimum(squares + best, caps[labels])
-        steps = square_sums(one, squared, largest[0], 1, units)
-        others = square_sums(one, squares + scores[-1], largest[1], 1, units)
-        totals = totals + np.concatenate([steps, others])
+        squared = squares + best
+        far = (squared > limits[labels]).astype(np.int32)
+        # Of two labels: near, far. What is far is left out of the first two.
+        steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]
+        others = square_sums(far, squares + scores[-1], largest[1], 2, units)[:1]
+        counts = square_sums(far, np.ones(len(x)), 1.0, 2, units)[1:]
+        totals = totals + np.concatenate([steps, others, counts])
     return part, (totals,)

@@ -19,6 +19,7 @@ _POINTS_NOISE = 0.16  # the same, above which points of few rows are noise: doc/
 _EMPTY = (
     0.7  # part of the clusters without rows that shows none: word counts, where no other sign did
 )
+_MISSED = 3.0  # times the rows or the epsilon that found most clusters of a test that were missed
 _FEW_SIGNAL = 50.0  # number of rows in noise units, below which two points a cluster are asked for
 
 
@@ -45,6 +46,8 @@ class Signs:
         Part of the clusters that hold no more rows than the noise of a count.
     explained, explained_sd : float
         Released part of the sum of squares that the clusters explain, and its error.
+    missed : str or None
+        What rows far from every center show in words; None where they show nothing.
     """
 
     signal: float
@@ -56,6 +59,7 @@ class Signs:
     light: float = 0.0
     explained: float = math.nan
     explained_sd: float = math.nan
+    missed: str | None = None
 
 
 def in_words(signs: Signs, status: str, tuning: Tuning, epsilon: float) -> str:
@@ -165,6 +169,8 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
     alike = not shown and signs.explained_sd < tuning.precise
     if signs.loss > (tuning.useless_loss_alike if alike else tuning.useless_loss):
         return f"mostly noise: {_part(signs.loss)} of the sum of squares is noise of the centers"
+    if signs.missed is not None:
+        return signs.missed
     if alike:
         # About as good as one center, and nobody is in most of the clusters.
         empty = signs.light >= _EMPTY
@@ -204,9 +210,10 @@ def _remedy(signs: Signs, tuning: Tuning, epsilon: float) -> str:
 
     The noise of a center falls with their product. Times t, a loss that is a part p of the sum of
     squares becomes p / t^2, next to 1 - p that stays: a tenth of the new sum at
-    t = sqrt(9 p / (1 - p)). Without that figure, t brings the noise down to `_NOISE`.
+    t = sqrt(9 p / (1 - p)). Without that figure, t brings the noise down to `_NOISE`. Clusters that
+    were missed are found at about `_MISSED`.
     """
-    times = max(2.0, signs.noise / _NOISE)
+    times = max(2.0 if signs.missed is None else _MISSED, signs.noise / _NOISE)
     if signs.loss is not None and signs.loss > tuning.useless_loss:
         loss = min(signs.loss, 0.9)
         times = math.sqrt(9 * loss / (1 - loss))

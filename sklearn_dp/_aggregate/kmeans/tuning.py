@@ -58,6 +58,13 @@ class Tuning:
     faint_signal: float = 100.0  # signal below which ...
     partial_loss: float = 0.075  # ... such a loss ...
     partial: float = 0.55  # ... and so small an explained part, less its sd, are doubtful
+    far_sd: float = 2.33  # sd that the number of rows far from every center has to exceed ...
+    far_sure: float = 3.0  # ... the same where all clusters hold ...
+    far_light: float = 6.0  # ... so many sd of their counts
+    far_cost: float = 0.5  # part of what all rows are likely to cost that so many of them would
+    far_dear: float = 0.25  # part of the cost of the others that they must have
+    far_few: float = 0.25  # part of all rows that they are at the most
+    far_least: float = 6.0  # least distance of far rows, in root mean squares of a cluster
 
     # -- radius of the data ---------------------------------------------------------------------
     radius_bins: int = 28  # bins of the histogram of lengths, each 2**(1/4) wider than the last

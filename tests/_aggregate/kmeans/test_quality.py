@@ -25,8 +25,13 @@ CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
 X = CENTERS[np.arange(2000) % 2] + 0.05 * np.random.default_rng(0).normal(size=(2000, 2))
 
 
-def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, middle=(0.0, 0.0)):
-    """The quality of the two centers, about the origin, with caps in lengths."""
+FAR = (np.inf, np.inf)
+
+
+def measured(
+    X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, middle=(0.0, 0.0), limits=FAR
+):
+    """The quality of the two centers, about the origin, with caps and limits in lengths."""
     budget = PrivacyBudget(rho=rho, delta=1e-6)
     plan = PrivacyPlan(budget, (quality_entry(budget.to_rho()),))
     session = PrivacySession(plan, random_state=seed)
@@ -39,6 +44,7 @@ def measured(X, *, rho=1e9, groups=None, caps=(1.0, 1.0), most=4.0, seed=0, midd
         np.array(middle) * steps,
         np.array(caps) * steps,
         most * steps,
+        np.array(limits) * steps,
     )
 
 
@@ -65,16 +71,41 @@ def test_a_group_counts_once():
     assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
 
 
-def test_a_far_row_comes_up_to_the_claim_and_no_more():
-    recorder = Trace()
+@pytest.mark.parametrize(
+    ("row", "limits"),
+    [
+        ([0.0, 9.0], FAR),
+        ([0.0, 9.0], (2.0, 2.0)),
+        ([-0.5, 2.0 + 1e-6], (2.0, np.inf)),
+        ([-0.5, 2.0 - 1e-6], (2.0, np.inf)),
+    ],
+    ids=["capped", "far", "just far", "just near"],
+)
+def test_a_row_comes_up_to_the_claim_and_no_more(row, limits):
+    recorder, options = Trace(), {"limits": limits, "most": 2.0}
     with trace(recorder):
-        measured(X)
+        measured(X, **options)
     player = Replay(recorder.events, np.append(np.arange(2000), -1))
     with trace(player):
-        measured(np.vstack([X, [[0.0, 9.0]]]))
+        measured(np.vstack([X, [row]]), **options)
     player.finish()
     assert player.violations == []
-    assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-6)
+    assert player.ratios["quality"] == pytest.approx(1.0, abs=1e-5)
+
+
+def test_far_rows_are_counted_and_are_in_no_sum():
+    """30 rows at a distance of 3 from the first center, 20 at 3 from the second: limits 2 and 4."""
+    far = np.vstack([np.tile([-0.5, 3.0], (30, 1)), np.tile([0.5, -3.0], (20, 1))])
+    alone, found = measured(X), measured(np.vstack([X, far]), caps=(1.0, 2.0), limits=(2.0, 4.0))
+    assert found.far.count == pytest.approx(30, abs=0.1) and found.far.distance == 2.0
+    assert found.near == pytest.approx(alone.near + 20 * 4.0, rel=1e-4)
+    assert found.total == pytest.approx(alone.total + 20 * 9.25, rel=1e-4)
+    assert found.explained == pytest.approx(1 - found.near / found.total)
+    # In the inertia each of them counts as a typical cap.
+    assert found.inertia == pytest.approx(found.near + 30 * 1.5**2, rel=1e-3)
+    everywhere = measured(X)
+    assert everywhere.far.count == 0 and everywhere.far.cost == 0
+    assert everywhere.inertia == everywhere.near and everywhere.inertia_sd == everywhere.near_sd
 
 
 def test_a_middle_that_noise_took_far_away_is_moved_to_the_border():
@@ -87,8 +118,10 @@ def test_a_middle_that_noise_took_far_away_is_moved_to_the_border():
 def test_errors_are_those_of_the_noise():
     """800 draws: false alarm below 1e-6; a factor of 1.2 in an error would show."""
     exact = measured(X)
-    draws = [measured(X, rho=0.5, seed=seed) for seed in range(800)]
-    for name in ("inertia", "total"):
+    draws = [measured(X, rho=0.5, seed=seed, limits=(5.0, 5.0)) for seed in range(800)]
+    counts = np.array([one.far.count / one.far.sd for one in draws])
+    assert abs(counts.mean()) < 5 / np.sqrt(800) and abs(counts.std() - 1) < 5 / np.sqrt(1600)
+    for name in ("near", "total", "inertia"):
         error = np.array([getattr(one, name) - getattr(exact, name) for one in draws])
         ratio = error / [getattr(one, f"{name}_sd") for one in draws]
         assert abs(ratio.mean()) < 5 / np.sqrt(800) and abs(ratio.std() - 1) < 5 / np.sqrt(1600)

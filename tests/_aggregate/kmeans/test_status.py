@@ -48,6 +48,8 @@ def status(signs, known="ok", epsilon=1.0):
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
         (replace(GOOD, signal=60.0, light=0.4), "mostly noise: about 40 % of the clusters"),
         (replace(GOOD, signal=60.0, loss=0.08, explained=0.5), "some clusters may be missing"),
+        (replace(GOOD, missed="clusters may be missing"), "clusters may be missing; about 3 times"),
+        (replace(ALIKE, missed="clusters may be missing"), "clusters may be missing"),
         (Signs(10.0, 1.0, 5, False, 0.0), "too few rows for this budget"),
         (Signs(1000.0, 1.0, 0, False, 0.0), "no structure found"),
         (Signs(1000.0, 1.0, 5, False, 0.5), "mostly noise: the clusters are narrower"),
