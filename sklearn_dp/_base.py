@@ -30,6 +30,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from ._aggregate.shared.beyond import is_ok, ok_inside
 from ._aggregate.shared.single_rows import narrowed, row_guard, saturated
 from ._aggregate.shared.sparse_rows import as_rows
 from ._aggregate.shared.table import Table
@@ -106,8 +107,9 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     -----
     A fitted object shows released values only: attributes with a trailing underscore are functions
     of releases, but for those in `_not_released`, which leave neither by pickle nor by display.
-    `status_` is "ok" or says, from released values, why the answer is of little use; `fit` then
-    warns and does not raise, since an exception would tell.
+    `status_` begins with "ok" or says, from released values, why the answer is of little use;
+    `fit` then warns and does not raise, since an exception would tell. Where a fit had to find
+    bounds, "ok" goes on with how many rows may lie beyond them.
     """
 
     max_weight = 1.0
@@ -318,7 +320,10 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if X is not None and X.dtype == np.float32:
             self._narrow()
         self.privacy_report_ = session.report()
-        if self.status_ != "ok":
+        if hasattr(self, "rows_beyond_") and self.bounds is None:
+            name = "bound_" if hasattr(self, "bound_") else "radius_"
+            self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
+        if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
         progress.finish()
         return self

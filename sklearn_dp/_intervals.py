@@ -156,7 +156,7 @@ class StandardErrors:
         Notes
         -----
         Normal intervals, from released values alone: they cost nothing. They are honest where
-        `status_` is "ok", and tell nothing of a cluster that was not found.
+        `status_` begins with "ok", and tell nothing of a cluster that was not found.
         """
         check_is_fitted(self)
         # A level of 1 would be the whole line, and of 0 a point that is never right.
@@ -218,6 +218,8 @@ class StandardErrors:
             return ()
         name = "bound_" if hasattr(self, "bound_") else "radius_"
         most, radius = math.ceil(self.rows_beyond_), getattr(self, name)
+        if self.status_.startswith("ok inside"):  # and how many may be farther out
+            return (f"{name} = {radius:.4g}: units farther out count as if they were there",)
         return (
             f"at most {most} units (95 %) lie beyond {name} = {radius:.4g}; they count as if they "
             "were there",

@@ -1,11 +1,14 @@
 """How many rows may lie beyond a released radius: of fits, beside the true number."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from sklearn_dp import DPCoreset, DPGaussianMixture, DPKMeans, DPKTupleKMeans
 from sklearn_dp.covariance import FriendlyCovariance
 from sklearn_dp.decomposition import DPPCA
+from sklearn_dp.exceptions import UtilityWarning
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
@@ -87,8 +90,28 @@ def test_a_summary_tells_of_bounds_that_rows_fill(bounds):
 def test_a_summary_tells_how_many(model):
     model = model.set_params(random_state=0).fit(rows(1))
     most = int(np.ceil(model.rows_beyond_))
-    assert f"at most {most} units (95 %) lie beyond radius_" in repr(model.summary())
     assert 0 < model.rows_beyond_ < 2000 and model.radius_ > 3
+    told = (
+        f"radius_ = {model.radius_:.4g}: units farther out count as if they were there\n"
+        f"status: ok inside radius_: up to {most} units (95 %) may lie farther out, and what they "
+        "cost is not known (bounds= ends that)\n"
+    )
+    assert told in repr(model.summary()) and "&#x27;" not in model.summary()._repr_html_()
+    model.status_ = "mostly noise"
+    assert f"at most {most} units (95 %) lie beyond radius_" in repr(model.summary())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_without_bounds_ok_has_a_limit_and_no_warning(name):
+    """With bounds it has none, though a fit may have found a smaller ball inside them."""
+    model, X = MODELS[name][0](0).set_params(epsilon=4.0), rows(0, n_far=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UtilityWarning)
+        model.fit(X)
+        inside = "radius_" if name == "pca" else "bound_"
+        most = int(np.ceil(model.rows_beyond_))
+        assert model.status_.startswith(f"ok inside {inside}: up to {most} units (95 %)")
+        assert model.set_params(bounds=9.0).fit(X).status_ == "ok"
 
 
 def test_rows_of_half_a_weight_count_half():
@@ -102,4 +125,8 @@ def test_rows_that_are_seen_far_out_are_told():
     """At a large budget 24 rows stand out of the noise, and cost more than the others."""
     model = DPKMeans(3, epsilon=30.0, random_state=0).fit(rows(3, n_far=24))
     assert model.status_.startswith("rows far out: at least")
-    assert DPKMeans(3, epsilon=30.0, random_state=0).fit(rows(3, n_far=0)).status_ == "ok"
+    assert (
+        DPKMeans(3, epsilon=30.0, random_state=0)
+        .fit(rows(3, n_far=0))
+        .status_.startswith("ok inside")
+    )

@@ -96,12 +96,13 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     rows_beyond_ : float
         Without `bounds`: the most units (total weight) that may lie beyond `bound_`, from
         released values, with probability 95 %. They count as if they were there, and what they
-        really cost is not known: fewer rows than noise may cost more than all others, and "ok"
-        speaks of the rows within. `status_` tells of rows beyond that stand out of the noise.
+        really cost is not known: fewer rows than noise may cost more than all others, and no
+        release tells. `status_` tells of rows beyond that stand out of the noise.
     n_iter_ : int
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str
-        "ok", or in words what the releases showed to be missing.
+        "ok", without `bounds` "ok inside bound_: ..." with `rows_beyond_`; or in words what the
+        releases showed to be missing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int

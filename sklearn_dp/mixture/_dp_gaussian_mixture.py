@@ -111,9 +111,10 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Standard errors of the three, of the same shapes: for the noise and the sampling of the
         units, as if these were normal and everybody knew which component they are of.
     converged_ : bool
-        Whether `status_` is "ok": by releases, all components stand out of the noise.
+        Whether `status_` begins with "ok": by releases, all components stand out of the noise.
     status_ : str
-        "ok", or in words what the releases showed to be missing.
+        "ok", without `bounds` "ok inside radius_: ..." with `rows_beyond_`; or in words what the
+        releases showed to be missing.
     path_ : str
         Which way the releases led: "coreset", "k_tuples", "partition", or one of the latter two
         and ", then coreset".

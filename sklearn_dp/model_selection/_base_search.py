@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._base import MOST_FEATURES, check_integer, validate_quietly
 from .._privacy._checks import check_choice
@@ -167,7 +168,7 @@ class BaseDPSearch(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
                 None if each is None else self._public(each) for each in outcome.candidates
             ]
         self.status_ = _status(outcome, outcome.fitted.final)
-        if self.status_ != "ok":
+        if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=3)
 
     def _public(self, fitted):
@@ -364,7 +365,7 @@ def _results(candidates, means, noise):
 
 
 def _status(outcome, model):
-    """ "ok", or in words what the releases showed to be missing.
+    """Begins with "ok", or says in words what the releases showed to be missing.
 
     The difference of two scores has sqrt(2) times the noise of one; two standard deviations of it
     are the limit `_CLOSE`.
@@ -376,9 +377,9 @@ def _status(outcome, model):
         Its own status comes first: a model that is of no use is worse than an unclear choice.
     """
     own = getattr(model, "status_", "ok")
-    if own != "ok":
+    if not is_ok(own):
         return own
     scores = np.sort(outcome.scores[np.isfinite(outcome.scores)])
     if len(scores) > 1 and scores[-1] - scores[-2] < _CLOSE * outcome.noise:
         return "the best two candidates are within the noise of their scores"
-    return "ok"
+    return own

@@ -32,7 +32,7 @@ from scipy.stats import norm
 from ..._privacy._mechanisms import NoisyNorms
 from .remedies import two_digits
 
-__all__ = ["clipped_in_words", "most_beyond"]
+__all__ = ["clipped_in_words", "is_ok", "most_beyond", "ok_inside"]
 
 _MARGIN = 3.7
 _WALK = float(norm.ppf(0.975))
@@ -71,6 +71,50 @@ def most_beyond(norms: NoisyNorms, radius: float, size: float, size_sd: float) -
             held = float(norms.counts[inside - length : inside].sum())
             found.append(size - held + _MARGIN * math.sqrt(size_sd**2 + length * variance))
     return max(0.0, min(found))
+
+
+def is_ok(status: str) -> bool:
+    """Whether a status has nothing to complain of: it begins with "ok", and may tell a limit.
+
+    >>> is_ok("ok"), is_ok("ok inside bound_: up to 7 units ..."), is_ok("mostly noise")
+    (True, True, False)
+    """
+    return status.split(" ", 1)[0] == "ok"
+
+
+def ok_inside(status: str, most: float, name: str) -> str:
+    """The status of a fit without public bounds: what is good is what lies inside.
+
+    Rows farther out that are fewer than the noise show in no release, whatever they cost. So no
+    such fit may be called "ok" without that limit.
+
+    Parameters
+    ----------
+    status : str
+    most : float
+        Of `most_beyond`.
+    name : str
+        Attribute that holds the radius.
+
+    Returns
+    -------
+    status : str
+        Unchanged if it is not "ok".
+
+    Examples
+    --------
+    >>> ok_inside("ok", 338.2, "bound_")  # doctest: +NORMALIZE_WHITESPACE
+    'ok inside bound_: up to 339 units (95 %) may lie farther out, and what they cost is not known
+    (bounds= ends that)'
+    >>> ok_inside("mostly noise", 338.2, "bound_")
+    'mostly noise'
+    """
+    if status != "ok":
+        return status
+    return (
+        f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, and what "
+        "they cost is not known (bounds= ends that)"
+    )
 
 
 def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: float) -> str:
