@@ -320,13 +320,17 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         if X is not None and X.dtype == np.float32:
             self._narrow()
         self.privacy_report_ = session.report()
-        if hasattr(self, "rows_beyond_") and self.bounds is None:
-            name = "bound_" if hasattr(self, "bound_") else "radius_"
-            self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
+        self._tell_limit()
         if not is_ok(self.status_):
             warnings.warn(f"{type(self).__name__}: {self.status_}", UtilityWarning, stacklevel=7)
         progress.finish()
         return self
+
+    def _tell_limit(self):
+        """Without bounds "ok" speaks of what lies inside those that were found."""
+        if hasattr(self, "rows_beyond_") and self.bounds is None:
+            name = "bound_" if hasattr(self, "bound_") else "radius_"
+            self.status_ = ok_inside(self.status_, self.rows_beyond_, name)
 
     def _narrow(self):
         """Released arrays in the type of the rows, which is public: post-processing."""

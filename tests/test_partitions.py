@@ -134,6 +134,7 @@ def fitted(estimator, X, places, groups=None, weights=None, engine=Elsewhere, y=
         largest = None if weights is None else model.max_weight
         open_units(table, grouped=groups is not None, largest=largest)
         model._fit_table(table, session, Progress(model))
+        model._tell_limit()
         if table.dtype == np.float32:
             model._narrow()
     return model, held

@@ -36,7 +36,7 @@ def test_a_mixture_counts_its_rounds_and_says_whether_it_was_found():
     assert np.array_equal(labels, model.predict(X)) and set(labels) == {0, 1}
     moments = [line["release"] for line in model.privacy_report_.releases]
     assert model.n_iter_ == moments.count("component moments") > 1
-    assert model.converged_ is True and model.status_ == "ok"
+    assert model.converged_ is True and model.status_.startswith("ok")
     groups = np.arange(len(X)) // 2
     assert model.fit_predict(X, groups=groups).shape == labels.shape
     assert model.privacy_report_.unit == "group"

@@ -42,7 +42,7 @@ def test_any_scale_place_and_condition_without_bounds(condition, scale, shift):
     X, truth = normal(10000, 10, condition, scale, shift)
     model = FriendlyCovariance(rho=0.5, random_state=0).fit(X)
     plain = error(truth, np.cov(X.T))
-    assert model.status_ == "ok"
+    assert model.status_.startswith("ok")
     assert error(truth, model.covariance_) < 1.15 * plain
     shift = model.location_ - X.mean(axis=0)
     assert shift @ np.linalg.solve(truth, shift) < 0.03**2 * 10
@@ -62,7 +62,7 @@ def test_many_rows_of_a_needle():
     """Little noise whitens strongly: what clipping took must not be added back twice."""
     X, truth = normal(50000, 2, 1e6)
     model = FriendlyCovariance(rho=0.5, random_state=0).fit(X)
-    assert model.status_ == "ok" and error(truth, model.covariance_) < 0.05
+    assert model.status_.startswith("ok") and error(truth, model.covariance_) < 0.05
     assert len(model.privacy_report_.releases) < 30
 
 

@@ -40,7 +40,7 @@ def table(n=20000, scale=1.0, shift=0.0):
 def test_components_at_any_scale_and_place(scale, shift):
     X = table(scale=scale, shift=shift)
     model, plain = DPPCA(2, epsilon=1.0, random_state=0).fit(X), PCA(2).fit(X)
-    assert model.status_ == "ok"
+    assert model.status_.startswith("ok")
     assert np.abs(np.sum(model.components_ * plain.components_, axis=1)).min() > 0.99
     assert np.allclose(model.explained_variance_, plain.explained_variance_, rtol=0.1)
     assert np.linalg.norm(model.mean_ - X.mean(axis=0)) < scale

@@ -44,7 +44,7 @@ def test_components_are_found(cell, limit, bounds):
     """separated_gaussians:D1,D2,D3,D4,D5,D7,D8; D5 with a tighter limit than asked for."""
     truth = Mixture(*cell)
     model = DPGaussianMixture(cell[0], epsilon=1.0, bounds=bounds, random_state=0).fit(truth.X)
-    assert model.status_ == "ok" or cell[3] == 3000  # few enough to be told so, now and then
+    assert model.status_.startswith("ok") or cell[3] == 3000  # few enough to be told so, now and then
     assert truth.variations(model).max() < limit
     assert np.abs(model.weights_[truth.match(model)] - truth.weights).max() < 0.04
     X, labels = truth.draw(2000, np.random.default_rng(5))
@@ -191,7 +191,7 @@ def test_spherical_components_in_a_ball():
     model = DPGaussianMixture(
         3, method="partition", covariance_type="spherical", bounds=40.0, epsilon=4.0, random_state=0
     ).fit(X)
-    assert model.path_ == "partition" and model.status_ == "ok"
+    assert model.path_ == "partition" and model.status_.startswith("ok")
     apart = np.linalg.norm(means[:, None] - model.means_, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2] and apart.min(axis=1).max() < 0.3
     assert np.abs(model.covariances_ - 1).max() < 0.05
