@@ -44,7 +44,8 @@ def test_components_are_found(cell, limit, bounds):
     """separated_gaussians:D1,D2,D3,D4,D5,D7,D8; D5 with a tighter limit than asked for."""
     truth = Mixture(*cell)
     model = DPGaussianMixture(cell[0], epsilon=1.0, bounds=bounds, random_state=0).fit(truth.X)
-    assert model.status_.startswith("ok") or cell[3] == 3000  # few enough to be told so, now and then
+    # 3,000 are few enough to be told so, now and then.
+    assert model.status_.startswith("ok") or cell[3] == 3000
     assert truth.variations(model).max() < limit
     assert np.abs(model.weights_[truth.match(model)] - truth.weights).max() < 0.04
     X, labels = truth.draw(2000, np.random.default_rng(5))
