@@ -112,6 +112,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     bounds, "ok" goes on with how many rows may lie beyond them.
     """
 
+    status_: str
     max_weight = 1.0
     """What a whole unit weighs where rows have weights; a parameter of those that take them."""
 
