@@ -164,8 +164,8 @@ class Fitted:
 
         since (x - m)^T C^-1 (x - m) = |L^-1 (x - m)|^2 and log det S = -log det C / 2. S is
         triangular, so its determinant is the product of its diagonal. Components of weight zero
-        have a log-weight of minus infinity and take no part in the sum. `logsumexp` keeps far rows
-        from underflowing to log 0.
+        have a log-weight of minus infinity and take no part in the sum. Its largest term is taken
+        out, which keeps far rows from underflowing to log 0.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from ..shared.samples import ByPart
 from ..shared.table import Part, PartSource
 from ..shared.unit_numbers import UnitNumbers
 
-__all__ = ["POINTS", "in_first", "in_second", "second_half", "unit_points"]
+__all__ = ["POINTS", "in_first", "in_second", "rows_alone", "second_half", "unit_points"]
 
 POINTS = "points"
 """Name of the table of :func:`unit_points`, in the state of the parts."""
@@ -85,7 +85,7 @@ def unit_points(context, numbers=None):
     rows, table = context.rows, context.rows.table
     start = partial(inner_table, table, POINTS, rows.n_features, UnitFacts())
     if rows.units.scale == 1:  # no groups: public
-        return GridTable(start(_rows_as_points), rows.ball, rows.unit)
+        return GridTable(start(rows_alone), rows.ball, rows.unit)
     size = (UnitNumbers.of(table) if numbers is None else numbers).size
     (members,) = rows.sums(_members)
     drawn = _drawn_rows(members, context.session.addressed_draws(size).take(0, size), size)
@@ -139,7 +139,8 @@ def _chosen_half(part, numbers, draws, within):
     return Part(source, part.units.take(there))
 
 
-def _rows_as_points(part):
+def rows_alone(part):
+    """The rows of a part, for a table with a state of its own."""
     return Part(part.source, part.units, {ROWS: part[ROWS]})
 
 

@@ -28,12 +28,11 @@ from ..kmeans.coreset import build_coreset
 from ..kmeans.principal_axes import principal_axes
 from ..shared.axes import plain_axes
 from ..shared.centering import Size
-from ..shared.grid_table import ROWS, GridTable
+from ..shared.grid_table import GridTable
 from ..shared.inner_tables import drop, inner_table
 from ..shared.rows import Rows
-from ..shared.table import Part
 from ..shared.weighted_kmeans import weighted_kmeans
-from .halves import POINTS, unit_points
+from .halves import POINTS, rows_alone, unit_points
 from .parts import Parts, in_ball, labelled, nearest_label
 from .tree import Node, Recursion, leaf_labels, level_entries
 
@@ -140,7 +139,7 @@ def _coreset(session, points, place, k, prefix):
     axes : Axes
     """
     size, d = Size(place.size, math.sqrt(2 * session.remaining())), points.n_features
-    inner = inner_table(points.table, _TREE, d, UnitFacts(), _points_alone)
+    inner = inner_table(points.table, _TREE, d, UnitFacts(), rows_alone)
     context = Context(
         session=session,
         rows=GridTable(inner, points.ball, points.unit),
@@ -155,11 +154,6 @@ def _coreset(session, points, place, k, prefix):
     coreset = build_coreset(context, _CELLS, _MEANS, axes, context.left(_CELLS))
     drop(points.table, _TREE)
     return coreset, axes
-
-
-def _points_alone(part):
-    """The points of a part, for a state of their own."""
-    return Part(part.source, part.units, {ROWS: part[ROWS]})
 
 
 def _candidates(session, coreset, axes, settings, points):

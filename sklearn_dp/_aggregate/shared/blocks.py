@@ -1,8 +1,8 @@
 """Non-private fits on random blocks of the rows: the inner half of sample-and-aggregate.
 
-The number of blocks is public, every unit draws its block
-independently of all others, and a block's result is a function of its own rows and its own seed.
-So adding or removing one unit replaces one result and leaves the others, and their number, alone.
+The number of blocks is public, every unit draws its block independently of all others, and a
+block's result is a function of its own rows and its own seed. So adding or removing one unit
+replaces one result and leaves the others, and their number, alone.
 
 (The papers shuffle the rows and cut them into blocks of n / t. With n not public that is unsound:
 one row more can move the borders of all blocks.)

@@ -3,7 +3,7 @@
 A door takes the place of a function or method of the standard library while any thread is silent;
 :mod:`.doors` puts all of them up and takes them down. `WAYS`, at the end, lists what is guarded.
 
-A maker gets the original, and the `Doors` that put the door up: a door that has let another thread
+A maker gets the original, and the object that puts the doors up: a door that has let another thread
 change filters or streams asks it to close again what has come open. A door asks
 :func:`.sections.section_of_thread` who comes. A thread without a section gets the original.
 
