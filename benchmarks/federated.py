@@ -4,6 +4,7 @@
     python benchmarks/federated.py --seeds 2 --quick    # ours alone, epsilon 1
     python benchmarks/federated.py --parts rows,few,real --data DIRECTORY
     python benchmarks/federated.py --plot               # tables and plot of what the csv holds
+    python benchmarks/federated.py --targets            # ours against targets: federated_targets.py
 
 Adds lines to doc/benchmarks/federated.csv (``--output`` for another place); what it holds already
 is left out, so an interrupted run can go on. `DIRECTORY` (or the environment variable
@@ -428,8 +429,9 @@ def draw(axes, excess, best, style):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="rows,clients,few,rounds,real")
-    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--parts", help="default: all of them")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--targets", action="store_true", help="see federated_targets.py")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--methods", default="")
@@ -439,6 +441,15 @@ def main():
     parser.add_argument("--plot", action="store_true", help="draw what the csv holds already")
     parser.add_argument("--output", type=Path, default=OUTPUT)
     options = parser.parse_args()
+    if options.targets:
+        import federated_targets
+
+        warnings.simplefilter("ignore")
+        options.parts = options.parts or ""
+        federated_targets.main(options)
+        return
+    options.parts = options.parts or ",".join(PARTS)
+    options.seeds = options.seeds or 6
     everything = [
         "ours",
         "paper, PLD",

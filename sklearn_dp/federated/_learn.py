@@ -37,6 +37,7 @@ from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._mechanisms import radius_from_bins
 from ._answers import ANSWERS, NORM_EDGES
+from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
     blend_moment,
     lift_points,
@@ -180,12 +181,22 @@ def _learn_weights(state, session, released, noise):
     flat = weighted_kmeans(points, used, state.n_clusters, session.rng("proxy"))
     if state.proxy is not None:
         lifted = lift_points(state.proxy, points, used, flat, state.subspace)
+        if is_faint(weights, sd) and not subspace_predicts(
+            state.proxy, state.n_clusters, session.rng("halves")
+        ):
+            rng = session.rng("own start")
+            lifted = own_start(state.proxy, used, state.n_clusters, state.subspace, rng)
         mass, centers = lifted.weights, lifted.centers
         state = replace(state, doubts=np.stack([lifted.inside, lifted.outside]))
     else:
         mass = np.bincount(nearest_of(points, flat), used, minlength=len(flat))
         centers = flat if state.basis is None else flat @ state.subspace
-    return replace(state, anchors=inside(state, centers), counts=mass * (total / mass.sum()))
+    return replace(
+        state,
+        anchors=inside(state, centers),
+        counts=mass * (total / mass.sum()),
+        total_sd=sd * math.sqrt(len(weights)),
+    )
 
 
 def _with_number(state, sd, session):
@@ -251,7 +262,7 @@ def _learn_average(state, session, released, noise):
     known = number  # without server data nothing says what to expect, and one may hold all
     if state.setup.server is not None:
         expected = np.ones(len(number)) if state.counts is None else np.maximum(state.counts, 0.0)
-        known = shrink_counts(number, noise[counts], expected)
+        known = shrink_counts(number, noise[counts], expected, state.total_sd)
     # Divided by more than it may be, a sum moves its center less, and so does its noise: what is
     # seen is a part of the movement.
     least = max(_LEAST_COUNT * noise[counts], 0.0 if state.setup.per_client else 1.0)
@@ -276,6 +287,7 @@ def _learn_average(state, session, released, noise):
         moved=np.linalg.norm(moved, axis=1),
         limit=float(state.message["limit"][0]),
         counts_share=state.shares.get(counts, 1.0),
+        total_sd=min(state.total_sd, float(noise[counts]) * math.sqrt(len(number))),
     )
 
 
@@ -345,7 +357,9 @@ def _moves(state, moved, sd, weights, part):
     Inside and outside the subspace apart, in the round that has one. What is seen of a movement m
     is `part` times m, so a doubt V about it is part^2 V there.
     """
-    (k, d), longest = moved.shape, float(state.message["limit"][0])
+    (k, d), longest = moved.shape, np.full(len(moved), float(state.message["limit"][0]))
+    if state.setup.server is not None:
+        longest = part * longest  # what is seen of a movement
     known = np.zeros((2, k)) if state.doubts is None else state.doubts
     doubts, unseen = np.square(part) * known, np.square(1 - part) * known
     subspace = None if state.kind == "lloyd" else state.subspace

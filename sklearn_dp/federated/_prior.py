@@ -215,7 +215,7 @@ def _variance(away, near, weights, mass):
     return np.bincount(near, weights * np.square(away).sum(axis=1), minlength=len(mass)) / mass
 
 
-def shrink_counts(counts, sd, expected):
+def shrink_counts(counts, sd, expected, expected_sd=0.0):
     """Noisy counts, moved towards expected proportions as far as noise explains.
 
     Parameters
@@ -223,19 +223,31 @@ def shrink_counts(counts, sd, expected):
     counts : ndarray of shape (k,)
     sd : float
     expected : ndarray of shape (k,), not negative
+    expected_sd : float
+        Of the noise of their sum.
 
     Returns
     -------
     counts : ndarray of shape (k,)
-        The expected ones where the counts hold no more than noise.
+        The expected ones where the counts hold no more than noise; with the sum that the two sums
+        say together, as far as that is more than noise.
     """
-    k, total = len(counts), float(counts.sum())
+    k, total, whole = len(counts), float(counts.sum()), float(expected.sum())
     if total <= _SURE * sd * math.sqrt(k):
-        return expected
-    whole = float(expected.sum())
+        sure = _sure_total(total, k * sd**2, whole, expected_sd**2)
+        return expected * (sure / whole) if whole > 0 else expected
     prior = total * (expected / whole if whole > 0 else np.full(k, 1 / k))
     variance = max(float(np.square(counts - prior).mean()) - sd**2, (0.1 * total / k) ** 2)
     return prior + variance / (variance + sd**2) * (counts - prior)
+
+
+def _sure_total(one, its_variance, other, other_variance):
+    """Two noisy totals as one: nothing up to a deviation of its noise, and in full from three."""
+    known = math.isfinite(other_variance)
+    gain = other_variance / (other_variance + its_variance) if known else 1.0
+    both, error = other + gain * (one - other), math.sqrt(its_variance * gain)
+    beyond = (both - error) / (2 * error) if error > 0 else 1.0
+    return both * min(max(beyond, 0.0), 1.0)
 
 
 def shrink_moves(moved, dimension, sd, weights, doubt, longest):
@@ -251,7 +263,7 @@ def shrink_moves(moved, dimension, sd, weights, doubt, longest):
     weights : ndarray of shape (k,), not negative
     doubt : ndarray of shape (k,)
         Variance of a movement along an axis that is known beforehand; it may be more.
-    longest : float
+    longest : float or ndarray of shape (k,)
         No movement is longer.
 
     Returns
@@ -274,8 +286,9 @@ def shrink_moves(moved, dimension, sd, weights, doubt, longest):
     pooled = max(0.0, float(weights @ excess - _POOLED * np.linalg.norm(weights * error)) / total)
     own = min(1.0, dimension / _TRUSTED_AXES)
     beyond = np.maximum(pooled, own * (excess - _OWN * error) + (1 - own) * pooled)
-    prior = np.minimum(doubt + beyond, longest**2 / dimension)
+    prior = np.minimum(doubt + beyond, np.square(longest) / dimension)
     gain = prior / np.maximum(prior + noise, 1e-300)
     moved = gain[:, None] * moved
     length = np.linalg.norm(moved, axis=1, keepdims=True)
-    return moved * (longest / np.maximum(length, longest)), gain
+    longest = np.reshape(longest, (-1, 1))
+    return moved * (longest / np.maximum(np.maximum(length, longest), 1e-300)), gain

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
 
 from .._aggregate.shared.weighted_kmeans import best_start, weighted_kmeans
+from ._own_start import OWN_STARTS
 
 __all__ = ["k_fed", "optimal_centers", "server_kmeans_plusplus", "server_lloyds", "sphere_packing"]
 
@@ -48,7 +49,7 @@ def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generato
     centers : ndarray of shape (n_clusters, d)
         What costs nothing, and so what a fit must not be worse than.
     """
-    return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng)
+    return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
 
 
 def sphere_packing(

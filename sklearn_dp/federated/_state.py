@@ -144,6 +144,8 @@ class State:
         Variances of the present centers along an axis of the subspace, and along one across it.
     counts_sd : float or None
         Of the noise of these; None where they were not released as counts.
+    total_sd : float
+        Of the noise of the number of units, where it is known best; infinite before it is.
     moved : ndarray of shape (k,)
         Lengths of the last movements of the centers.
     limit : float
@@ -177,6 +179,7 @@ class State:
     counts: np.ndarray | None = None
     doubts: np.ndarray | None = None
     counts_sd: float | None = None
+    total_sd: float = float("inf")
     moved: np.ndarray | None = None
     limit: float = 0.0
     counts_share: float = 1.0

@@ -194,6 +194,29 @@ def test_counts_of_noise_are_those_expected_and_exact_ones_stay():
     assert np.isfinite(nothing).all() and nothing.sum() == pytest.approx(12)
 
 
+def test_two_totals_of_noise_are_one_as_far_as_it_is_seen():
+    """Counts of sum 60 with variance 4 * 30^2 = 60^2, expected 6 : 2 of sum 120 with variance 60^2.
+
+    Together 90, with a deviation of 60 / sqrt(2) = 42.4: (90 - 42.4) / 84.9 of it is believed.
+    """
+    counts, expected = np.array([60.0, 0, 0, 0]), np.array([60.0, 20, 20, 20])
+    error = 60 / math.sqrt(2)
+    sure = 90 * (90 - error) / (2 * error)
+    found = shrink_counts(counts, 30.0, expected, 60.0)
+    assert found == pytest.approx(sure * expected / 120)
+    none = shrink_counts(counts - 50, 30.0, expected / 10, 60.0)  # a sum of noise below zero
+    assert not none.any()
+    # Nothing is known of the sum beforehand: that of the counts alone, 60 with a deviation of 60.
+    assert not shrink_counts(counts, 30.0, expected, math.inf).any()
+
+
+def test_a_movement_of_which_nothing_can_be_seen_is_none():
+    moved, gain = shrink_moves(
+        np.full((2, 3), 5.0), 3, np.ones(2), np.ones(2), np.ones(2), np.array([0.0, 1e9])
+    )
+    assert not moved[0].any() and gain[0] == 0 and gain[1] > 0.5 and np.isfinite(moved).all()
+
+
 def test_moves_shrink_as_computed_by_hand():
     """d = 32, noise 1, doubt 1 along each axis: squared movement 4 an axis, excess 4 - 2 = 2.
 

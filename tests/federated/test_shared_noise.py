@@ -252,7 +252,7 @@ def test_the_same_seed_gives_the_same_shares_and_none_fresh_ones():
         clone(model()).set_params(random_state=None).fit_clients(parties(), X_server=SERVER)
         for _ in range(2)
     ]
-    assert not np.array_equal(fresh[0].cluster_centers_, fresh[1].cluster_centers_)
+    assert not np.array_equal(fresh[0].server_weights_, fresh[1].server_weights_)
 
 
 # -- audits ----------------------------------------------------------------------------------------
