@@ -46,8 +46,10 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     lloyd,
     moves,
     principal_axes,
+    status,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
+from sklearn_dp._aggregate.shared import centering  # noqa: E402
 from sklearn_dp._aggregate.shared.axes import Axes  # noqa: E402
 from sklearn_dp._privacy._grid import clip_integer_rows  # noqa: E402
 from sklearn_dp._privacy._plan import PlanError  # noqa: E402
@@ -122,12 +124,28 @@ OF_STATUS = (  # read after the centers
     "partial_loss",
     "partial",
 )
+OF_MISSED = (  # of the last release, and what it tells of clusters that were missed
+    "far_sd",
+    "far_sure",
+    "far_light",
+    "far_cost",
+    "far_dear",
+    "far_few",
+    "far_least",
+)
 OF_ERRORS = ("spreads_differ", "quality_reach", "one_center_reach")
 PIECES, NUMBERS, CHOICE = "## Pieces", "## Numbers", "## Numbers of the choice"
 PAIRS = "## Numbers of the moves, on two-scale data"
 ONE_CENTER = "## Numbers of one center, where noise rules"
 STATUS, ERRORS = "## Numbers of the status", "## Numbers of the errors"
-TITLES = (PIECES, NUMBERS, PAIRS, ONE_CENTER, STATUS, ERRORS, CHOICE)
+MISSED = "## Numbers of the status, where clusters are missed"
+TITLES = (PIECES, NUMBERS, PAIRS, ONE_CENTER, STATUS, MISSED, ERRORS, CHOICE)
+MODULE_NUMBERS = {  # name: module and section
+    "_SMALL_SIGNAL": (centering, NUMBERS),
+    "_POINTS_NOISE": (status, STATUS),
+    "_FEW_SIGNAL": (status, STATUS),
+    "_EMPTY": (status, STATUS),
+}
 
 
 def pairs(cell, seed):
@@ -290,15 +308,31 @@ NAMES = {field.name for field in fields(TUNING)}
 
 def names_of(title):
     """The names of the numbers that have a row in a section, in their order."""
-    told = {PAIRS: OF_PAIRS, ONE_CENTER: OF_ONE_CENTER, STATUS: OF_STATUS, ERRORS: OF_ERRORS}
+    of_modules = [name for name, (_, section) in MODULE_NUMBERS.items() if section == title]
+    elsewhere = {ONE_CENTER: OF_ONE_CENTER, STATUS: OF_STATUS, MISSED: OF_MISSED, ERRORS: OF_ERRORS}
+    told = {PAIRS: OF_PAIRS, **elsewhere}
     if title in told:
-        return list(told[title])
-    others = {*OF_ONE_CENTER, *OF_STATUS, *OF_ERRORS}
-    return [
+        return [*told[title], *of_modules]
+    others = {name for names in elsewhere.values() for name in names}
+    own = [
         name
         for name in (field.name for field in fields(TUNING))
         if name not in others and name.startswith(OF_CHOICE) == (title == CHOICE)
     ]
+    return own + of_modules
+
+
+def value_of(name):
+    """A number as it is."""
+    return getattr(MODULE_NUMBERS[name][0] if name in MODULE_NUMBERS else TUNING, name)
+
+
+def with_number(name, factor):
+    """The engine with one number halved or doubled, as pieces to replace."""
+    value = scaled(value_of(name), factor)
+    if name in MODULE_NUMBERS:
+        return ((MODULE_NUMBERS[name][0], name, value),)
+    return tuned(**{name: value})
 
 
 def number_variants(names):
@@ -306,7 +340,7 @@ def number_variants(names):
     yield "full", ()
     for name in names:
         for factor in (0.5, 2.0):
-            yield (name, factor), tuned(**{name: scaled(getattr(TUNING, name), factor)})
+            yield (name, factor), with_number(name, factor)
 
 
 @contextmanager
@@ -335,8 +369,8 @@ def ours(X, cell, seed, bounds=1.0):
 
 
 def needless(variant, read):
-    """Whether a variant changes a number that the fit has not read."""
-    return isinstance(variant, tuple) and variant[0] not in read
+    """Whether a variant changes a number of the tuning that the fit has not read."""
+    return isinstance(variant, tuple) and variant[0] in NAMES - read
 
 
 def ratios(variants, cell, n_seeds, wider=1.0, bounds=1.0):
@@ -383,7 +417,7 @@ def number_lines(names, keys, columns):
     change = np.array([np.log(each) - np.log(each[0]) for each in columns])
     mean, error = change.mean(axis=2), change.std(axis=2) / np.sqrt(change.shape[2])
     for name in measured(keys):
-        cells = [f"| {name} | {getattr(TUNING, name)}"]
+        cells = [f"| {name} | {value_of(name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((name, factor))
             cells += number_cells(names, mean[:, i], error[:, i])
@@ -450,7 +484,7 @@ def pairs_lines(variants, columns):
     yield f"| (all as they are) | | {' | '.join(str(n) for n in lost['full'] * 2)} |"
     for name in measured(variants):
         counts = [*lost[name, 0.5], *lost[name, 2.0]]
-        yield f"| {name} | {getattr(TUNING, name)} | {' | '.join(map(str, counts))} |"
+        yield f"| {name} | {value_of(name)} | {' | '.join(map(str, counts))} |"
 
 
 def choice_lines(keys, columns):
@@ -476,7 +510,7 @@ def choice_lines(keys, columns):
     shown = ", ".join(f"{right} {name}" for name, right in zip(names, near[:, 0], strict=True))
     yield f"| (all as they are) | | {total} | | {shown} | {total} | | |"
     for name in measured(keys):
-        cells = [f"| {name} | {getattr(TUNING, name)}"]
+        cells = [f"| {name} | {value_of(name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((name, factor))
             right = "" if np.isnan(mean[:, i]).any() else str(near[:, i].sum())

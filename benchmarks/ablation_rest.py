@@ -1,6 +1,6 @@
 """What each number of the k-means engine is worth that no cost at epsilon = 1 shows.
 
-    python benchmarks/ablation_rest.py                 # all three tables, 3 fits of each setting
+    python benchmarks/ablation_rest.py                 # all four tables, 3 fits of each setting
     python benchmarks/ablation_rest.py one_center --fits 2
     python benchmarks/ablation_rest.py status --only "useless"   # these rows anew; others stay
 
@@ -12,6 +12,8 @@ status      What `status_` is told by. Each fit is made once; its signs, which a
             put into words with other numbers. Settings: those of status.py, with what useless and
             good mean there, and those of tiny.py for `DPKMeans(2)` and for the points of
             `DPCoreset(2)`.
+missed      What rows far from every center tell of clusters that were missed: fits of data where
+            some are, and of such where rows are far from all centers by nature.
 errors      What standard errors and `inertia_` follow from: how often 95 % intervals hold the true
             centers, and how far the released sum of squares is from the true one.
 """
@@ -21,6 +23,7 @@ import re
 import warnings
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from unittest.mock import patch
 
 import ablation  # the benchmarks beside this file; first, as it sets the threads
@@ -29,14 +32,14 @@ import kmeans as setting
 import numpy as np
 import status as told
 import tiny
-from ablation import ERRORS, ONE_CENTER, STATUS, TUNING, Tuning, scaled
+from ablation import ERRORS, MISSED, ONE_CENTER, STATUS, Tuning
+from sklearn.cluster import KMeans
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import answer, synopsis
 from sklearn_dp._aggregate.kmeans import status as words
 from sklearn_dp._privacy._plan import PlanError
 
-MODULE_NUMBERS = ("_POINTS_NOISE", "_FEW_SIGNAL", "_EMPTY")  # of the module of the status
 LEVEL, SD = 0.95, 1.959964
 UNEVEN = ((10**4, 2, 20), (3000, 10, 5), (1000, 2, 5))  # rows, features, clusters
 
@@ -100,7 +103,7 @@ def one_center_lines(options):
     yield f"| (all as they are) | | {above[0]:.3f} | | | {above[0]:.3f} | | |"
     keys = list(variants)
     for name in ablation.measured(keys):
-        cells = [f"| {name} | {getattr(TUNING, name)}"]
+        cells = [f"| {name} | {ablation.value_of(name)}"]
         for factor in (0.5, 2.0):
             i = keys.index((name, factor))
             numbers = ablation.number_cells(list(groups), mean[:, i], error[:, i])
@@ -126,16 +129,21 @@ def kept(module, name):
 
 def said(function, calls, name=None, factor=1.0):
     """Whether each fit would have been called "ok" with one number halved or doubled."""
-    if name in MODULE_NUMBERS:
-        value = scaled(getattr(words, name), factor)
-        with patch.object(words, name, value):
-            return np.array([function(*arguments) == "ok" for arguments in calls])
-    changed = {} if name is None else {name: scaled(getattr(TUNING, name), factor)}
-    others = [
-        [replace(each, **changed) if isinstance(each, Tuning) else each for each in arguments]
-        for arguments in calls
-    ]
-    return np.array([function(*arguments) == "ok" for arguments in others])
+    pieces, changed = (), {}
+    if name in ablation.MODULE_NUMBERS:
+        pieces = ablation.with_number(name, factor)
+    elif name is not None:
+        changed = {name: ablation.scaled(ablation.value_of(name), factor)}
+    with ablation.replaced(pieces):
+        return np.array(
+            [
+                function(
+                    *(replace(x, **changed) if isinstance(x, Tuning) else x for x in arguments)
+                )
+                == "ok"
+                for arguments in calls
+            ]
+        )
 
 
 def answers_of_settings(n_fits):
@@ -185,10 +193,57 @@ def status_lines(options):
     yield f"| (all fits) | | {totals} | {totals} |"
     same = " | ".join(row(None, 1.0))
     yield f"| (all as they are) | | {same} | {same} |"
-    for name in (*ablation.names_of(STATUS), *MODULE_NUMBERS):
+    for name in ablation.names_of(STATUS):
         if re.search(options.only, name):
-            value = getattr(words if name in MODULE_NUMBERS else TUNING, name)
-            yield f"| {name} | {value} | {' | '.join([*row(name, 0.5), *row(name, 2.0)])} |"
+            cells = [*row(name, 0.5), *row(name, 2.0)]
+            yield f"| {name} | {ablation.value_of(name)} | {' | '.join(cells)} |"
+
+
+# --- clusters that were missed -------------------------------------------------------------------
+
+KINDS = {  # of benchmarks/engine.py: seed -> rows and centers, and the number of clusters
+    "unbalanced": [(partial(paired.unbalanced, n), 20) for n in (3738, 13_467)],
+    "heavy tails": [(partial(paired.heavy_tails, 10**4, d, 10), 10) for d in (2, 10)],
+    "separated": [(partial(paired.separated, 10**4, d, 20), 20) for d in (2, 10)],
+}
+
+
+def missed_counts(variants, cases, n_fits):
+    """Useless answers called "ok" and good ones called anything else, of each variant; and all."""
+    wrong, total = {key: np.zeros(2, dtype=int) for key in variants}, np.zeros(2, dtype=int)
+    for make, k in cases:
+        for seed in range(n_fits):
+            X, centers = make(seed)
+            best = KMeans(k, init=centers, n_init=1).fit(X).inertia_
+            for key, pieces in variants.items():
+                with ablation.replaced(pieces):
+                    model = DPKMeans(k, bounds=1.0, random_state=seed).fit(X)
+                ratio = setting.cost(X, model.cluster_centers_) / best
+                kinds = np.array([ratio > 1.5, ratio <= 1.1])
+                ok = model.status_ == "ok"
+                wrong[key] += kinds & [ok, not ok]
+                if key == "full":
+                    total += kinds
+    return wrong, total
+
+
+def missed_lines(options):
+    """A line for each number: useless answers called "ok", and good ones called anything else."""
+    variants = ablation.wanted(options, MISSED)
+    found = [missed_counts(variants, cases, 10 * options.fits) for cases in KINDS.values()]
+    heads = [f"{name}: {group}" for name in ("halved", "doubled") for group in KINDS]
+    yield f"| number | value | {' | '.join(heads)} |"
+    yield "|---" * (2 + len(heads)) + "|"
+    totals = " | ".join(f"of {total[0]} / {total[1]}" for _, total in found)
+    yield f"| (all fits) | | {totals} | {totals} |"
+
+    def cells(key):
+        return " | ".join(f"{wrong[key][0]} / {wrong[key][1]}" for wrong, _ in found)
+
+    yield f"| (all as they are) | | {cells('full')} | {cells('full')} |"
+    for name in ablation.measured(variants):
+        value = ablation.value_of(name)
+        yield f"| {name} | {value} | {cells((name, 0.5))} | {cells((name, 2.0))} |"
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -250,12 +305,14 @@ def error_lines(options):
     yield "|---" * (2 + len(heads)) + "|"
     yield f"| (all as they are) | | {cells('full')} | {cells('full')} |"
     for name in ablation.measured(variants):
-        yield f"| {name} | {getattr(TUNING, name)} | {cells((name, 0.5))} | {cells((name, 2.0))} |"
+        halved, doubled = cells((name, 0.5)), cells((name, 2.0))
+        yield f"| {name} | {ablation.value_of(name)} | {halved} | {doubled} |"
 
 
 TABLES = {
     "one_center": (ONE_CENTER, one_center_lines),
     "status": (STATUS, status_lines),
+    "missed": (MISSED, missed_lines),
     "errors": (ERRORS, error_lines),
 }
 ABOUT = {
@@ -269,7 +326,11 @@ ABOUT = {
     "status](status.md) (good: at least 5 % better than one center, too), and of [tiny data]"
     "(tiny.md), there for `DPKMeans(2)` and for the points of `DPCoreset(2)` (good: what is not "
     "useless). The fits are the same in all lines.",
-    ERRORS: "{m} fits, ten for each of `--fits` on each of three data sets whose clusters differ "
+    MISSED: 'Useless answers called "ok" (cost above 1.5 times that from the true centers) / good '
+    "ones called anything else (at most 1.1 times), when a number is halved or doubled: {m} fits, "
+    "ten for each of `--fits` on each of six data sets of [the paired fits](engine.md); "
+    "epsilon = 1. The answers are the same in all lines.",
+    ERRORS: "{k} fits, ten for each of `--fits` on each of three data sets whose clusters differ "
     "in width by a factor of four; epsilon = 1. Entries of true centers in their 95 % intervals; "
     "`inertia_` against the cost of the released centers, and the standard error of `explained_`, "
     "both in the median.",
@@ -285,7 +346,8 @@ def main():
     warnings.simplefilter("ignore")
     for table in options.tables:
         title, lines = TABLES[table]
-        about = ABOUT[title].format(n=options.fits, m=10 * len(UNEVEN) * options.fits)
+        n = options.fits
+        about = ABOUT[title].format(n=n, m=10 * 6 * n, k=10 * len(UNEVEN) * n)
         command = f"python benchmarks/ablation_rest.py {table} --fits {options.fits}"
         ablation.publish(options, title, about, command, list(lines(options)))
 

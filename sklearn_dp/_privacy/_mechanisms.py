@@ -20,7 +20,6 @@ __all__ = [
     "count",
     "exact_gram",
     "gram",
-    "histogram",
     "noisy_count_and_weight",
     "noisy_counts",
     "norm_counts",
@@ -98,13 +97,8 @@ def noisy_count_and_weight(session, entry, number, weight, units):
     return float(number), float(weight)
 
 
-def histogram(session, entry, cells, n_cells, units, rho=None):
-    """Noisy weights of `n_cells` disjoint cells, of shape (n_cells,)."""
-    return noisy_counts(session, entry, weighted_bincount(cells, units, n_cells), units, rho)
-
-
 def noisy_counts(session, entry, counts, units, rho=None):
-    """The same, where the exact weights of the cells are known.
+    """Noisy weights of disjoint cells, of shape (n_cells,).
 
     Parameters
     ----------

@@ -84,10 +84,15 @@ def radius(session, X, units):
     return mechanisms.private_radius(session, "e", counts, units)[0]
 
 
+def histogram(session, cells, n_cells, units):
+    counts = mechanisms.weighted_bincount(cells, units, n_cells)
+    return mechanisms.noisy_counts(session, "e", counts, units)
+
+
 RELEASES = {
     "count": lambda s, rows, units, limit: mechanisms.count(s, "e", units),
-    "histogram": lambda s, rows, units, limit: mechanisms.histogram(
-        s, "e", (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0), 3, units
+    "histogram": lambda s, rows, units, limit: histogram(
+        s, (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0), 3, units
     ),
     "sum": lambda s, rows, units, limit: mechanisms.vector_sum(s, "e", rows, limit, units),
     "label sums": lambda s, rows, units, limit: mechanisms.vector_sum(
@@ -186,7 +191,7 @@ def test_sums_are_exact_for_any_order_and_chunk():
 
 def test_cells_below_zero_are_left_out():
     assert np.array_equal(
-        exact_value(lambda s: mechanisms.histogram(s, "e", np.array([0, -1, 2, 2]), 3, Units(4))),
+        exact_value(lambda s: histogram(s, np.array([0, -1, 2, 2]), 3, Units(4))),
         [1, 0, 2],
     )
 

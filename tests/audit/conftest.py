@@ -57,7 +57,8 @@ class ToyMean(BaseDPEstimator):
             session, "sum", rows, grid.steps(domain.radius), units, unit=grid.unit
         )
         signs = np.where(rows[:, 0] > 0, 1, 0)
-        self.signs_ = _mechanisms.histogram(session, "signs", signs, 2, units)
+        counts = _mechanisms.weighted_bincount(signs, units, 2)
+        self.signs_ = _mechanisms.noisy_counts(session, "signs", counts, units)
         self.mean_ = total[0] / max(size, 1.0) + domain.center
         self.status_ = "ok" if size > 5 else "too few units for a good mean"
         self.labels_ = signs

@@ -29,7 +29,6 @@ from ..._privacy.laws.histograms import stability_threshold
 __all__ = [
     "MATCH_LIMIT",
     "anchor_bound",
-    "anchor_sample",
     "basic_gamma",
     "core_add_remove",
     "core_basic",
@@ -187,18 +186,13 @@ def friend_counts(X, radius, anchors=None):
     return counts
 
 
-def anchor_sample(session, n, rate):
-    """A public-rate random subset of the elements, each drawn independently.
+def anchor_bound(rate):
+    """The largest of 64 random bits with which an element is in a sample of that public rate.
 
     Neighbours share the coins of the elements they have in common. Given them, an element that
     is in the sample moves the centered count W_S - |S| / 2 of every other by 1/2, exactly as in
     the full count, and an element outside moves none: the filters below hold as they stand.
     """
-    return session.unit_draws(n) <= anchor_bound(rate)
-
-
-def anchor_bound(rate):
-    """The largest of 64 random bits with which an element is in a sample of that rate."""
     return np.uint64(min(int(math.ceil(rate * 2.0**64)), 2**64 - 1))
 
 
@@ -254,7 +248,7 @@ def core_add_remove(session, entry, friends, size, noisy_size, sd, *, rho, delta
     noisy_size, sd : float
         The released n + round(sd Z), and the sd; paid for on its own.
     units : ndarray of int of shape (n,), optional
-        Where the elements are a random sample (as by :func:`anchor_sample`) that stands for the
+        Where the elements are a random sample (by :func:`anchor_bound`) that stands for the
         whole data set: their numbers in it. It is the filter of the sample, whose neighbours are
         neighbours or equal.
 

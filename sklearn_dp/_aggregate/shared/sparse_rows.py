@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from .single_rows import saturated
 
-__all__ = ["SparseRows", "Table", "as_rows", "each_row", "of_chunks"]
+__all__ = ["SparseRows", "Table", "as_rows", "of_chunks"]
 
 _CHUNK_ENTRIES = 2**18
 # Scikit-learn looks for nearest points in blocks of so many rows: chunks of whole blocks get the
@@ -29,8 +29,6 @@ class SparseRows:
     ----------
     table : csr_array of float
         Finite.
-    functions : tuple of callable
-        What is done to each chunk that is read, in order; each treats every row by itself.
 
     Attributes
     ----------
@@ -47,11 +45,8 @@ class SparseRows:
     (3, [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     """
 
-    def __init__(
-        self, table: csr_array, functions: tuple[Callable[[np.ndarray], np.ndarray], ...] = ()
-    ) -> None:
-        self._table, self._functions = table, functions
-        self.shape, self.dtype = table.shape, table.dtype
+    def __init__(self, table: csr_array) -> None:
+        self._table, self.shape, self.dtype = table, table.shape, table.dtype
         self.size = table.shape[0] * table.shape[1]
 
     def __len__(self) -> int:
@@ -60,22 +55,15 @@ class SparseRows:
     def __getitem__(self, rows: Any) -> Any:
         """A dense chunk for a slice; for a mask or indices, these rows, sparse as before."""
         if not isinstance(rows, slice):
-            return SparseRows(self._table[rows], self._functions)
+            return SparseRows(self._table[rows])
         # Entries that are stored twice add up, so a sum may be larger than any of them.
-        chunk = saturated(self._table[rows].toarray())
-        for function in self._functions:
-            chunk = function(chunk)
-        return chunk
+        return saturated(self._table[rows].toarray())
 
     def chunks(self) -> Iterator[np.ndarray]:
         """All rows in order, in dense chunks for functions that are fast for many rows."""
         step = max(1, _CHUNK_ENTRIES // (_BLOCK * max(1, self.shape[1]))) * _BLOCK
         for start in range(0, len(self), step):
             yield self[start : start + step]
-
-    def then(self, function: Callable[[np.ndarray], np.ndarray]) -> "SparseRows":
-        """The same rows with one more function of each row, when they are read."""
-        return SparseRows(self._table, (*self._functions, function))
 
 
 Table = np.ndarray | SparseRows
@@ -84,15 +72,6 @@ Table = np.ndarray | SparseRows
 def as_rows(X: Any) -> Table:
     """Validated rows as fits and methods read them, with entries of bounded size."""
     return SparseRows(csr_array(X)) if issparse(X) else saturated(X)
-
-
-def each_row(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A function of rows: of all of an array at once, of sparse rows when they are read.
-
-    >>> each_row(np.ones((1, 2)), lambda rows: rows - 1).tolist()
-    [[0.0, 0.0]]
-    """
-    return X.then(function) if isinstance(X, SparseRows) else function(X)
 
 
 def of_chunks(X: Table, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -304,6 +305,11 @@ def test_survivors_share_a_friend(seed, n):
 # -- filters: replay on neighbours -------------------------------------------------------------
 
 
+def anchor_sample(s, n, rate):
+    """Which elements are in a sample, each by a coin of its own."""
+    return s.unit_draws(n) <= core.anchor_bound(rate)
+
+
 def run_core(kind, s, X, radius=1.0):
     """A filter as an algorithm of the data alone."""
     friends, n = core.friend_counts(X, radius), len(X)
@@ -314,7 +320,7 @@ def run_core(kind, s, X, radius=1.0):
     noisy = float(s.gaussian("size", n, sensitivity=1.0, rho=0.1 * RHO))
     sd = 1 / math.sqrt(0.2 * RHO)
     if kind == "anchors":
-        anchors = core.anchor_sample(s, n, 0.5)
+        anchors = anchor_sample(s, n, 0.5)
         return core.core_add_remove(
             s,
             "core",
@@ -326,7 +332,7 @@ def run_core(kind, s, X, radius=1.0):
             delta=DELTA,
         )
     if kind == "sample":
-        inside = core.anchor_sample(s, n, 0.7)
+        inside = anchor_sample(s, n, 0.7)
         numbers = np.flatnonzero(inside)
         friends, among = core.friend_counts(X[inside], radius), len(numbers)
         noisy = float(s.gaussian("size", among, sensitivity=1.0, rho=0.1 * RHO))
@@ -412,7 +418,7 @@ MUTANTS = {
     ),
     "sample of a fixed size": (
         ("anchors",),
-        core,
+        sys.modules[__name__],
         "anchor_sample",
         lambda run: lambda s, n, rate: np.arange(n) < 20,
     ),
