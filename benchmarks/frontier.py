@@ -218,7 +218,7 @@ def start_known(X, cell, seed, **tuning):
         rows = context.rows
         return rows.inside(truth / rows.unit - rows.origin)
 
-    with patch.object(engine, "_start", told), ablation.replaced(ablation.tuned(**tuning)):
+    with patch.object(engine, "solved_start", told), ablation.replaced(ablation.tuned(**tuning)):
         return ours(X, cell, seed)
 
 

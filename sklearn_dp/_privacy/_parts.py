@@ -18,8 +18,6 @@ References
 
 from fractions import Fraction
 
-from ._rounding import exact_sum
-
 __all__ = ["maximum_cost"]
 
 
@@ -29,16 +27,16 @@ def maximum_cost(charges):
     Parameters
     ----------
     charges : iterable of (part, cost)
-        Costs are floats. A part is a tuple of labels; () is all the units.
+        A part is a tuple of labels; () is all the units.
 
     Returns
     -------
     total : Fraction
     """
-    charges = list(charges)
+    charges = [(part, Fraction(cost)) for part, cost in charges]
     return max(
         (
-            exact_sum(cost for part, cost in charges if leaf[: len(part)] == part)
+            sum((cost for part, cost in charges if leaf[: len(part)] == part), Fraction(0))
             for leaf in {part for part, _ in charges}
         ),
         default=Fraction(0),

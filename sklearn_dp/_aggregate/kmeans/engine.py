@@ -13,7 +13,8 @@ what has been released):
 6. counts and means of the cells of a noisy tree: the coreset (:mod:`.coreset`);
    where the number of clusters is to be chosen, that is done here (:mod:`.n_clusters`), and
    above 5 features the centers of step 7 are found with it;
-7. weighted k-means of the coreset, with more centers than asked for: free;
+7. weighted k-means of the coreset, with more centers than asked for: free; of a large table, the
+   costs of some of its solutions (:mod:`.starts`);
 8. Lloyd's iterations from there, with all the budget that is left (:mod:`.lloyd`); the first one
    reduces the centers to the number asked for;
 9. where the plan has an entry for it, how far the rows are from the answer (:mod:`.quality`), and
@@ -41,7 +42,6 @@ from ..shared.bounds import known_or_paid
 from ..shared.centering import center_and_count, noise_sd
 from ..shared.grid_table import GridTable
 from ..shared.table import Table
-from ..shared.weighted_kmeans import weighted_kmeans
 from .answer import EngineResult, finished
 from .candidates import Candidates
 from .context import Context, Run
@@ -52,6 +52,7 @@ from .n_clusters import choice_entries, choose, reference_number
 from .principal_axes import principal_axes
 from .quality import quality_entry
 from .radius import mean_radius
+from .starts import solved_start, starts_entry
 from .tuning import TUNING, Tuning
 
 __all__ = [
@@ -146,7 +147,14 @@ def engine_entries(
     rest = sum_down([rho, *(-entry.rho for entry in entries)])
     choice = choice_entries(n_clusters, n_features, rest, rho, prefix, tuning)
     rest = sum_down([rest, *(-entry.rho for entry in choice)])
-    return (*entries, *choice, *last_entries(rest, rho, prefix, quality=quality, tuning=tuning))
+    starts = starts_entry(rest, prefix, tuning)
+    rest = sum_down([rest, -starts.rho])
+    return (
+        *entries,
+        *choice,
+        starts,
+        *last_entries(rest, rho, prefix, quality=quality, tuning=tuning),
+    )
 
 
 def first_entries(
@@ -285,7 +293,7 @@ def fit_engine(
         final = lloyd(only_one(context), start, coreset=coreset, callback=callback)
     else:
         found = None if choice is None else choice.start
-        start, variance = (_start(context, coreset), None) if found is None else found
+        start, variance = (solved_start(context, coreset), None) if found is None else found
         final = lloyd(context, start, variance, coreset=coreset, callback=callback)
     n_leaves = None if coreset is None else coreset.n_leaves
     result = finished(context, final, domain, status, n_leaves=n_leaves, quality=quality)
@@ -380,17 +388,3 @@ def far_look_pays(context: Context, axes: Axes, rho: float) -> bool:
     return bool(
         (axes.basis is not None or large) and size.tail > tuning.long_tail and not size.small
     )
-
-
-def _start(context: Context, coreset: Coreset) -> np.ndarray:
-    """Centers solved on the coreset, of shape (k0, d); more than asked for where space is large.
-
-    Noise hides some clusters from the coreset. The counts of the first Lloyd iteration tell which
-    of the surplus centers stand where rows are (`doc/development/kmeans_engine.md`, "Start").
-    """
-    k0 = n_clusters = context.n_clusters
-    if len(coreset.axes.spread) > 3:
-        surplus = round(context.tuning.surplus * n_clusters)
-        k0 = min(surplus, max(coreset.n_leaves, n_clusters))
-    rng = context.session.rng("start")
-    return coreset.axes.lift(weighted_kmeans(coreset.points, coreset.weights, k0, rng))

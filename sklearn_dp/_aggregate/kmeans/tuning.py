@@ -114,6 +114,12 @@ class Tuning:
     least_guess_weight: float = 1e-3  # part of that weight that stays where leaves hold all rows
 
     # -- start ----------------------------------------------------------------------------------
+    starts: int = 6  # solutions of the coreset that are compared on the rows, at most ...
+    starts_apart: float = 0.002  # ... that differ by this part of the cost
+    starts_worse: float = 0.03  # ... and cost at most this part more than the best
+    starts_share: float = 0.03  # of what the last steps are worth, for comparing them
+    starts_rows: float = 100.0  # rows of a cluster, in sd, from which that is done ...
+    starts_noise: float = 0.02  # ... if the noise is at most this part of the cost
     surplus: float = 1.5  # centers of the start for each cluster, above 3 axes
 
     # -- Lloyd's iterations ---------------------------------------------------------------------

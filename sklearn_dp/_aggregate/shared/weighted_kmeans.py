@@ -16,11 +16,9 @@ taken in chunks of at most 2^23 entries (64 MB). One iteration of all starts cos
 products, which is why fewer starts are made where k m is large.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-__all__ = ["best_start", "weighted_kmeans"]
+__all__ = ["best_start", "several_solutions", "weighted_kmeans"]
 
 _TRIALS = 4  # candidates for each next center of a start
 _MOST_ENTRIES = 2**23  # distances in memory at a time
@@ -53,13 +51,74 @@ def weighted_kmeans(
     """
     if len(points) <= n_clusters:
         return points[np.arange(n_clusters) % len(points)]
+    centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
+    lead = np.argsort(cost, kind="stable")[: max(1, len(cost) // 5)]
+    centers, cost = _iterate(points, weights, centers[lead], _LONG)
+    return centers[np.argmin(cost)]
+
+
+def several_solutions(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    most: int,
+    apart: float,
+    n_starts: int = 20,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solutions of low weighted costs that differ: local optima, or nearly so.
+
+    Parameters
+    ----------
+    points : ndarray of shape (m, q)
+        More than clusters.
+    weights : ndarray of shape (m,), positive
+    n_clusters : int
+    rng : numpy Generator
+    most : int
+        Solutions.
+    apart : float
+        Part of the lowest cost by which any two differ.
+    n_starts : int
+        At most.
+
+    Returns
+    -------
+    centers : ndarray of shape (s, n_clusters, q)
+        The best first, and at least that.
+    costs : ndarray of shape (s,)
+    """
+    centers, cost = _short_runs(points, weights, n_clusters, rng, n_starts)
+    centers, cost = _iterate(points, weights, centers[_distinct(cost, most, apart)], _LONG)
+    kept = _distinct(cost, most, apart)
+    return centers[kept], cost[kept]
+
+
+def _distinct(cost: np.ndarray, most: int, apart: float) -> np.ndarray:
+    """Indices of the lowest costs that differ from all lower ones by a part of the lowest.
+
+    >>> _distinct(np.array([2.0, 1.0, 1.001, 1.5]), 2, 0.01).tolist()
+    [1, 3]
+    """
+    found: list[int] = []
+    for i in np.argsort(cost, kind="stable"):
+        if not found or cost[i] - cost[found[-1]] > apart * cost[found[0]]:
+            found.append(int(i))
+    return np.array(found[:most])
+
+
+def _short_runs(
+    points: np.ndarray,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.Generator,
+    n_starts: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and the first iterations of each: centers (s, n_clusters, q) and costs (s,)."""
     # With thousands of clusters a start takes seconds, and all starts are about as good.
     n_starts = max(1, min(n_starts, _MOST_DISTANCES // (n_clusters * len(points))))
     centers, _ = _starts(points, weights, n_clusters, rng, n_starts)
-    centers, cost = _iterate(points, weights, centers, _SHORT)
-    lead = np.argsort(cost, kind="stable")[: max(1, n_starts // 5)]
-    centers, cost = _iterate(points, weights, centers[lead], _LONG)
-    return centers[np.argmin(cost)]
+    return _iterate(points, weights, centers, _SHORT)
 
 
 def best_start(
@@ -86,10 +145,8 @@ def best_start(
     return centers[np.argmin(cost)]
 
 
-def _distances(
-    points: np.ndarray, centers: np.ndarray
-) -> Iterator[tuple[tuple[slice, slice], np.ndarray]]:
-    """Squared distances to all centers: some starts, some points, and an array (s, k, m) for both.
+def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Index of the nearest center and squared distance to it, both of shape (n_starts, m).
 
     Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
     in blocks where a single start has more of them.
@@ -98,31 +155,25 @@ def _distances(
     ----------
     points : ndarray of shape (m, q)
     centers : ndarray of shape (n_starts, n_clusters, q)
+
+    Returns
+    -------
+    labels : ndarray of int
+    squared : ndarray of float
     """
     n_starts, n_clusters, _ = centers.shape
+    labels = np.empty((n_starts, len(points)), dtype=np.int64)
+    squared = np.empty((n_starts, len(points)))
     rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
     starts = max(1, _MOST_ENTRIES // (n_clusters * rows))
     for first in range(0, n_starts, starts):
         some = slice(first, first + starts)
         for row in range(0, len(points), rows):
             part = slice(row, row + rows)
-            yield (some, part), _squared(points[part], centers[some])
-
-
-def _labels(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Index of the nearest center in each start, of shape (n_starts, m)."""
-    labels = np.empty((len(centers), len(points)), dtype=np.int64)
-    for place, square in _distances(points, centers):
-        labels[place] = square.argmin(axis=1)
-    return labels
-
-
-def _costs(points: np.ndarray, weights: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """The weighted sum of squared distances to the nearest center, for each start."""
-    least = np.empty((len(centers), len(points)))
-    for place, square in _distances(points, centers):
-        least[place] = square.min(axis=1)
-    return least @ weights
+            square = _squared(points[part], centers[some])
+            labels[some, part] = square.argmin(axis=1)
+            squared[some, part] = square.min(axis=1)
+    return labels, squared
 
 
 def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -137,10 +188,9 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     out row by row may be computed in this way (:mod:`.single_rows`).
     """
     flat = centers.reshape(-1, centers.shape[-1])
-    square = 2 * flat @ points.T
-    np.subtract(np.einsum("ij,ij->i", flat, flat)[:, None], square, out=square)
+    square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
     square += np.einsum("ij,ij->i", points, points)
-    return np.maximum(square, 0.0, out=square).reshape(*centers.shape[:-1], len(points))
+    return np.maximum(square, 0.0).reshape(*centers.shape[:-1], len(points))
 
 
 def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
@@ -207,8 +257,7 @@ def _starts(
         # closest: (s, m) squared distances; trial: (s, 4) indices; after: (s, 4, m) distances with
         # each of them.
         trial = _draw(closest * weights, _TRIALS, rng)
-        after = squared(trial)
-        np.minimum(closest[:, None], after, out=after)
+        after = np.minimum(closest[:, None], squared(trial))
         best = np.argmin(after @ weights, axis=1)
         chosen.append(trial[start, best])
         closest = after[start, best]
@@ -239,22 +288,27 @@ def _iterate(
     """
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
-    columns = [*np.multiply(points.T, weights, order="C"), weights]
-    tiled = np.empty((n_starts, len(points)))
-
-    def total(column):
-        tiled[:] = column
-        return np.bincount(labels, tiled.reshape(-1), minlength=n_starts * n_clusters)
-
+    tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()
     before = None
     for _ in range(n_iterations):
-        labels = (_labels(points, centers) + offset).reshape(-1)
+        labels = (_nearest(points, centers)[0] + offset).ravel()
         if before is not None and np.array_equal(labels, before):
             break
         before = labels
-        *sums, mass = map(total, columns)
+        mass = np.bincount(labels, tiled, minlength=n_starts * n_clusters)
+        sums = np.stack(
+            [
+                np.bincount(
+                    labels,
+                    np.broadcast_to(weights * points[:, j], (n_starts, len(points))).ravel(),
+                    minlength=n_starts * n_clusters,
+                )
+                for j in range(q)
+            ],
+            axis=1,
+        )
         full = mass > 0
         flat = centers.reshape(-1, q).copy()
-        flat[full] = (np.array(sums)[:, full] / mass[full]).T
+        flat[full] = sums[full] / mass[full, None]
         centers = flat.reshape(centers.shape)
-    return centers, _costs(points, weights, centers)
+    return centers, _nearest(points, centers)[1] @ weights
