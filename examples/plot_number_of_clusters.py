@@ -64,9 +64,9 @@ def main(argv=None):
     print(models[2].privacy_report_)
     print()
     print_table(
-        ("features", "chosen", "status", "CPU seconds"),
+        ("features", "chosen", "CPU seconds", "status"),
         [
-            (str(d), str(model.n_clusters_), model.status_, f"{times[d].cpu:.2f}")
+            (str(d), str(model.n_clusters_), f"{times[d].cpu:.2f}", model.status_)
             for d, model in models.items()
         ],
     )

@@ -181,13 +181,13 @@ def _measured(
         expectation n d times the variance of a coordinate.
     """
     rows, tuning = context.rows, context.tuning
-    centers, middle, kept = towards_one(final, n_leaves, tuning)
+    centers, middle, _ = towards_one(final, n_leaves, tuning)
     points = _points(centers, rows, domain)
     # Rounded to the grid: what is measured is what is released, up to half a step.
     steps = np.rint((points - domain.center) / rows.unit) - rows.origin
     # The caps: a center that was shrunk is farther from its rows, by the way that it went.
     most = tuning.one_center_reach * context.radius
-    way = (1 - kept) * np.linalg.norm(final.centers - middle, axis=1)
+    way = np.linalg.norm(final.centers - centers, axis=1)
     caps = np.minimum(final.reach + way, most)
     counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
     loss = centers.shape[1] * float(counts @ final.variance)

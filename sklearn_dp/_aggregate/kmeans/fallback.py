@@ -96,7 +96,7 @@ def towards_one(
     -------
     centers : ndarray of shape (k, d)
     middle : ndarray of shape (d,)
-        That mean.
+        That mean, as they have it afterwards.
     kept : ndarray of shape (k,)
         Part of its distance from the mean that each center keeps.
     """
@@ -114,4 +114,27 @@ def towards_one(
     # A center far out keeps its place: it is not the noise that took it there.
     signal = np.maximum(typical, square - noise)
     kept = np.where(noise > 0, signal / np.maximum(signal + noise, 1e-300), 1.0)
-    return middle + kept[:, None] * (centers - middle), middle, kept
+    shrunk = _middle(final, middle, weights, float(weights @ kept), tuning)
+    return shrunk + kept[:, None] * (centers - middle), shrunk, kept
+
+
+def _middle(
+    final: LloydResult, middle: np.ndarray, weights: np.ndarray, kept: float, tuning: Tuning
+) -> np.ndarray:
+    """The mean of the centers, nearer to the origin by what of its way there may be noise.
+
+    Parameters
+    ----------
+    final : LloydResult
+    middle : ndarray of shape (d,)
+    weights : ndarray of shape (k,)
+        Of sum one.
+    kept : float
+        Part of their distances that the centers keep in the mean.
+    tuning : Tuning
+    """
+    if len(middle) < 3 or len(final.centers) == 1:  # one center has been shrunk on its way
+        return middle
+    doubt = min(1.0, tuning.shrink_middle * (1.0 - kept))
+    noise = len(middle) * float(np.square(weights) @ final.variance)
+    return middle * max(0.0, 1.0 - doubt * noise / max(float(middle @ middle), 1e-300))

@@ -46,6 +46,7 @@ class Tuning:
     alone_iterations: int = 3  # for one center ...
     alone_share: float = 0.25  # ... and what each but the last gets
     shrink: float = 0.5  # part of the predicted noise of a center by which it is shrunk ...
+    shrink_middle: float = 1.5  # the same of their mean, for each part that they do not keep
     believed: float = 0.25  # ... less this part of the spread, where cells show the clusters
     spreads_differ: float = 0.5  # part by which the spread of a cluster differs from the mean
     useless_noise: float = 0.3  # part of a typical cluster's spread that may be noise

@@ -58,6 +58,28 @@ def test_in_many_features_they_shrink_all_the_same():
     assert (kept == 1).all()
 
 
+def test_their_mean_shrinks_too_where_they_are_not_believed():
+    """13 features, four centers of variance 12 about a mean 20 off: 39 of its 400 are noise."""
+    wide = np.hstack([np.zeros((4, 11)), CENTERS]) + 20.0 * np.eye(13)[0]
+    _, middle, kept = towards_one(released(12.0, wide), 0, TUNING)
+    assert np.allclose(kept, 1 - 0.78) and TUNING.shrink_middle * 0.78 > 1
+    assert np.allclose(middle, 20.0 * np.eye(13)[0] * (1 - 39 / 400))
+    centers, middle, kept = towards_one(released(1.0, wide), 0, TUNING)
+    doubt = TUNING.shrink_middle * (1 - kept[0])
+    assert np.allclose(kept, 1 - 0.065)
+    assert np.allclose(middle, 20.0 * np.eye(13)[0] * (1 - doubt * 3.25 / 400))
+    assert np.allclose(centers.mean(axis=0), middle)
+    # All of its way, and no more.
+    assert not towards_one(released(1e3, wide), 0, TUNING)[1].any()
+
+
+def test_in_the_plane_or_alone_the_mean_stays():
+    moved = CENTERS + [20.0, 0.0]
+    assert np.allclose(towards_one(released(25.0, moved), 0, TUNING)[1], [20.0, 0.0])
+    alone = np.full((1, 13), 5.0)
+    assert np.array_equal(towards_one(released(25.0, alone), 0, TUNING)[0], alone)
+
+
 def located(n, d, k):
     return SimpleNamespace(
         rows=SimpleNamespace(n_features=d), n_clusters=k, size=Size(n, 0.02), tuning=TUNING
