@@ -109,6 +109,7 @@ OF_ONE_CENTER = (  # read where noise rules; this and what follows: ablation_res
     "alone_iterations",
     "alone_share",
     "shrink",
+    "shrink_middle",
     "believed",
 )
 OF_STATUS = (  # read after the centers
