@@ -27,6 +27,7 @@ def test_an_answer_to_next_to_no_rows_is_not_ok(name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_answer_to_tiny_data_is_ok(name):
     """0 to 30 rows in 1, 3 and 20 features, at .01 to 1: at most one fit in a hundred is "ok"."""

@@ -133,7 +133,8 @@ def _middle(
         Part of their distances that the centers keep in the mean.
     tuning : Tuning
     """
-    if len(middle) < 3 or len(final.centers) == 1:  # one center has been shrunk on its way
+    # One center has been shrunk on its way; in few features several are worth their noise.
+    if len(middle) <= _CUT_FEATURES or len(final.centers) == 1:
         return middle
     doubt = min(1.0, tuning.shrink_middle * (1.0 - kept))
     noise = len(middle) * float(np.square(weights) @ final.variance)

@@ -73,7 +73,7 @@ def test_their_mean_shrinks_too_where_they_are_not_believed():
     assert not towards_one(released(1e3, wide), 0, TUNING)[1].any()
 
 
-def test_in_the_plane_or_alone_the_mean_stays():
+def test_in_few_features_or_alone_the_mean_stays():
     moved = CENTERS + [20.0, 0.0]
     assert np.allclose(towards_one(released(25.0, moved), 0, TUNING)[1], [20.0, 0.0])
     alone = np.full((1, 13), 5.0)
