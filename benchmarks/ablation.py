@@ -208,7 +208,7 @@ def wide(context, *others):
     return clip.clip_radius(replace(context, inside=0.97), *others)
 
 
-def whole(context, entry, labels, squared, scales, rho):
+def whole(context, entry, exact, scales, rho):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
     return clip.Clip(everything, 1.0, everything)
@@ -374,15 +374,16 @@ def needless(variant, read):
     return isinstance(variant, tuple) and variant[0] in NAMES - read
 
 
-def ratios(variants, cell, n_seeds, wider=1.0, bounds=1.0):
+def ratios(variants, cell, n_seeds, wider=1.0, bounds=1.0, over_best=True):
     """Cost ratios of each variant: (variants, seeds); data shrunk within the bounds `wider`.
 
-    nan where a variant asks for more than the plan has.
+    Over the best known cost, or as they are, where only changes are asked for. nan where a variant
+    asks for more than the plan has.
     """
-    found, reference = np.empty((len(variants), n_seeds)), None
+    found, reference = np.empty((len(variants), n_seeds)), None if over_best else 1.0
     for seed in range(n_seeds):
         X, _, truth = MAKE[cell.setting](cell, 500 + seed)
-        if reference is None or cell.setting not in setting.SAME_ROWS:
+        if reference is None or (over_best and cell.setting not in setting.SAME_ROWS):
             reference = setting.best_known(X, cell, truth)
         shrunk = X / wider
         WatchedTuning.read.clear()
@@ -634,11 +635,12 @@ def of_engine(options):
     cells = CELLS + MORE_CELLS * options.numbers
     cells += [cell for cell in setting.file_cells() if cell.name in files]
     variants = wanted(options, NUMBERS) if options.numbers else VARIANTS
-    columns = [ratios(variants, cell, options.seeds) for cell in cells]
-    columns.append(ratios(variants, WIDE, options.seeds, 50))
+    measured_in = partial(ratios, variants, n_seeds=options.seeds, over_best=not options.numbers)
+    columns = [measured_in(cell) for cell in cells]
+    columns.append(measured_in(WIDE, wider=50))
     names = [*map(str, cells), f"{WIDE}, bounds 50 times too wide"]
     if options.numbers:
-        columns.append(ratios(variants, WIDE, options.seeds, bounds=None))
+        columns.append(measured_in(WIDE, bounds=None))
         names.append(f"{WIDE}, no bounds")
         return number_lines(names, list(variants), columns)
     return piece_lines(names, columns)

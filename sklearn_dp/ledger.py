@@ -170,13 +170,18 @@ def _as_text(ledger: PrivacyLedger) -> str:
     """
     state = ledger.state()
     terms = state.terms
+    # What the rounding of many charges leaves is nothing.
+    left = {
+        name: cost if cost > 1e-9 * state.spent[name] else 0.0
+        for name, cost in state.remaining.items()
+    }
     lines = [
         f"Privacy ledger {ledger.path}",
         f"  total      {terms.budget}; each {terms.unit} protected, "
         f"{terms.composition} composition",
         f"  neighbours {in_words(terms.relation, terms.unit)}",
         f"  spent      {_amounts(state.spent)}",
-        f"  remaining  {_amounts(state.remaining)}",
+        f"  remaining  {_amounts(left)}",
         "",
     ]
     # All charges in all currencies, not only in the two that count: the record of the fits.

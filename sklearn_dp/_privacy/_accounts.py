@@ -11,17 +11,16 @@ its noise is drawn, when
 The last two are separate because an entry may have a cap above its share: it may spend what others
 have left, as long as the total holds. Which releases are made, and at what cost, may then depend
 on earlier releases; that is fully adaptive composition with a filter (:mod:`._ledger_terms` has the
-proofs), and needs the comparison to be exact: costs are floats, and their sums are kept as
-fractions.
+proofs), and needs the comparison to be exact: costs are floats, and their sums are kept as integers
+(:func:`~._rounding.in_steps`).
 """
 
 import copy
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ._plan import Mechanism, PlanError, PrivacyPlan
-from ._rounding import float_down, float_up
+from ._rounding import in_steps, steps_down, steps_up
 
 __all__ = ["Accounts"]
 
@@ -39,14 +38,14 @@ class _Spent:
 
     Attributes
     ----------
-    rho, delta : Fraction
-        Exact sums of the costs, which are floats.
+    rho, delta : int
+        Exact sums of the costs, `in_steps`.
     uses : int
         Number of releases.
     """
 
-    rho: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
+    rho: int = 0
+    delta: int = 0
     uses: int = 0
 
     def raise_to(self, other):
@@ -55,10 +54,8 @@ class _Spent:
         self.uses = max(self.uses, other.uses)
 
     def plus(self, rho, delta):
-        """With one release more, whose cost comes as fractions."""
-        # Most releases have no delta, and a sum of fractions takes longer than this question.
-        total = self.delta + delta if delta else self.delta
-        return _Spent(self.rho + rho, total, self.uses + 1)
+        """With one release more."""
+        return _Spent(self.rho + rho, self.delta + delta, self.uses + 1)
 
 
 class Accounts:
@@ -72,9 +69,10 @@ class Accounts:
 
     def __init__(self, plan: PrivacyPlan) -> None:
         self._plan = plan
+        self._most = in_steps(plan.exact_rho), in_steps(plan.exact_delta)
         self._of = {entry.name: _Spent() for entry in plan.entries}
         # (cap of rho, cap of delta) of each entry, exactly; never changed either.
-        self._caps = {e.name: (Fraction(e.cap), Fraction(e.delta)) for e in plan.entries}
+        self._caps = {e.name: (in_steps(e.cap), in_steps(e.delta)) for e in plan.entries}
         self._total = _Spent()  # kept, so that a release need not add all accounts
 
     def branch(self):
@@ -97,14 +95,15 @@ class Accounts:
     @property
     def spent(self):
         """rho charged so far, rounded up."""
-        return float_up(self._total.rho)
+        return steps_up(self._total.rho)
 
     def remaining(self, name=None):
         """rho that an entry (or the whole plan) can still pay, rounded down."""
-        left = self._plan.exact_rho - self._total.rho
+        left = self._most[0] - self._total.rho
         if name is not None:
-            left = min(left, Fraction(self._plan[name].cap) - self._of[name].rho)
-        return float_down(left)
+            entry = self._plan[name].name  # or an error
+            left = min(left, self._caps[entry][0] - self._of[entry].rho)
+        return steps_down(left)
 
     def pay(self, name, rho, delta, mechanism):
         """Pay for one release, or raise and leave all as it was.
@@ -133,11 +132,11 @@ class Accounts:
             raise PlanError(f"plan entry {name!r} is used more often than planned")
         if not all(math.isfinite(cost) and cost >= 0 for cost in (rho, delta)) or rho + delta == 0:
             raise PlanError(f"plan entry {name!r}: the cost must be positive")
-        cost, failure = Fraction(rho), Fraction(delta) if delta else 0
+        cost, failure = in_steps(rho), in_steps(delta)
         after, total = before.plus(cost, failure), self._total.plus(cost, failure)
-        most_rho, most_delta = self._caps[name]
-        if after.rho > most_rho or total.rho > self._plan.exact_rho:
+        (own_rho, own_delta), (most_rho, most_delta) = self._caps[name], self._most
+        if after.rho > own_rho or total.rho > most_rho:
             raise PlanError(f"plan entry {name!r} would overspend")
-        if failure and (after.delta > most_delta or total.delta > self._plan.exact_delta):
+        if failure and (after.delta > own_delta or total.delta > most_delta):
             raise PlanError(f"plan entry {name!r}: delta is not in the plan")
         self._of[name], self._total = after, total

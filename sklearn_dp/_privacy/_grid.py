@@ -121,7 +121,8 @@ class Grid:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
         # keeps their direction and makes the integer norms below fit into 63 bits.
-        if _largest(X) > radius:
+        longest = _largest(X)
+        if longest > radius:
             rows = np.array(X, dtype=np.float64, order="C")
             largest = np.abs(rows).max(axis=1, initial=0.0)
             far = np.flatnonzero(largest > radius)
@@ -131,6 +132,6 @@ class Grid:
             rows = np.multiply(X, 1.0 / self.unit, dtype=np.float64, order="C")
         np.trunc(rows, out=rows)
         steps = radius / self.unit
-        # No entry is above the radius but by the rounding of a division and a product.
-        norms = row_norms_squared(rows, 1.001 * steps)
+        # No entry is above either but by the rounding of a division and a product.
+        norms = row_norms_squared(rows, 1.001 * min(longest, radius) / self.unit)
         return clip_integer_rows(rows, min(steps, LIMIT), norms)

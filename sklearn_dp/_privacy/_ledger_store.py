@@ -153,7 +153,9 @@ class FileBook:
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except (OSError, ValueError) as error:
-            raise LedgerError(f"ledger {str(self.path)!r} cannot be made: {error}") from error
+            there = isinstance(error, FileExistsError)
+            why = "there is a file of that name, which is never replaced" if there else error
+            raise LedgerError(f"ledger {str(self.path)!r} cannot be made: {why}") from error
         budget = terms.budget
         row = (budget.epsilon, budget.delta, budget.rho, terms.unit, terms.composition,
                terms.relation)  # fmt: skip

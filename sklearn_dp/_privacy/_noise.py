@@ -279,6 +279,6 @@ def _checked_scale(scale, name):
     then does for nearly every draw.
     """
     scale = np.asarray(scale, dtype=np.float64)
-    if not np.all((scale > 0) & (scale <= MAX_SCALE)):
+    if not ((scale > 0) & (scale <= MAX_SCALE)).all():
         raise ValueError(f"{name} must be positive and at most 2**50 grid steps.")
     return scale

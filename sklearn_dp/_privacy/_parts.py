@@ -18,6 +18,8 @@ References
 
 from fractions import Fraction
 
+from ._rounding import exact_sum
+
 __all__ = ["maximum_cost"]
 
 
@@ -27,16 +29,16 @@ def maximum_cost(charges):
     Parameters
     ----------
     charges : iterable of (part, cost)
-        A part is a tuple of labels; () is all the units.
+        Costs are floats. A part is a tuple of labels; () is all the units.
 
     Returns
     -------
     total : Fraction
     """
-    charges = [(part, Fraction(cost)) for part, cost in charges]
+    charges = list(charges)
     return max(
         (
-            sum((cost for part, cost in charges if leaf[: len(part)] == part), Fraction(0))
+            exact_sum(cost for part, cost in charges if leaf[: len(part)] == part)
             for leaf in {part for part, _ in charges}
         ),
         default=Fraction(0),

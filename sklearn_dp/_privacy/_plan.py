@@ -29,7 +29,7 @@ from ._budget import PrivacyBudget
 from ._checks import is_integer
 from ._neighbours import check_relation, check_unit
 from ._report import PrivacyReport
-from ._rounding import float_up
+from ._rounding import exact_sum, float_up
 
 __all__ = ["Mechanism", "PlanEntry", "PlanError", "PrivacyPlan", "require"]
 
@@ -210,13 +210,10 @@ class PrivacyPlan:
         """
         paths = {path for entry in self.entries for path in entry.paths} or {""}
         return max(
-            sum(
-                (
-                    Fraction(getattr(entry, cost))
-                    for entry in self.entries
-                    if not entry.paths or path in entry.paths
-                ),
-                Fraction(0),
+            exact_sum(
+                getattr(entry, cost)
+                for entry in self.entries
+                if not entry.paths or path in entry.paths
             )
             for path in paths
         )

@@ -7,6 +7,7 @@ that it stands for, and a statistic is an integer and nothing else.
 Which function to take:
 
 * a number that is known as a fraction: `float_up`, `float_down` (the nearest float on that side);
+* floats that are added and compared exactly, again and again: `in_steps`, `steps_up`, `steps_down`;
 * a sum of floats: `sum_up`, `sum_down` (the same, of the exact sum);
 * the result of one or two operations: `round_up`, `round_down`, also for arrays;
 * the result of a formula without cancellation: `formula_up`, `formula_down`;
@@ -27,14 +28,18 @@ import numpy as np
 __all__ = [
     "ROUNDING",
     "exact_integers",
+    "exact_sum",
     "float_down",
     "float_up",
     "floats_up",
     "formula_down",
     "formula_up",
+    "in_steps",
     "move_until",
     "round_down",
     "round_up",
+    "steps_down",
+    "steps_up",
     "sum_down",
     "sum_up",
 ]
@@ -44,6 +49,7 @@ ROUNDING = 16 * sys.float_info.epsilon
 
 _EXACT = 2.0**53  # up to here all integers are floats
 _INT64 = np.iinfo(np.int64)
+_ONE = 2**1074  # in steps: every float is a multiple of 2**-1074
 
 
 def float_up(value: Fraction) -> float:
@@ -62,6 +68,42 @@ def float_up(value: Fraction) -> float:
 def float_down(value: Fraction) -> float:
     """Largest float that is at most ``value``."""
     return -float_up(-value)
+
+
+def in_steps(value: float) -> int:
+    """A float as an integer, in steps of 2**-1074: exact, as all floats are multiples of that.
+
+    Integers are added and compared ten times as fast as fractions.
+
+    Examples
+    --------
+    >>> in_steps(0.5) + in_steps(0.25) == in_steps(0.75), steps_up(in_steps(0.75))
+    (True, 0.75)
+    """
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * (_ONE // denominator)
+
+
+def steps_up(steps: int) -> float:
+    """Smallest float that is at least some steps of `in_steps`."""
+    nearest = steps / _ONE  # a quotient of integers is correctly rounded
+    return nearest if in_steps(nearest) >= steps else math.nextafter(nearest, math.inf)
+
+
+def steps_down(steps: int) -> float:
+    """Largest float that is at most some steps of `in_steps`."""
+    return -steps_up(-steps)
+
+
+def exact_sum(values: Iterable[float]) -> Fraction:
+    """The sum of some floats.
+
+    Examples
+    --------
+    >>> exact_sum([0.5, 0.25])
+    Fraction(3, 4)
+    """
+    return Fraction(sum(map(in_steps, values)), _ONE)
 
 
 def sum_up(values: Iterable[float]) -> float:
@@ -143,6 +185,8 @@ def round_up(value: Any) -> Any:
 
     Two places further: enough for up to two operations, each off by half a place.
     """
+    if isinstance(value, float):
+        return math.nextafter(math.nextafter(value, math.inf), math.inf)
     moved = np.nextafter(np.nextafter(np.asarray(value, dtype=np.float64), np.inf), np.inf)
     return moved if moved.ndim else float(moved)
 
@@ -172,14 +216,21 @@ def floats_up(values: Any) -> Any:
     >>> int(floats_up(2**53 + 1)) - 2**53, int(float(2**53 + 1)) - 2**53
     (2, 0)
     """
+    if isinstance(values, float):
+        return float(values)
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise TypeError("a sensitivity must be a real number.")
+    if array.dtype.kind == "f" and isinstance(values, list | tuple):
+        # NumPy makes floats of lists of integers between 2**63 and 2**64: the nearest ones.
+        array = np.asarray(values, dtype=object)
     large = array.dtype.kind in "iu" and np.any((array > 2**53) | (array < -(2**53)))
     # Extended precision and integers beyond 2**53 would be rounded to the nearest by a cast.
     if array.dtype.kind == "O" or array.dtype.itemsize > 8 or large:
         floats = [
-            float_up(Fraction(int(value) if isinstance(value, np.integer) else value))
+            value
+            if isinstance(value, float | np.float32 | np.float16)
+            else float_up(Fraction(int(value) if isinstance(value, np.integer) else value))
             for value in array.ravel().tolist()
         ]
         array = np.array(floats, dtype=np.float64).reshape(array.shape)

@@ -251,13 +251,12 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
 
     def _note(self, entry, release):
         """A line of the report; lengths instead of steps, and of a vector the largest entry."""
-        unit = np.asarray(release.unit, dtype=np.float64)
         sensitivity, scale = release.told or (release.sensitivity, release.scale)
         line = {
             "release": entry,
             "mechanism": str(release.mechanism),
-            "sensitivity": float(np.max(np.asarray(sensitivity) * unit)),
-            "sigma": float(np.max(np.asarray(scale) * unit)),
+            "sensitivity": _largest(sensitivity * release.unit),
+            "sigma": _largest(scale * release.unit),
             "rho": float(release.rho),
             "delta": float(release.delta),
             **({"part": "/".join(self._part)} if self._part else {}),
@@ -270,3 +269,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
     def report(self):
         """Plan, releases, totals and noise source of this fit."""
         return replace(self.plan.report(tuple(self._log), self.noise), ledger=self._of_ledger)
+
+
+def _largest(lengths):
+    return float(lengths if isinstance(lengths, float) else np.max(lengths))

@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from sklearn_dp._privacy import _rounding
 from sklearn_dp._privacy._rounding import (
     exact_integers,
+    exact_sum,
     float_down,
     float_up,
     floats_up,
+    in_steps,
     round_down,
     round_up,
+    steps_down,
+    steps_up,
     sum_down,
     sum_up,
 )
@@ -39,6 +43,14 @@ def test_sums_are_the_closest_floats_on_their_side(values):
     assert (up == down) == (Fraction(up) == exact)
 
 
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_sums_of_steps_are_those_of_fractions(values):
+    exact, steps = sum(map(Fraction, values), Fraction(0)), sum(map(in_steps, values))
+    assert exact_sum(values) == exact
+    if abs(exact) < 1e308:
+        assert (steps_down(steps), steps_up(steps)) == (float_down(exact), float_up(exact))
+
+
 @given(floats, floats.filter(lambda x: abs(x) > 1e-300))
 def test_two_places_cover_two_operations(a, b):
     if not 1e-290 < abs(a / b) < 1e290 or not a:
@@ -53,6 +65,12 @@ def test_a_number_is_never_more_than_its_float(value):
     assert Fraction(floats_up(value)) >= Fraction(value)
     assert floats_up(value) == value or float(value) <= floats_up(value)
     assert floats_up([value, 1])[0] == floats_up(np.array([value, 1], dtype=object))[0]
+
+
+def test_large_integers_of_a_list_are_rounded_up():
+    large = 2**63 + 1  # beside a small one NumPy makes a float of it
+    assert [Fraction(each) >= large for each in floats_up([large, 1])] == [True, False]
+    assert np.array_equal(floats_up([math.inf, 1]), [math.inf, 1.0])
 
 
 @given(st.integers(-(2**63), 2**64 - 1))

@@ -3,7 +3,6 @@
 import copy
 import os
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from kernel_tools import make_plan, open_session
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._ledger import PrivacyLedger
 from sklearn_dp._privacy._plan import PlanEntry, PlanError
+from sklearn_dp._privacy._rounding import in_steps
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 def test_releases_are_charged_exactly():
     session = open_session()
     session.gaussian("sum", [1, 2], sensitivity=1.0)
-    assert session._accounts._total.rho == Fraction(0.75)
+    assert session._accounts._total.rho == in_steps(0.75)
     assert session.remaining() == 0.25 and session.remaining("sum") == 0.0
     session.gaussian("count", 3, sensitivity=1.0, rho=0.125)
     assert session.spent == 0.875

@@ -149,7 +149,7 @@ class _PointRows:
     """Points made of rows when they are asked for: each is a function of its row alone."""
 
     def __init__(self, X, domain) -> None:
-        self.X, self.domain, self.shape = X, domain, X.shape
+        self.X, self.domain, self.shape, self.dtype = X, domain, X.shape, X.dtype
 
     def __len__(self) -> int:
         return len(self.X)

@@ -37,8 +37,9 @@ _CHUNK_ENTRIES = 2**18  # entries of a chunk, and of what is computed from it
 _LINE = 640  # entries
 _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each pass
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
-_STORED_ARRAY = 2**23  # an array, which is in memory already, beyond this size, but for
-_STORED_OF_ARRAY = 2**20  # so many entries of its first rows
+_STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
+_STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
+_SERVED = 2**20  # entries of an array, about the origin: so few that two copies do not matter
 
 
 _Reader = Callable[[slice], np.ndarray]
@@ -48,8 +49,10 @@ class Rows(Frame):
     """Integer rows about an origin, in memory or made anew in each pass.
 
     Large tables are not kept twice: beyond 2**24 entries rows are quantised again whenever they are
-    read, chunk by chunk; of an array in memory with more than 2**23, all rows after the first 2**20
-    entries are. Below, that would take 1.7 times the CPU of a fit in 50 features.
+    read, chunk by chunk; of an array in memory with more than 2**23 (2**24 of float64), all rows
+    after the first 2**20 entries are. Below, that would take 1.7 times the CPU of a fit in 50
+    features. Up to 2**20 entries are kept as they are served: in a fit of 10,000 rows of 50
+    features to make them anew in each pass takes a tenth of the CPU.
 
     Parameters
     ----------
@@ -74,6 +77,7 @@ class Rows(Frame):
         super().__init__(n_features, ball, unit)
         self._begin, self.n_rows = begin, n_rows
         self._stored: np.ndarray = np.empty((0, n_features), dtype=np.int32)  # the first of them
+        self._few = False
 
     @classmethod
     def quantise(cls, X: Table, domain: Domain) -> "Rows":
@@ -104,10 +108,12 @@ class Rows(Frame):
         d = len(domain.center)
         rows = cls(begin, n_rows, d, grid.steps(domain.radius), grid.unit)
         most = _STORED_SPARSE if source.sparse else _STORED_ENTRIES
+        entries = n_rows * d * n_parts
         if source.in_memory and not source.sparse:
-            small = n_rows * d * n_parts <= _STORED_ARRAY
+            small = entries <= _STORED_ARRAY * source.read().dtype.itemsize // 16
             rows.store(n_rows if small else min(n_rows, _STORED_OF_ARRAY // (d * n_parts)))
-        elif n_rows * d * n_parts <= most:
+            rows._few = small and entries <= _SERVED
+        elif entries <= most:
             rows.store(n_rows)
         return rows
 
@@ -121,7 +127,8 @@ class Rows(Frame):
     def recenter(self, origin: np.ndarray) -> None:
         """Serve the rows about a released integer origin from now on."""
         super().recenter(origin)
-        self.__dict__.pop("squares", None)
+        for made in ("squares", "_served"):
+            self.__dict__.pop(made, None)
 
     def about(self, origin: np.ndarray) -> "Rows":
         """The same rows about another origin; what is in memory is shared."""
@@ -167,6 +174,18 @@ class Rows(Frame):
 
     def begin(self) -> _Reader:
         """Begin a pass: a function from slices to rows about the origin."""
+        return self._served.__getitem__ if self._few else self._begun()
+
+    @cached_property
+    def _served(self) -> np.ndarray:
+        """All rows about the origin."""
+        served, read = np.empty((self.n_rows, self.n_features)), self._begun()
+        for part in self.parts():
+            served[part] = read(part)
+        return served
+
+    def _begun(self) -> _Reader:
+        """The same, of rows that are made anew."""
         read, origin = self._read(), self.origin
         if not origin.any():
             return read

@@ -67,8 +67,8 @@ class PartSource:
     def read(self) -> Any:
         """The rows: a finite array of float32 or float64 of shape (rows, n_features).
 
-        Or what takes the place of one, such as `SparseRows`: it has a length, and gives dense rows
-        for a slice. Called in every pass that needs the rows.
+        Or what takes the place of one, such as `SparseRows`: it has a shape and a dtype, and gives
+        dense rows for a slice. Called in every pass that needs the rows.
         """
         raise TypeError("a source must read")
 

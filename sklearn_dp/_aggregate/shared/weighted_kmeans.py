@@ -16,6 +16,8 @@ taken in chunks of at most 2^23 entries (64 MB). One iteration of all starts cos
 products, which is why fewer starts are made where k m is large.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 __all__ = ["best_start", "several_solutions", "weighted_kmeans"]
@@ -145,8 +147,10 @@ def best_start(
     return centers[np.argmin(cost)]
 
 
-def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the nearest center and squared distance to it, both of shape (n_starts, m).
+def _distances(
+    points: np.ndarray, centers: np.ndarray
+) -> Iterator[tuple[tuple[slice, slice], np.ndarray]]:
+    """Squared distances to all centers: some starts, some points, and an array (s, k, m) for both.
 
     Starts are taken side by side, as many as keep the distances within `_MOST_ENTRIES`, and points
     in blocks where a single start has more of them.
@@ -155,25 +159,31 @@ def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.nd
     ----------
     points : ndarray of shape (m, q)
     centers : ndarray of shape (n_starts, n_clusters, q)
-
-    Returns
-    -------
-    labels : ndarray of int
-    squared : ndarray of float
     """
     n_starts, n_clusters, _ = centers.shape
-    labels = np.empty((n_starts, len(points)), dtype=np.int64)
-    squared = np.empty((n_starts, len(points)))
     rows = max(1, min(len(points), _MOST_ENTRIES // n_clusters))
     starts = max(1, _MOST_ENTRIES // (n_clusters * rows))
     for first in range(0, n_starts, starts):
         some = slice(first, first + starts)
         for row in range(0, len(points), rows):
             part = slice(row, row + rows)
-            square = _squared(points[part], centers[some])
-            labels[some, part] = square.argmin(axis=1)
-            squared[some, part] = square.min(axis=1)
-    return labels, squared
+            yield (some, part), _squared(points[part], centers[some])
+
+
+def _labels(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Index of the nearest center in each start, of shape (n_starts, m)."""
+    labels = np.empty((len(centers), len(points)), dtype=np.int64)
+    for place, square in _distances(points, centers):
+        labels[place] = square.argmin(axis=1)
+    return labels
+
+
+def _costs(points: np.ndarray, weights: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """The weighted sum of squared distances to the nearest center, for each start."""
+    least = np.empty((len(centers), len(points)))
+    for place, square in _distances(points, centers):
+        least[place] = square.min(axis=1)
+    return least @ weights
 
 
 def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -188,9 +198,10 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     out row by row may be computed in this way (:mod:`.single_rows`).
     """
     flat = centers.reshape(-1, centers.shape[-1])
-    square = np.einsum("ij,ij->i", flat, flat)[:, None] - 2 * flat @ points.T
+    square = 2 * flat @ points.T
+    np.subtract(np.einsum("ij,ij->i", flat, flat)[:, None], square, out=square)
     square += np.einsum("ij,ij->i", points, points)
-    return np.maximum(square, 0.0).reshape(*centers.shape[:-1], len(points))
+    return np.maximum(square, 0.0, out=square).reshape(*centers.shape[:-1], len(points))
 
 
 def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
@@ -257,7 +268,8 @@ def _starts(
         # closest: (s, m) squared distances; trial: (s, 4) indices; after: (s, 4, m) distances with
         # each of them.
         trial = _draw(closest * weights, _TRIALS, rng)
-        after = np.minimum(closest[:, None], squared(trial))
+        after = squared(trial)
+        np.minimum(closest[:, None], after, out=after)
         best = np.argmin(after @ weights, axis=1)
         chosen.append(trial[start, best])
         closest = after[start, best]
@@ -288,27 +300,22 @@ def _iterate(
     """
     n_starts, n_clusters, q = centers.shape
     offset = np.arange(n_starts)[:, None] * n_clusters
-    tiled = np.broadcast_to(weights, (n_starts, len(points))).ravel()
+    columns = [*np.multiply(points.T, weights, order="C"), weights]
+    tiled = np.empty((n_starts, len(points)))
+
+    def total(column):
+        tiled[:] = column
+        return np.bincount(labels, tiled.reshape(-1), minlength=n_starts * n_clusters)
+
     before = None
     for _ in range(n_iterations):
-        labels = (_nearest(points, centers)[0] + offset).ravel()
+        labels = (_labels(points, centers) + offset).reshape(-1)
         if before is not None and np.array_equal(labels, before):
             break
         before = labels
-        mass = np.bincount(labels, tiled, minlength=n_starts * n_clusters)
-        sums = np.stack(
-            [
-                np.bincount(
-                    labels,
-                    np.broadcast_to(weights * points[:, j], (n_starts, len(points))).ravel(),
-                    minlength=n_starts * n_clusters,
-                )
-                for j in range(q)
-            ],
-            axis=1,
-        )
+        *sums, mass = map(total, columns)
         full = mass > 0
         flat = centers.reshape(-1, q).copy()
-        flat[full] = sums[full] / mass[full, None]
+        flat[full] = (np.array(sums)[:, full] / mass[full]).T
         centers = flat.reshape(centers.shape)
-    return centers, _nearest(points, centers)[1] @ weights
+    return centers, _costs(points, weights, centers)

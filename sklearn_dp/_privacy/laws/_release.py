@@ -93,10 +93,8 @@ def positive_sensitivity(sensitivity):
     sklearn_dp._privacy._plan.PlanError: a release needs a positive, finite sensitivity.
     """
     sensitivity = floats_up(sensitivity)
-    require(
-        np.all(np.isfinite(sensitivity) & (np.asarray(sensitivity) > 0)),
-        "a positive, finite sensitivity",
-    )
+    good = (sensitivity > 0) & (sensitivity < math.inf)
+    require(np.all(good), "a positive, finite sensitivity")
     return sensitivity
 
 

@@ -67,6 +67,26 @@ def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
     assert np.array_equal(all_of(lazy), first)
 
 
+def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
+    X = np.random.default_rng(4).normal(size=(100, 5))
+    rows = Rows.quantise(X, DOMAIN)
+    moved = rows.about(np.full(5, 7.0))
+    for one in (rows, moved):
+        assert next(one.chunks())[1].base is one._served
+    assert np.array_equal(all_of(moved), all_of(rows) - 7)
+    read = Rows.of_source(Elsewhere(X), DOMAIN, 100)
+    assert np.array_equal(all_of(read), all_of(rows)) and "_served" not in vars(read)
+
+
+@pytest.mark.parametrize("dtype, most", [(np.float32, 400), (np.float64, 800)])
+def test_what_is_kept_of_an_array_takes_no_more_than_it_does(dtype, most, monkeypatch):
+    monkeypatch.setattr(shared_rows, "_STORED_ARRAY", 4 * 400)
+    monkeypatch.setattr(shared_rows, "_STORED_OF_ARRAY", 50)
+    for n, kept in ((most // 5, most // 5), (most // 5 + 1, 10)):
+        X = np.random.default_rng(4).normal(size=(n, 5)).astype(dtype)
+        assert len(Rows.quantise(X, DOMAIN)._stored) == kept
+
+
 def test_what_has_to_be_read_is_kept_as_a_whole_or_not_at_all(monkeypatch):
     X = np.random.default_rng(4).normal(size=(100, 5))
     known = all_of(Rows.quantise(X, DOMAIN))
