@@ -17,6 +17,7 @@ Without moves a fit of separated clusters ends at twice the best cost now and th
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -139,8 +140,12 @@ class _Directions:
     """
 
     def __init__(self, context: LloydContext, centers: np.ndarray) -> None:
-        self._rng = context.session.rng("split")
+        self._session = context.session
         self._coreset, self._centers = context.coreset, centers.copy()
+
+    @cached_property
+    def _rng(self) -> np.random.Generator:
+        return self._session.rng("split")
 
     def __call__(self, j: int) -> np.ndarray:
         """A unit vector of shape (d,) for cluster j."""

@@ -60,18 +60,18 @@ def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    scores : ndarray of shape (k, m)
+    scores : ndarray of shape (k, ...)
         A row of scores for each center: whole rows are compared faster than short columns.
 
     Returns
     -------
-    labels : ndarray of int of shape (m,)
-    best : ndarray of shape (m,)
+    labels : ndarray of int of shape (...)
+    best : ndarray of shape (...)
     """
     best = scores.min(axis=0)
     # At each center the rows are counted that have met their best by then: k minus the label.
-    counts = np.zeros(len(best), dtype=np.uint8 if len(scores) < 256 else np.int32)
-    met = np.zeros(len(best), dtype=np.uint8)
+    counts = np.zeros(best.shape, dtype=np.uint8 if len(scores) < 256 else np.int32)
+    met = np.zeros(best.shape, dtype=np.uint8)
     for score in scores:
         np.bitwise_or(met, (score == best).view(np.uint8), out=met)
         np.add(counts, met, out=counts)

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .row_sums import nearest_in
+
 __all__ = ["best_start", "several_solutions", "weighted_kmeans"]
 
 _TRIALS = 4  # candidates for each next center of a start
@@ -174,7 +176,7 @@ def _labels(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Index of the nearest center in each start, of shape (n_starts, m)."""
     labels = np.empty((len(centers), len(points)), dtype=np.int64)
     for place, square in _distances(points, centers):
-        labels[place] = square.argmin(axis=1)
+        labels[place], _ = nearest_in(square.swapaxes(0, 1))
     return labels
 
 
@@ -221,10 +223,10 @@ def _draw(mass: np.ndarray, shape: int, rng: np.random.Generator) -> np.ndarray:
     """
     total = np.cumsum(mass, axis=-1)
     # Inversion: the first index whose cumulated mass exceeds a uniform number times the total.
-    # Rounding could put the goal at the total itself, hence the minimum below.
     goal = rng.random((*mass.shape[:-1], shape)) * total[..., -1:]
-    below = (total[..., None, :] <= goal[..., None]).sum(axis=-1)
-    return np.minimum(below, mass.shape[-1] - 1)
+    beyond = total[..., None, :] > goal[..., None]
+    beyond[..., -1] = True  # rounding could put the goal at the total itself
+    return beyond.argmax(axis=-1)
 
 
 def _starts(
