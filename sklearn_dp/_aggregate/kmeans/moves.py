@@ -18,6 +18,7 @@ Without moves a fit of separated clusters ends at twice the best cost now and th
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -144,7 +145,7 @@ class _Directions:
         self._coreset, self._centers = context.coreset, centers.copy()
 
     @cached_property
-    def _rng(self) -> np.random.Generator:
+    def _rng(self) -> Any:
         return self._session.rng("split")
 
     def __call__(self, j: int) -> np.ndarray:
