@@ -19,6 +19,7 @@ UNTESTED = {
 }
 # Test files and folders that mirror no module, and why.
 COMMON = {
+    "test_ablation_benchmark.py": "the rows of a table, beside the numbers of the engine",
     "test_acceptance_pages.py": "pages of doc/development and tests",
     "test_architecture.py": "rules of the whole package",
     "test_bad_input.py": "all estimators",
