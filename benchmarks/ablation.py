@@ -46,7 +46,6 @@ from sklearn_dp._aggregate.kmeans import (  # noqa: E402
     lloyd,
     moves,
     principal_axes,
-    status,
 )
 from sklearn_dp._aggregate.kmeans.tuning import TUNING, Tuning  # noqa: E402
 from sklearn_dp._aggregate.shared import centering  # noqa: E402
@@ -124,6 +123,9 @@ OF_STATUS = (  # read after the centers
     "faint_signal",
     "partial_loss",
     "partial",
+    "rowless",
+    "few_signal",
+    "points_noise",
 )
 OF_MISSED = (  # of the last release, and what it tells of clusters that were missed
     "far_sd",
@@ -143,9 +145,6 @@ MISSED = "## Numbers of the status, where clusters are missed"
 TITLES = (PIECES, NUMBERS, PAIRS, ONE_CENTER, STATUS, MISSED, ERRORS, CHOICE)
 MODULE_NUMBERS = {  # name: module and section
     "_SMALL_SIGNAL": (centering, NUMBERS),
-    "_POINTS_NOISE": (status, STATUS),
-    "_FEW_SIGNAL": (status, STATUS),
-    "_EMPTY": (status, STATUS),
 }
 
 

@@ -15,12 +15,7 @@ from .tuning import Tuning
 __all__ = ["Signs", "in_words", "synopsis_in_words"]
 
 _NOISE = 0.2  # noise of a center, in radii of the data, at which most data show their clusters
-_POINTS_NOISE = 0.16  # the same, above which points of few rows are noise: doc/benchmarks/tiny.md
-_EMPTY = (
-    0.7  # part of the clusters without rows that shows none: word counts, where no other sign did
-)
 _MISSED = 3.0  # times the rows or the epsilon that found most clusters of a test that were missed
-_FEW_SIGNAL = 50.0  # number of rows in noise units, below which two points a cluster are asked for
 
 
 @dataclass(frozen=True)
@@ -137,8 +132,8 @@ def synopsis_in_words(
 
 def _points_of_noise(signs: Signs, n_leaves: int, n_clusters: int, tuning: Tuning) -> bool:
     """Whether released points are where noise is: of very few rows, or of few in many features."""
-    faint = signs.signal < tuning.faint_signal and signs.noise > _POINTS_NOISE
-    lone = signs.signal < _FEW_SIGNAL and n_leaves < 2 * n_clusters
+    faint = signs.signal < tuning.faint_signal and signs.noise > tuning.points_noise
+    lone = signs.signal < tuning.few_signal and n_leaves < 2 * n_clusters
     return signs.signal < tuning.useless_signal or faint or lone
 
 
@@ -173,7 +168,7 @@ def _trouble(signs: Signs, tuning: Tuning) -> str | None:
         return signs.missed
     if alike:
         # About as good as one center, and nobody is in most of the clusters.
-        empty = signs.light >= _EMPTY
+        empty = signs.light >= tuning.rowless
         return f"no clusters shown: {_rowless(signs)}" if empty else None
     if signs.noise_share > tuning.useless_noise:
         return "mostly noise: the clusters are narrower than the noise of their centers"
