@@ -1,6 +1,7 @@
 """The proof pages tell every entry of every plan, and name tests and files that exist."""
 
 import importlib
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -31,8 +32,9 @@ def planned(pages):
             found[type(search).__name__, pages.general(entry.name)] = str(entry.mechanism)
     for name, estimator in ESTIMATORS.items():
         for options, _ in TABLE.get(name, DEFAULT):
-            for n_features in (2, 20):
-                for entry in estimator(**options).privacy_plan(n_features=n_features).entries:
+            for n_features, unit in itertools.product((2, 20), ("row", "group")):
+                plan = estimator(**options).privacy_plan(n_features=n_features, unit=unit)
+                for entry in plan.entries:
                     found[name, pages.general(entry.name)] = str(entry.mechanism)
     return found
 

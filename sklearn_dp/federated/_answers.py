@@ -24,6 +24,7 @@ __all__ = [
     "WRONG_COLUMNS",
     "AnswerError",
     "Arrays",
+    "REACHES",
     "check_answer",
     "clamped",
     "exact_sum",
@@ -51,8 +52,13 @@ ANSWERS = {
     "means": ("client means", "client presence"),
     "margin": ("margin sums", "margin counts"),
     "lloyd": ("lloyd sums", "lloyd counts"),
+    "moment reach": ("moment reach",),
+    "lift reach": ("lift reach",),
 }
 """The vectors that a client sends in each kind of round."""
+
+REACHES = {"moment reach": "second moment", "lift reach": "lift sums"}
+"""Rounds that ask how long a vector of the next round would be, and the name of that vector."""
 
 
 class AnswerError(ValueError):
@@ -225,6 +231,7 @@ def _shapes(kind, message):
         "center count": 1,
         "second moment": d * (d + 1) // 2,
         "weights": len(message["points"]),
+        **dict.fromkeys(REACHES, 1),
     }
     return {
         name: (known.get(name, k * d if name.endswith(("sums", "means")) else k),)

@@ -23,7 +23,7 @@ from .._aggregate.shared.row_sums import WEIGHT_BITS
 from .._privacy._plan import Mechanism
 from .._privacy._session import PrivacySession
 from .._privacy.laws.shares import share_scale
-from ._answers import CLIENT_STEPS, is_count, upper_triangle
+from ._answers import CLIENT_STEPS, REACHES, is_count, upper_triangle
 from ._client import client_rounding
 from ._plan import laplace_epsilon
 from ._statistics import coarse_step, row_bounds
@@ -80,7 +80,7 @@ def claims_of(state: State) -> dict[str, Claim]:
         return {}
     for name, bound in row_bounds(kind, message).items():
         step = 2.0**-WEIGHT_BITS  # of residuals
-        if is_count(name) or name == "center sum":
+        if is_count(name) or name == "center sum" or name in REACHES:
             step = 1.0
         elif name == "second moment":
             step = coarse_step(float(message["limit"][0])) ** 2
@@ -186,7 +186,11 @@ def release(
     """
     claim, entry = state.claims[name], session.plan[name]
     # What a grid step is worth, for the report: units, lengths, squared lengths.
-    length = 1.0 if is_count(name) else state.unit ** (2 if name == "second moment" else 1)
+    length = (
+        1.0
+        if is_count(name) or name in REACHES
+        else state.unit ** (2 if name == "second moment" else 1)
+    )
     rho, n_honest = _rho_of(entry), state.setup.n_honest
     if entry.mechanism is Mechanism.LAPLACE:
         # The paper's counts: a row is in one bin, and clients are clipped in l1.

@@ -23,6 +23,7 @@ none depends on who else is there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ from ._answers import (
     CLIENT_STEPS,
     COMPLEX_ROWS,
     LARGEST_ENTRY,
+    REACHES,
     WRONG_COLUMNS,
     AnswerError,
     Arrays,
@@ -47,11 +49,14 @@ from ._answers import (
 )
 from ._statistics import STATISTICS, row_bounds
 
-__all__ = ["client_rounding", "client_update", "read_rows"]
+__all__ = ["HALF_REACH", "client_rounding", "client_update", "read_rows"]
 
 _BLOCK = 2**16  # rows at a time; sums of so many are exact in floats
 _FINE_STEPS = 2.0**26  # of the norm of a client's vector before its clip
 _MARGIN = 1 - 2.0**-40  # of a clip factor: far more than the rounding of what it is made of
+
+HALF_REACH = 2.0
+"""Half of the range of reaches, in powers of two: shares from a sixteenth to one."""
 
 
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
@@ -168,6 +173,8 @@ def _exact_update(kind, message, X):
         sums = exact["lift sums"].reshape(len(counts), -1)
         scaled = np.trunc(sums * (len(X) / np.maximum(counts, 1))[:, None])
         exact = {"client means": scaled.ravel(), "client presence": len(X) * (counts > 0)}
+    if kind in REACHES:
+        return {kind: _reach(kind, exact[REACHES[kind]], len(X), message)}
     if not message["shares"].size:
         return exact
     bounds = row_bounds(kind, message)
@@ -241,6 +248,35 @@ def _clip_whole(name, value, n_rows, bound, share, message):
     limit = _FINE_STEPS * share
     factor = min(1.0, limit / max(norm_of(name, fine, message), 1.0)) * _MARGIN
     return np.trunc(fine * (factor * CLIENT_STEPS / limit)).astype(np.int64)
+
+
+def _reach(kind, value, n_rows, message):
+    """How long a client's vector is before any clip: its logarithm, as one number.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `REACHES`.
+    value : ndarray of int64
+        The statistic that the vector is made of, a sum over `n_rows` rows.
+    n_rows : int
+    message : dict of str to ndarray
+
+    Returns
+    -------
+    level : ndarray of shape (1,) of int64
+        In steps of 1 / CLIENT_STEPS: -1 for a share of 2**-4 of a row's bound or less, 1 for all of
+        it, 0 for 2**-2; 0 without rows. Whatever a client holds, at most CLIENT_STEPS.
+    """
+    if n_rows == 0:
+        return np.zeros(1, dtype=np.int64)
+    name = REACHES[kind]
+    bound = row_bounds(kind.removesuffix(" reach"), message)[name]
+    # As in `_clip_whole`: the mean over the rows, in integers whose norm is exact.
+    fine = np.trunc(value * (_FINE_STEPS / (n_rows * bound)))
+    share = max(norm_of(name, fine, message), 1.0) / _FINE_STEPS
+    level = min(max(math.log2(share) / HALF_REACH + 1, -1.0), 1.0)
+    return np.array([math.trunc(level * CLIENT_STEPS)])
 
 
 def client_rounding(share: float) -> float:

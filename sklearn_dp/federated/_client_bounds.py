@@ -6,28 +6,35 @@ and noise is made for the longest client that is allowed. So the bound is a shar
 and the share is read off clients that the server makes up of its own points. No real client is
 looked at: a neighbour cannot change a bound. Where real clients are longer, they are clipped as a
 whole, which costs accuracy and never privacy.
+
+Without server data nobody can make up clients. Real ones are then asked, one number each: how long
+its vector would be, as a logarithm (`_client._reach`). The noisy mean is the bound, as far as it is
+more than noise; see "How long clients are" in doc/development/federated.md.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._privacy._session import PrivacySession
-from ._answers import ANSWERS, CLIENT_STEPS, Arrays, norm_of
-from ._client import client_update
+from ._answers import ANSWERS, CLIENT_STEPS, REACHES, Arrays, norm_of
+from ._client import HALF_REACH, client_update
 from ._messages import NOTHING, bound_anchors
 from ._statistics import row_bounds
 
 if TYPE_CHECKING:  # a state holds shares
     from ._state import State
 
-__all__ = ["client_shares"]
+__all__ = ["client_shares", "learn_reach"]
 
 _SIMULATED = 12  # clients made of server points
 _USUAL_ROWS = 50  # of such a client, where nobody says how many there are
 _LEAST_SHARE = 1e-3  # below it, rounding to 2**-20 of the bound would show
+_USUAL_REACH = -1.0  # power of two of a row's bound, without server data: `_WITHOUT_SERVER`
+_REACH_VARIES = 1.0  # standard deviation of that power, between data sets
 _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
@@ -47,10 +54,13 @@ def client_shares(state: State, message: Arrays, session: PrivacySession) -> dic
     -------
     shares : dict of str to float
         Of each vector, 0 to 1: what `FederatedOptions.client_bounds` says, else the median over
-        simulated clients, else (without server data) a constant; 1 bounds every client's mean.
+        simulated clients, else (without server data) what clients were asked for, or a constant; 1
+        bounds every client's mean.
     """
     names, setup = ANSWERS[state.kind], state.setup
-    shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names}
+    shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names} | {
+        name: state.reaches[name] for name in names if name in state.reaches
+    }
     if setup.server is not None and state.kind != "bound":
         shares = _simulated_shares(state, message, session.rng(f"clients {state.round}"))
     known = setup.shares or {}
@@ -69,3 +79,19 @@ def _simulated_shares(state, message, rng):
         found.append([norm_of(name, value, whole) / CLIENT_STEPS for name, value in answer.items()])
     shares = np.maximum(np.median(found, axis=0), _LEAST_SHARE)
     return dict(zip(bounds, shares.tolist(), strict=True))
+
+
+def learn_reach(state, session, released, noise):
+    """What the vectors of clients are to be clipped to: about as long as the typical one is.
+
+    The mean level over clients is the logarithm of the geometric mean of their lengths. It is
+    combined with what is done where nothing is known, a half, by its noise: with little budget it
+    stays that. A function of releases, of the form of those in `_learn`.
+    """
+    kind = state.kind
+    level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
+    seen, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
+    power = _USUAL_REACH + (seen - _USUAL_REACH) / (1 + variance / _REACH_VARIES**2)
+    share = 2.0 ** min(max(power, -2 * HALF_REACH), 0.0)
+    names = ("lift sums", "lloyd sums") if kind == "lift reach" else (REACHES[kind],)
+    return replace(state, reaches=state.reaches | dict.fromkeys(names, share))

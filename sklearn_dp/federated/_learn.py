@@ -37,6 +37,7 @@ from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._mechanisms import radius_from_bins
 from ._answers import ANSWERS, NORM_EDGES
+from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
     blend_moment,
@@ -82,7 +83,7 @@ def _learn_center(state, session, released, noise):
         )
     length = max(float(np.linalg.norm(mean)), 1e-300)
     origin = np.trunc(mean * min(1.0, state.ball / length))
-    return replace(state, origin=origin, counts=np.array([n]))
+    return replace(state, origin=origin, counts=np.array([n]), number=n)
 
 
 def _learn_moment(state, session, released, noise):
@@ -378,6 +379,8 @@ def _moves(state, moved, sd, weights, part):
 LEARN = {
     "bound": _learn_bound,
     "center": _learn_center,
+    "moment reach": learn_reach,
+    "lift reach": learn_reach,
     "moment": _learn_moment,
     "weights": _learn_weights,
     "lift": _learn_average,

@@ -126,7 +126,7 @@ def message_of(state: State) -> Arrays:
     message["l1"] = np.zeros(int(setup.laplace))
     if kind == "bound":
         return message
-    if kind in ("center", "moment"):
+    if kind in ("center", "moment", "moment reach"):
         return message | {"limit": np.array([state.ball])}
     # Lloyd rounds are in the whole space: there is an average about each center to look at.
     if state.basis is not None and kind != "lloyd":

@@ -44,6 +44,8 @@ WITHOUT_SERVER = {
     "center count": 0.02,
     "second moment": 0.50,
     "lift sums": 0.35,
+    "moment reach": 0.03,
+    "lift reach": 0.03,
 }
 """Nothing but the moment then tells where to look for clusters; where it does not, the mean is
 all that is left."""
@@ -78,6 +80,8 @@ _WORDS = {
     "lift counts": "1",
     "lloyd sums": "length that residuals are clipped to",
     "lloyd counts": "1",
+    "moment reach": "1",
+    "lift reach": "1",
     "client means": "norm that local means are clipped to",
     "client presence": "norm that presence bits are clipped to",
 }

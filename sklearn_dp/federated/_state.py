@@ -85,6 +85,12 @@ class Setup:
     candidates: Candidates | None = None
 
     @property
+    def asks_reach(self) -> bool:
+        """Whether clients are asked how long their vectors are: where no public point can say."""
+        ours = self.residuals and not (self.local_means or self.margin)
+        return self.server is None and self.per_client and ours and self.shares is None
+
+    @property
     def rounds(self) -> tuple[str, ...]:
         """Kinds of the rounds, in order: a function of public facts, so the plan can list them.
 
@@ -103,6 +109,17 @@ class Setup:
         lift = "means" if self.local_means else "margin" if self.margin else "lift"
         if self.server is None:
             # The spread about the mean, not about the public center, tells where to look.
+            if self.asks_reach:
+                return (
+                    *bound,
+                    "center",
+                    "moment reach",
+                    "moment",
+                    "weights",
+                    "lift reach",
+                    lift,
+                    *lloyd,
+                )
             return (*bound, "center", "moment", "weights", lift, *lloyd)
         # No more columns than clusters: the subspace is the whole space, and costs nothing.
         moment = ("moment",) if self.n_features > self.n_clusters else ()
@@ -126,6 +143,10 @@ class State:
     domain : Domain or None
     origin : ndarray or None
         Released center of the data, in steps about that of the domain.
+    number : float
+        Released number of units, at least two deviations of its noise; without server data.
+    reaches : dict
+        Released shares of a row's bounds that the vectors of clients are clipped to.
     basis : ndarray or None
         Columns span the released subspace, in steps of 2**-20.
     trust : float
@@ -169,6 +190,8 @@ class State:
     shares: dict[str, float] = field(default_factory=dict)
     domain: Domain | None = None
     origin: np.ndarray | None = None
+    number: float = 1.0
+    reaches: dict[str, float] = field(default_factory=dict)
     basis: np.ndarray | None = None
     trust: float = 0.0
     spread: np.ndarray | None = None

@@ -29,7 +29,7 @@ from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
 from .._privacy._units import Units
-from ._answers import NORM_EDGES, Arrays, upper_triangle
+from ._answers import NORM_EDGES, REACHES, Arrays, upper_triangle
 
 __all__ = ["BASIS_BITS", "STATISTICS", "coarse_step", "message_domain", "project", "row_bounds"]
 
@@ -198,10 +198,12 @@ STATISTICS: dict[str, Callable[[Arrays, np.ndarray], Arrays]] = {
     "means": _lift,
     "margin": _margin,
     "lloyd": _lloyd,
+    "moment reach": _moment,
+    "lift reach": _lift,
 }
 """For each kind of round, a function of the message and of finite rows.
 
-Local means start from the statistic of a lift; `_client` divides it by the counts.
+`_client` makes local means and reaches of the statistics of a lift and of a moment.
 """
 
 
@@ -231,8 +233,9 @@ def row_bounds(kind: str, message: Arrays) -> dict[str, float]:
     >>> row_bounds("moment", {"limit": np.array([2.0**20])})  # 2**15 coarse steps, squared
     {'second moment': 1073741824.0}
     """
-    if kind in ("bound", "weights"):
-        return {kind: 1.0}  # a row is in one bin, ties or not
+    if kind in ("bound", "weights", *REACHES):
+        # A row is in one bin, ties or not. A reach is one number of at most 1, of a client.
+        return {kind: 1.0}
     if kind == "center":
         # A row is in the ball about the first origin, and the sum is taken about it.
         return {"center sum": float(message["limit"][0]), "center count": 1.0}

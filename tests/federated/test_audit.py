@@ -266,6 +266,23 @@ def client_clip_missing(original):
     return clip
 
 
+@patched(_client, "_reach")
+def client_reach_without_a_bound(original):
+    def reach(kind, value, n_rows, message):
+        length = math.sqrt(float(np.square(value.astype(np.float64)).sum()))
+        return np.array([int(_answers.CLIENT_STEPS * math.log2(max(length, 1e-9)))])
+
+    return reach
+
+
+@patched(_client_bounds, "learn_reach")
+def client_reach_without_noise(original):
+    def learn(state, session, released, noise):
+        return original(state, session, {name: 1.0 * _LAST[-1][name] for name in released}, noise)
+
+    return learn
+
+
 @patched(_messages, "message_of")
 def radius_from_the_clients(original):
     def message(state):
@@ -328,9 +345,11 @@ def plant(monkeypatch, bug):
     _LAST.clear()
 
 
-def violations(per_client, method=None, repeats=1):
+def violations(per_client, method=None, repeats=1, server=True):
     """What the audits find at one level; small enough to run for every mutant."""
-    estimator = WithServer(3, epsilon=30.0, n_lloyd=1)
+    estimator = (WithServer if server else FederatedDPKMeans)(3, epsilon=30.0, n_lloyd=1)
+    if not server:
+        estimator.set_params(bounds=3.0)
     if method is not None:
         estimator.set_params(method=method)
     X = np.vstack([rows(30), SERVER[:3], np.zeros((1, D))])
@@ -341,7 +360,8 @@ def violations(per_client, method=None, repeats=1):
     return audit.violations
 
 
-FOR_CLIENTS = {"parts clipped one by one", "client clip missing"}
+WITHOUT_SERVER = {"client reach without a bound", "client reach without noise"}
+FOR_CLIENTS = {"parts clipped one by one", "client clip missing", *WITHOUT_SERVER}
 
 
 def test_without_a_bug_there_is_no_violation(monkeypatch):
@@ -349,6 +369,7 @@ def test_without_a_bug_there_is_no_violation(monkeypatch):
     plant(monkeypatch, "none")
     del BUGS["none"]
     assert violations(False) == [] and violations(True) == []
+    assert violations(True, server=False) == []
 
 
 @pytest.mark.parametrize("bug", list(BUGS))
@@ -360,6 +381,7 @@ def test_mutants_are_killed(bug, monkeypatch):
         bug in FOR_CLIENTS,
         "kmeans++" if bug.startswith("clip missing") else None,
         repeats=3 if bug.startswith("ties") else 1,
+        server=bug not in WITHOUT_SERVER,
     )
 
 

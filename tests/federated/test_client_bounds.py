@@ -12,7 +12,7 @@ from sklearn_dp._privacy._plan import PlanEntry, PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp.federated import _client_bounds, client_update
 from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, norm_of
-from sklearn_dp.federated._client_bounds import client_shares
+from sklearn_dp.federated._client_bounds import client_shares, learn_reach
 from sklearn_dp.federated._messages import NOTHING, bound_anchors, message_of
 from sklearn_dp.federated._state import Setup, State, begin
 from sklearn_dp.federated._statistics import row_bounds
@@ -78,11 +78,67 @@ def test_what_is_told_is_taken_and_the_rest_found_out():
     assert client_shares(most, message, session())["lift sums"] == 1.0
 
 
-def test_without_server_data_they_are_constants():
+def test_without_server_data_they_are_what_clients_were_asked_for():
+    """Constants where they were not asked; the lift's reach is for Lloyd rounds too."""
+    sums = {"second moment": 0.3, "lift sums": 0.2, "lloyd sums": 0.2}
     for state in states(True, server=False):
-        shares = client_shares(state, message_of(state), session())
-        sums = {"second moment", "lift sums", "lloyd sums"}
-        assert shares == {name: 0.5 if name in sums else 1.0 for name in ANSWERS[state.kind]}
+        for reaches in (sums, {}):
+            known = replace(state, reaches=reaches)
+            shares = client_shares(known, message_of(known), session())
+            constants = {name: reaches.get(name, 0.5) for name in sums}
+            assert shares == {name: constants.get(name, 1.0) for name in ANSWERS[state.kind]}
+
+
+def asked(kind, level, noise, number=50.0):
+    """The reaches after a round that has released a mean level of so many clients."""
+    state = next(state for state in states(True, server=False) if state.kind == kind)
+    state = replace(state, number=number, reaches={})
+    return learn_reach(state, None, {kind: np.array([level * number])}, {kind: noise * number})
+
+
+def test_a_reach_is_that_of_the_clients_without_noise_and_a_half_without_budget():
+    """Level -.5: 2^(2 * -1.5) = 1 / 8. With a noise of .5, variance 1 as between data sets: half
+    of the way from 2^-1 to 2^-3.
+    """
+    assert asked("moment reach", -0.5, 1e-9).reaches == pytest.approx({"second moment": 1 / 8})
+    assert asked("moment reach", -0.5, 0.5).reaches == pytest.approx({"second moment": 1 / 4})
+    lift = asked("lift reach", 40.0, 1e3).reaches
+    assert lift == pytest.approx({"lift sums": 0.5, "lloyd sums": 0.5}, rel=1e-3)
+    for level, share in ((90.0, 1.0), (-90.0, 1 / 16)):
+        assert asked("lift reach", level, 1e-9).reaches["lift sums"] == share
+
+
+def test_clients_are_asked_where_nothing_public_can_say():
+    ball, points = Domain.from_bounds(1.0, 9), np.zeros((5, 9))
+    assert Setup(3, 9, ball, per_client=True).rounds == (
+        *("center", "moment reach", "moment", "weights", "lift reach", "lift"),
+    )
+    for options in (
+        {"server": points},
+        {"per_client": False},
+        {"shares": {"lift sums": 0.2}},
+        {"residuals": False},
+        {"local_means": True},
+        {"margin": True},
+    ):
+        rounds = Setup(3, 9, ball, **{"per_client": True} | options).rounds
+        assert not any("reach" in kind for kind in rounds)
+
+
+def test_a_client_tells_the_logarithm_of_its_length():
+    """A client of one row at the radius: a moment as long as may be, level 1. At half the radius a
+    quarter of it: level 0. At the center, and of many rows that cancel: -1. Without rows: 0.
+    """
+    state = next(state for state in states(True, server=False) if state.kind == "moment reach")
+    state = replace(state, origin=None)
+    message = message_of(state) | {"shares": np.ones(1)}
+    place = np.zeros((1, D))
+    for length, level in ((3.0, 1.0), (1.5, 0.0), (1.5 / 2**0.5, -0.5), (0.0, -1.0), (1e9, 1.0)):
+        place[0, 0] = length
+        (found,) = client_update(state.kind, message, place)[state.kind]
+        assert found / CLIENT_STEPS == pytest.approx(level, abs=1e-3)
+    (found,) = client_update(state.kind, message, np.empty((0, D)))[state.kind]
+    assert found == 0
 
 
 def test_the_more_rows_a_client_has_the_shorter_is_its_mean_residual():

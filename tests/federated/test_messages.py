@@ -25,6 +25,8 @@ FIELDS = {
 USED = {
     "center": {"limit"},
     "moment": {"limit"},
+    "moment reach": {"limit"},
+    "lift reach": {"basis", "points", "anchors", "limit"},
     "weights": {"basis", "points"},
     "lift": {"basis", "points", "anchors", "limit"},
     "means": {"basis", "points", "anchors", "limit"},
