@@ -2,7 +2,7 @@
 
     python benchmarks/federated.py --targets --data DIRECTORY      # adds what the csv lacks
     python benchmarks/federated.py --targets --plot                # the table of what it holds
-    python benchmarks/federated.py --targets --parts next --seeds 2
+    python benchmarks/federated.py --targets --parts "next;few" --seeds 2
 
 Adds lines to doc/benchmarks/federated_targets.csv. "free" is the cost of k-means of the server's
 points, the median of five runs of 100 starts each; without server data, that of the exact mean,
@@ -255,7 +255,7 @@ def main(options):
         with path.open() as source:
             lines = list(csv.reader(source))[1:]
     done = {(part, float(epsilon), int(seed)) for part, epsilon, seed, *_ in lines}
-    wanted = [word for word in options.parts.split(",") if word] or [""]
+    wanted = [word for word in options.parts.split(";") if word] or [""]
     with path.open("a", newline="") as target:
         writer = csv.writer(target)
         if not lines:

@@ -92,6 +92,6 @@ def learn_reach(state, session, released, noise):
     level, sd = float(released[kind][0]) / state.number, noise[kind] / state.number
     seen, variance = HALF_REACH * (level - 1), (HALF_REACH * sd) ** 2
     power = _USUAL_REACH + (seen - _USUAL_REACH) / (1 + variance / _REACH_VARIES**2)
-    share = 2.0 ** min(max(power, -2 * HALF_REACH), 0.0)
+    share = 2.0 ** min(max(power, -2 * HALF_REACH), _USUAL_REACH)
     names = ("lift sums", "lloyd sums") if kind == "lift reach" else (REACHES[kind],)
     return replace(state, reaches=state.reaches | dict.fromkeys(names, share))

@@ -44,8 +44,8 @@ WITHOUT_SERVER = {
     "center count": 0.02,
     "second moment": 0.50,
     "lift sums": 0.35,
-    "moment reach": 0.03,
-    "lift reach": 0.03,
+    "moment reach": 0.015,
+    "lift reach": 0.015,
 }
 """Nothing but the moment then tells where to look for clusters; where it does not, the mean is
 all that is left."""

@@ -104,7 +104,7 @@ def test_a_reach_is_that_of_the_clients_without_noise_and_a_half_without_budget(
     assert asked("moment reach", -0.5, 0.5).reaches == pytest.approx({"second moment": 1 / 4})
     lift = asked("lift reach", 40.0, 1e3).reaches
     assert lift == pytest.approx({"lift sums": 0.5, "lloyd sums": 0.5}, rel=1e-3)
-    for level, share in ((90.0, 1.0), (-90.0, 1 / 16)):
+    for level, share in ((90.0, 1 / 2), (-90.0, 1 / 16)):
         assert asked("lift reach", level, 1e-9).reaches["lift sums"] == share
 
 
