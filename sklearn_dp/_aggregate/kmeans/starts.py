@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..shared.axes import Axes
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS
@@ -90,7 +91,7 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
     noise = clip * sd
     if noise > tuning.starts_noise * costs[0] or clip == 0:
         return centers[0]
-    seen = _released(context, np.stack([coreset.axes.lift(each) for each in centers]), clip)
+    seen = _released(context, coreset.axes, centers, clip)
     # How wrong the coreset is shows in what was seen, beyond the noise (James-Stein).
     wrong = max(float(np.mean(np.square(seen - guess))) - noise**2, 0.0)
     likely = guess + wrong / (wrong + noise**2) * (seen - guess)
@@ -122,19 +123,23 @@ def _length(values: np.ndarray) -> np.ndarray:
     return np.sqrt(square)
 
 
-def _released(context: Context, centers: np.ndarray, clip: float) -> np.ndarray:
+def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) -> np.ndarray:
     """Noisy cost of each solution less the mean of all, in squared steps.
 
     Parameters
     ----------
     context : Context
-    centers : ndarray of shape (s, k, d), in steps about the origin of the rows
+    axes : Axes
+        What lies off them is the same for all solutions.
+    centers : ndarray of shape (s, k, q), in the coordinates of the axes
     clip : float
         Released: longest vector of differences, in squared steps.
     """
     rows = context.rows
-    inside = np.stack([rows.inside(each) for each in centers])
-    (steps,) = rows.sums(_differences, inside, clip)
+    # Integers of about the norm of a row at the most, so that distances are exact.
+    length = np.maximum(np.linalg.norm(centers, axis=2, keepdims=True), 1e-300)
+    inside = np.rint(centers * np.minimum(1.0, rows.limit / length))
+    (steps,) = rows.sums(_differences, axes, inside, clip)
     # A unit adds a vector of at most `ERROR_STEPS` steps: that of each of its rows is clipped to
     # that length, and the weights of its rows sum to one at most.
     noisy = context.session.gaussian(
@@ -147,13 +152,14 @@ def _released(context: Context, centers: np.ndarray, clip: float) -> np.ndarray:
     return noisy / rows.unit**2
 
 
-def _differences(part: Part, centers: np.ndarray, clip: float) -> tuple[Part, tuple]:
+def _differences(part: Part, axes: Axes, centers: np.ndarray, clip: float) -> tuple[Part, tuple]:
     """Exact sums of the clipped differences.
 
     Parameters
     ----------
     part : Part
-    centers : ndarray of shape (s, k, d), integer-valued
+    axes : Axes
+    centers : ndarray of shape (s, k, q), integer-valued
     clip : float
 
     Returns
@@ -167,7 +173,8 @@ def _differences(part: Part, centers: np.ndarray, clip: float) -> tuple[Part, tu
     flat = centers.reshape(-1, centers.shape[-1])
     lengths, directions = np.einsum("ij,ij->i", flat, flat)[:, None], -2.0 * flat
     for place, x in rows.chunks(len(flat)):
-        scores = directions @ x.T
+        points = x if axes.basis is None else axes.project(x, rows.squares[place])
+        scores = directions @ points.T
         scores += lengths
         # The row's own length is the same in all of them.
         values = _centered(scores.reshape(*centers.shape[:2], -1).min(axis=1))

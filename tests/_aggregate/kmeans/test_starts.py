@@ -12,7 +12,7 @@ from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.starts import best_solution, starts_entry
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
-from sklearn_dp._aggregate.shared.axes import plain_axes
+from sklearn_dp._aggregate.shared.axes import BASIS_BITS, plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.table import Table
@@ -126,10 +126,10 @@ SPREAD = np.random.default_rng(1).normal(size=(2000, 2)) + [0.3, 0.1]
 
 def sums_of(X, groups=None, clip=100.0):
     """The exact sums for two pairs of centers, in squared lengths; and the pairs."""
-    context, _ = problem(X, LEAVES, groups=groups)
+    context, coreset = problem(X, LEAVES, groups=groups)
     pairs = np.array([[[-1.0, 0.0], [1.0, 0.0]], [[0.0, -0.5], [0.0, 0.5]]])
     unit = context.rows.unit
-    noisy = starts._released(context, np.rint(pairs / unit), clip / unit**2)
+    noisy = starts._released(context, coreset.axes, pairs / unit, clip / unit**2)
     return noisy * unit**2, pairs
 
 
@@ -143,6 +143,18 @@ def test_sums_are_those_of_the_rows():
     length = np.linalg.norm(difference, axis=1, keepdims=True)
     exact = (difference * np.minimum(1, 0.1 / length)).sum(axis=0)
     assert clipped == pytest.approx(exact, rel=1e-4)
+
+
+def test_along_measured_axes_it_is_the_same():
+    """One axis in the plane: what lies off it is the same for all centers on it."""
+    context, coreset = problem(SPREAD, LEAVES)
+    line, unit = np.array([[0.6], [0.8]]), context.rows.unit
+    axes = replace(coreset.axes, basis=np.rint(line * 2**BASIS_BITS).astype(np.int64))
+    pairs = np.array([[[-1.0], [1.0]], [[-0.2], [0.5]]])
+    noisy = starts._released(context, axes, pairs / unit, 100.0 / unit**2) * unit**2
+    squared = np.square(SPREAD[:, None, None] - pairs @ line.T).sum(axis=3).min(axis=2)
+    exact = (squared - squared.mean(axis=1, keepdims=True)).sum(axis=0)
+    assert noisy == pytest.approx(exact, rel=1e-4)
 
 
 def test_a_group_counts_once():
