@@ -229,8 +229,9 @@ def no_leaf_again(tree, parents):
     return np.zeros(0, dtype=np.int64)
 
 
-def same_guesses(leaves, size, measured, tuning):
-    return tuning.small_guess_weight if size.small else tuning.guess_weight
+def same_guesses(leaves, context, measured):
+    tuning = context.tuning
+    return tuning.small_guess_weight if context.coarse else tuning.guess_weight
 
 
 def tuned(**changes):

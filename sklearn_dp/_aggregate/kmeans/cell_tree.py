@@ -279,7 +279,7 @@ def grow(context: Context, entry: str, grid: CellGrid, depths: list[int], rho: f
         n_new = len(parents) << bits
         detection = detection_threshold(n_new, size, tuning) * sd
         # Where later levels measure cells again, the first one may believe them sooner.
-        early = depth == depths[0] and len(depths) > 1 and not size.small
+        early = depth == depths[0] and len(depths) > 1 and not context.coarse
         threshold = detection * (tuning.early_threshold if early else 1.0)
         shift = grid.depth - tree.depth - bits
         slots = tree.slots(parents, again, bits)

@@ -41,12 +41,17 @@ class Clip:
 def distance_edges(context: LloydContext) -> np.ndarray:
     """The bins of distances over scales: from released values alone."""
     tuning = context.tuning
-    n_bins = tuning.small_clip_bins if context.size.small else tuning.clip_bins
+    n_bins = tuning.small_clip_bins if context.coarse else tuning.clip_bins
     return geometric_edges(tuning.clip_top * context.radius, n_bins, 2 ** (1 / 3))
 
 
 def clip_radius(
-    context: LloydContext, entry: str, exact: np.ndarray, scales: np.ndarray, rho: float
+    context: LloydContext,
+    entry: str,
+    exact: np.ndarray,
+    scales: np.ndarray,
+    rho: float,
+    width: float | None = None,
 ) -> Clip:
     """Radius of each cluster that most rows (few, where noise rules) are within, and its effect.
 
@@ -62,6 +67,9 @@ def clip_radius(
     scales : ndarray of shape (k,)
         Width of each cluster over the common one.
     rho : float
+    width : float, optional
+        Released: the width of a typical cluster, as cells show it. The radius where noise hides the
+        histogram, and what it is about at the least: a center may be as far off as a cell is wide.
 
     Returns
     -------
@@ -76,7 +84,10 @@ def clip_radius(
         # A radius too large costs more than one too small: a sum of bins has to exceed more.
         target = (1 - context.inside) * n
         radius = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, target)
-    radius = tuning.clip_default * context.radius if radius is None else radius
+    if radius is None:
+        radius = tuning.clip_default * context.radius
+        radius = radius if width is None else min(radius, tuning.width_default * width)
+    radius = max(radius, tuning.least_width * (width or 0.0))
     reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
     reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)

@@ -16,7 +16,9 @@ from ..shared.centering import Size
 from ..shared.grid_table import GridTable
 from .tuning import TUNING, Tuning
 
-__all__ = ["Context", "Run"]
+__all__ = ["CUT_FEATURES", "Context", "Run"]
+
+CUT_FEATURES = 10  # up to so many, cells are cut along all of them (`principal_axes`)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,3 +72,17 @@ class Context(Run):
 
     size: Size
     radius: float
+
+    @property
+    def cut_along_all(self) -> bool:
+        """Whether cells are cut along all features: then they show whole centers."""
+        return self.rows.n_features <= CUT_FEATURES
+
+    @property
+    def coarse(self) -> bool:
+        """Whether coarser choices pay: in small data, where cells show a part of a center only.
+
+        Where they show all of it the finer choices find more of the clusters, in small data too
+        (`doc/development/kmeans_engine.md`, "Small data").
+        """
+        return self.size.small and not self.cut_along_all

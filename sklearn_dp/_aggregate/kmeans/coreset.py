@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..shared.axes import Axes
-from ..shared.centering import Size, noise_sd
+from ..shared.centering import noise_sd
 from ..shared.row_sums import WEIGHT_BITS
 from ..shared.shrinkage import normal_points
 from .cell_grid import CellGrid
@@ -27,7 +27,6 @@ from .cell_tree import Leaves, depths_of_levels, detection_threshold, grow, rele
 from .context import Context
 from .far_cells import FarCells, far_cells
 from .passes import coded, far_counts, far_leaves, forgotten, leaf_sums
-from .tuning import Tuning
 
 __all__ = ["Coreset", "build_coreset"]
 
@@ -110,7 +109,7 @@ def build_coreset(
         points = _leaf_means(context, means, leaves)
     context.rows.update(forgotten)
     guesses = _public_guesses(context, axes)
-    weight = _guess_weight(leaves, context.size, axes.basis is not None, context.tuning)
+    weight = _guess_weight(leaves, context, axes.basis is not None)
     weight *= noise_sd(rho) / len(guesses)
     return Coreset(
         np.concatenate([points, guesses]),
@@ -122,17 +121,18 @@ def build_coreset(
     )
 
 
-def _guess_weight(leaves: Leaves, size: Size, measured: bool, tuning: Tuning) -> float:
+def _guess_weight(leaves: Leaves, context: Context, measured: bool) -> float:
     """Weight of all guesses together, in standard deviations of the noise of a count.
 
     Where their spread is nominal and leaves hold all rows they weigh next to nothing: a guess far
     out would draw a center away from clusters that are small and close.
     """
-    if size.small:
+    tuning = context.tuning
+    if context.coarse:
         return tuning.small_guess_weight
     if measured:
         return tuning.guess_weight
-    outside = 1 - leaves.counts.sum() / size.n
+    outside = 1 - leaves.counts.sum() / context.size.n
     return tuning.guess_weight * max(tuning.least_guess_weight, outside)
 
 

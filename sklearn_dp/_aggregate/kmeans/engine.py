@@ -339,7 +339,7 @@ def _initial_budget_fraction(context: Context) -> float:
     that there is.
     """
     size, tuning = context.size, context.tuning
-    if size.small:
+    if context.coarse:
         return 1.0
     noise = math.sqrt(context.rows.n_features) * context.n_clusters / size.signal
     return float(

@@ -10,7 +10,7 @@ import numpy as np
 from .estimate import Estimate
 from .lloyd_context import LloydContext
 
-__all__ = ["cluster_scales", "likely_counts"]
+__all__ = ["cluster_scales", "likely_counts", "seen_width"]
 
 
 def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
@@ -53,6 +53,30 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     )
 
 
+def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
+    """Root mean squared distance of the rows from their centers, as the leaves show it.
+
+    For the clip radius in small data, where the histogram of distances says little. Up to 3
+    features: with more, leaves are wider than clusters.
+
+    Parameters
+    ----------
+    context : LloydContext
+    centers : ndarray of shape (k, d), in grid steps
+
+    Returns
+    -------
+    width : float or None
+        None where the leaves say nothing, or the histogram says more.
+    """
+    core, flat = context.coreset, centers.shape[1] <= 3
+    if not (context.size.small and flat) or core is None or core.n_leaves == 0:
+        return None
+    points, weights = core.leaves
+    _, squared = _nearest(points, centers)
+    return float(np.sqrt(weights @ (squared + core.inner) / weights.sum()))
+
+
 def likely_counts(
     context: LloydContext, estimate: Estimate
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -74,7 +98,7 @@ def likely_counts(
     """
     core, k, tuning = context.coreset, len(estimate.centers), context.tuning
     count, sd = estimate.count, estimate.count_sd
-    if context.size.small or core is None or core.n_leaves == 0:
+    if context.coarse or core is None or core.n_leaves == 0:
         return count, sd, np.ones(k, dtype=bool)
     points, weights = core.leaves
     near, _ = _nearest(points, core.axes.flatten(estimate.centers))

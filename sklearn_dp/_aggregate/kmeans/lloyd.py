@@ -35,7 +35,7 @@ from .clip import Clip, clip_radius, distance_edges
 from .context import Context
 from .coreset import Coreset
 from .estimate import Estimate
-from .evidence import cluster_scales
+from .evidence import cluster_scales, seen_width
 from .kalman import update
 from .lloyd_context import LloydContext
 from .moves import move_clusters
@@ -241,7 +241,7 @@ def _iterate(context: LloydContext, estimate: Estimate, iteration: int, last: bo
     seen = observe(context, estimate.centers, scales, budget, spread=spread, last=last, moves=moves)
     estimate.farthest = seen.clip.reach
     estimate.update_counts(seen.counts, seen.counts_sd, tuning.count_memory)
-    low, relax = context.size.small, iteration > 1 and not last
+    low, relax = context.coarse, iteration > 1 and not last
     drift, displacement = update(
         estimate, seen.sums, seen.sums_sd, seen.clip, tuning, relax=relax, low_signal=low
     )
@@ -318,7 +318,8 @@ def observe(
     tuning, rows = context.tuning, context.rows
     distances, in_clusters = rows.sums(assigned, centers, scales, distance_edges(context))
     distances_rho = tuning.distance_share * budget
-    clip = clip_radius(context, _DISTANCES, distances, scales, distances_rho)
+    width = seen_width(context, centers)
+    clip = clip_radius(context, _DISTANCES, distances, scales, distances_rho, width)
     budget -= distances_rho
     cap = (tuning.spread_cap * clip.radius) ** 2
     squares, residuals = rows.sums(cluster_sums, centers, clip.radius, cap if spread else None)

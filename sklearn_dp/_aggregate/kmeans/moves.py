@@ -59,7 +59,7 @@ def move_clusters(
     n_moves : int
     """
     tuning, d = context.tuning, context.rows.n_features
-    evidence = tuning.small_evidence if context.size.small else tuning.evidence
+    evidence = tuning.small_evidence if context.coarse else tuning.evidence
     evidence = tuning.first_evidence if first else evidence
     n, sure = estimate.certain_counts(tuning.sure)
     estimate.error = float(np.maximum(errors, 0.0).sum())

@@ -20,7 +20,7 @@ from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import counted
 from ..shared.table import Part
-from .context import Run
+from .context import CUT_FEATURES, Run
 from .tuning import Tuning
 
 __all__ = ["mean_radius"]
@@ -89,7 +89,7 @@ def _outside(n_features: int, size: Size, tuning: Tuning) -> float:
     dimensions there is none, and a small cluster far out is not to be lost.
     """
     if size.small:
-        return tuning.small_outside
+        return tuning.small_outside if n_features > CUT_FEATURES else tuning.small_flat_outside
     return tuning.outside if n_features > 3 else tuning.flat_outside
 
 

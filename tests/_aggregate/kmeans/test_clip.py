@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 RADIUS = 2.0**16
 
 
-def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2):
+def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2, width=None):
     distances = np.asarray(distances, dtype=float)
     session = open_session(PlanEntry("distances", "gaussian", rho), rho=2 * rho)
     context = LloydContext(
@@ -33,7 +33,7 @@ def clipped(distances, labels, *, rho=1e6, scales=(1.0, 1.0), n=None, d=2):
     relative = np.square(distances / scales[np.asarray(labels, dtype=np.int64)])
     edges = distance_edges(context)
     exact = np.bincount(bins_of(relative, edges), minlength=len(edges) - 1)
-    return clip_radius(context, "distances", exact, scales, rho)
+    return clip_radius(context, "distances", exact, scales, rho, width)
 
 
 def test_most_rows_are_within_and_the_far_ones_are_reached():
@@ -60,3 +60,18 @@ def test_where_noise_rules_the_radius_is_a_part_of_that_of_the_data(n):
     clip = clipped(np.full(n, 10.0), np.zeros(n), rho=1e-6, n=20.0)
     assert np.allclose(clip.radius, TUNING.clip_default * RADIUS)
     assert TUNING.least_gain <= clip.gain <= 1 and (clip.reach > 0).all()
+
+
+@pytest.mark.parametrize("width", [100.0, 1e6])
+def test_where_noise_rules_the_radius_is_at_most_the_width_that_cells_show(width):
+    clip = clipped(np.full(10, 10.0), np.zeros(10), rho=1e-6, n=20.0, width=width)
+    most = TUNING.clip_default * RADIUS
+    least = TUNING.least_width * width
+    assert np.allclose(clip.radius, max(least, min(most, TUNING.width_default * width)))
+
+
+@pytest.mark.parametrize("width", [100.0, 5000.0])
+def test_the_radius_is_no_less_than_a_part_of_the_width_that_cells_show(width):
+    distances, labels = np.repeat([800.0, 8000.0], [950, 50]), np.arange(1000) % 2
+    plain, wide = clipped(distances, labels), clipped(distances, labels, width=width)
+    assert np.allclose(wide.radius, np.maximum(plain.radius, TUNING.least_width * width))

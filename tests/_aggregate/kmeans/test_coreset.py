@@ -1,10 +1,13 @@
 """The coreset: leaves, their means, and public guesses."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from sklearn_dp._aggregate.kmeans import coreset as _coreset
+from sklearn_dp._aggregate.kmeans.cell_tree import Leaves
 from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import build_coreset
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
@@ -64,6 +67,13 @@ def test_points_stand_where_the_rows_are_and_guesses_hardly_count():
 def test_without_leaves_there_are_guesses(n):
     coreset = coreset_of(clusters(n), Size(10.0, 0.5), 1e-4)
     assert coreset.n_leaves <= 3 and len(coreset.points) >= 200
-    # Small data: all guesses together weigh some deviations of a count.
-    guesses = coreset.weights[coreset.n_leaves :]
-    assert np.isclose(guesses.sum(), TUNING.small_guess_weight * coreset.noise)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_guesses_weigh_more_where_coarser_choices_pay(coarse):
+    """All guesses together, in deviations of a count; a quarter of 80 rows is in no leaf."""
+    leaves = Leaves(np.zeros((1, 2)), np.zeros((1, 2)), np.array([60.0]))
+    context = SimpleNamespace(coarse=coarse, tuning=TUNING, size=Size(80.0, 0.5))
+    measured, nominal = (_coreset._guess_weight(leaves, context, known) for known in (True, False))
+    assert measured == (TUNING.small_guess_weight if coarse else TUNING.guess_weight)
+    assert nominal == (measured if coarse else 0.25 * measured)

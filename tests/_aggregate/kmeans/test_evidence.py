@@ -6,14 +6,14 @@ import numpy as np
 
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.estimate import Estimate
-from sklearn_dp._aggregate.kmeans.evidence import cluster_scales, likely_counts
+from sklearn_dp._aggregate.kmeans.evidence import cluster_scales, likely_counts, seen_width
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.axes import plain_axes
 
 CENTERS = np.array([[0.0, 0.0], [1000.0, 0.0]])
 
 
-def context(points, weights, noise=1.0, small=False):
+def context(points, weights, noise=1.0, coarse=False, small=False):
     core = Coreset(
         np.array(points, dtype=float),
         np.array(weights, dtype=float),
@@ -22,7 +22,8 @@ def context(points, weights, noise=1.0, small=False):
         noise,
         plain_axes(2, 1e4),
     )
-    return SimpleNamespace(coreset=core, tuning=TUNING, size=SimpleNamespace(small=small))
+    size = SimpleNamespace(small=small)
+    return SimpleNamespace(coreset=core, tuning=TUNING, coarse=coarse, size=size)
 
 
 def around(center, distance, weight):
@@ -57,6 +58,18 @@ def test_without_leaves_all_widths_are_equal():
     assert (cluster_scales(empty, CENTERS) == 1.0).all()
 
 
+def test_the_width_of_a_typical_cluster_is_seen_in_small_data():
+    """Squared width 100 and 400, of as many rows, and cells 12 and 0 wide: (100 + 400) / 2 + 6."""
+    points, weights = around(0, 10, 500)
+    more, others = around(1000, 20, 500)
+    small = context(points + more, weights + others, small=True)
+    small.coreset.widths[:, 0] = 12
+    assert np.isclose(seen_width(small, CENTERS), np.sqrt(256))
+    assert seen_width(context(points + more, weights + others), CENTERS) is None  # much data
+    assert seen_width(context(np.zeros((0, 2)), [], small=True), CENTERS) is None
+    assert seen_width(small, np.zeros((2, 4))) is None  # cells are wider than clusters
+
+
 def test_unsure_counts_are_averaged_with_the_leaves():
     estimate = Estimate(CENTERS)
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
@@ -72,5 +85,5 @@ def test_what_neither_cells_nor_counts_show_is_unseen():
     estimate.count, estimate.count_sd = np.array([1000.0, 10.0]), np.array([10.0, 10.0])
     *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0), estimate)
     assert seen.tolist() == [True, False]
-    *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0, small=True), estimate)
+    *_, seen = likely_counts(context([[0, 0]], [900], noise=10.0, coarse=True), estimate)
     assert seen.all()

@@ -120,7 +120,7 @@ def test_cells_correct_unsure_counts_in_mergers_only_where_there_is_one_for_each
             coreset=core,
             tuning=TUNING,
             n_clusters=3,
-            size=SimpleNamespace(small=False),
+            coarse=False,
             rows=SimpleNamespace(n_features=2),
             session=SimpleNamespace(rng=lambda name: np.random.default_rng(0)),
         )

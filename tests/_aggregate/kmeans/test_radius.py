@@ -57,3 +57,10 @@ def test_two_counts_are_averaged_by_their_noise():
     """An exact earlier count outweighs the histogram's."""
     _, size = measured(LENGTHS, 4, rho=0.5, count=7777.0, variance=1e-6)
     assert size.n == pytest.approx(7777, abs=0.1)
+
+
+@pytest.mark.parametrize(("d", "whole"), [(3, True), (10, True), (11, False)])
+def test_small_data_of_many_features_may_leave_a_fifth_out(d, whole):
+    """500 rows, a tenth of them far: that may be a cluster where there are few features."""
+    radius, size = measured(np.repeat([0.4 * FAR, FAR], [450, 50]), d, count=500.0)
+    assert size.small and (radius > 0.8 * FAR) is whole

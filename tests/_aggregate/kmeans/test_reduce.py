@@ -18,7 +18,7 @@ def reduced(centers, counts, k, seed=0):
     context = SimpleNamespace(
         coreset=core,
         tuning=TUNING,
-        size=SimpleNamespace(small=False),
+        coarse=False,
         n_clusters=k,
         session=SimpleNamespace(rng=lambda tag: np.random.default_rng(seed)),
     )
