@@ -16,9 +16,7 @@ from ..shared.centering import Size
 from ..shared.grid_table import GridTable
 from .tuning import TUNING, Tuning
 
-__all__ = ["CUT_FEATURES", "Context", "Run"]
-
-CUT_FEATURES = 10  # up to so many, cells are cut along all of them (`principal_axes`)
+__all__ = ["Context", "Run", "coarse_pays"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +72,20 @@ class Context(Run):
     radius: float
 
     @property
-    def cut_along_all(self) -> bool:
-        """Whether cells are cut along all features: then they show whole centers."""
-        return self.rows.n_features <= CUT_FEATURES
-
-    @property
     def coarse(self) -> bool:
-        """Whether coarser choices pay: in small data, where cells show a part of a center only.
+        """Whether coarser choices pay, see `coarse_pays`."""
+        return coarse_pays(self, self.size)
 
-        Where they show all of it the finer choices find more of the clusters, in small data too
-        (`doc/development/kmeans_engine.md`, "Small data").
-        """
-        return self.size.small and not self.cut_along_all
+
+def coarse_pays(run: Run, size: Size) -> bool:
+    """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
+
+    Up to 3 features cells are fine enough to show a cluster each, in small data too, and the finer
+    choices find more of them (`doc/development/kmeans_engine.md`, "Small data").
+
+    Parameters
+    ----------
+    run : Run
+    size : Size
+    """
+    return size.small and (run.rows.n_features > 3 or run.n_clusters == 1)

@@ -69,8 +69,8 @@ def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
     width : float or None
         None where the leaves say nothing, or the histogram says more.
     """
-    core, flat = context.coreset, centers.shape[1] <= 3
-    if not (context.size.small and flat) or core is None or core.n_leaves == 0:
+    core = context.coreset
+    if not context.size.small or context.coarse or core is None or core.n_leaves == 0:
         return None
     points, weights = core.leaves
     _, squared = _nearest(points, centers)

@@ -15,12 +15,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..shared.centering import noise_sd
-from .context import CUT_FEATURES, Context
+from .context import Context
 from .estimate import certain_counts
 from .lloyd import LloydResult
 from .tuning import Tuning
 
 __all__ = ["lost_in_noise", "only_one", "towards_one"]
+
+_CUT_FEATURES = 10  # up to so many, cells are cut along all of them (`principal_axes`)
 
 
 def lost_in_noise(context: Context, budget: float) -> bool:
@@ -106,7 +108,7 @@ def towards_one(
     noise = d * final.variance
     if n_leaves is None or n_leaves >= len(centers):
         noise = np.maximum(0.0, noise - tuning.believed * float(weights @ square))
-        noise *= d > CUT_FEATURES
+        noise *= d > _CUT_FEATURES
     noise *= tuning.shrink
     typical = max(0.0, float(weights @ (square - noise)))
     # A center far out keeps its place: it is not the noise that took it there.

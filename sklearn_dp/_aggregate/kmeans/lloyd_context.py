@@ -32,23 +32,14 @@ class LloydContext(Context):
     inside: float
 
     @property
-    def few(self) -> bool:
-        """Whether there are fewer iterations, with more of the budget each: in small data.
-
-        Not where a start of surplus centers is solved in cells that show whole centers. The first
-        iteration reduces them, and the others have more to mend.
-        """
-        return self.coarse or (self.size.small and self.rows.n_features <= 3)
-
-    @property
     def most_iterations(self) -> int:
         """The number of iterations after which the centers are final."""
-        return self.tuning.small_most_iterations if self.few else self.tuning.most_iterations
+        return self.tuning.small_most_iterations if self.size.small else self.tuning.most_iterations
 
     @property
     def share(self) -> float:
         """Part of the budget that each iteration but the last may spend."""
-        return self.tuning.small_iteration_share if self.few else self.tuning.iteration_share
+        return self.tuning.small_iteration_share if self.size.small else self.tuning.iteration_share
 
     def asks_for_spread(self, iteration: int, n_centers: int) -> bool:
         """Whether the spread of the clusters is released: two of them have no pair to merge."""

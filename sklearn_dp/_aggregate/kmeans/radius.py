@@ -20,7 +20,7 @@ from ..shared.centering import Size, bins_of, geometric_edges, noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import counted
 from ..shared.table import Part
-from .context import CUT_FEATURES, Run
+from .context import Run, coarse_pays
 from .tuning import Tuning
 
 __all__ = ["mean_radius"]
@@ -57,7 +57,7 @@ def mean_radius(
     size = replace(size, tail=_tail(counts, edges, sd, size.n, tuning))
     if sd * math.sqrt(n_bins) > tuning.radius_noise * size.n:
         return rows.ball / 2, size  # nothing but noise: half of the public radius
-    target = _outside(rows.n_features, size, tuning) * size.n
+    target = _outside(context, size) * size.n
     # More than the noise is asked for: where the public bounds are far too wide, many empty bins
     # are passed before the first one that holds data, and none of them is to stop the search.
     radius = quantile_from_histogram(counts, edges, tuning.radius_sd * sd, target)
@@ -82,15 +82,16 @@ def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, n: float, tuning: Tu
     return far / half if far and half else 1.0
 
 
-def _outside(n_features: int, size: Size, tuning: Tuning) -> float:
+def _outside(run: Run, size: Size) -> float:
     """Part of the rows that the radius may leave out.
 
     Where a second moment is released its noise grows with the square of the radius. In few
     dimensions there is none, and a small cluster far out is not to be lost.
     """
+    tuning = run.tuning
     if size.small:
-        return tuning.small_outside if n_features > CUT_FEATURES else tuning.small_flat_outside
-    return tuning.outside if n_features > 3 else tuning.flat_outside
+        return tuning.small_outside if coarse_pays(run, size) else tuning.small_flat_outside
+    return tuning.outside if run.rows.n_features > 3 else tuning.flat_outside
 
 
 def _pooled_size(a: float, a_variance: float, b: float, b_variance: float, mu: float) -> Size:

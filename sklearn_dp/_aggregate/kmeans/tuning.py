@@ -77,8 +77,8 @@ class Tuning:
     radius_sd: float = 1.5  # sd by which a sum of bins must exceed its target
     outside: float = 0.01  # part of the rows that the radius leaves out
     flat_outside: float = 0.0002  # the same up to 3 features
-    small_outside: float = 0.2  # the same in small data above 10 features ...
-    small_flat_outside: float = 0.05  # ... and up to 10: a twentieth cuts off no typical cluster
+    small_outside: float = 0.2  # the same in small data above 3 features ...
+    small_flat_outside: float = 0.05  # ... and up to 3: a twentieth cuts off no typical cluster
 
     tail_part: float = 0.002  # part of the rows that is beyond the tail
     long_tail: float = 3.0  # tail, in median distances, from which far cells are looked at
@@ -115,7 +115,7 @@ class Tuning:
     least_guesses: int = 200
     most_guesses: int = 2**14  # beyond it, two for each cluster
     guess_weight: float = 0.3  # weight of all the guesses together, in sd
-    small_guess_weight: float = 3.0  # the same in small data above 10 features
+    small_guess_weight: float = 3.0  # the same in small data above 3 features
     least_guess_weight: float = 1e-3  # part of that weight that stays where leaves hold all rows
 
     # -- start ----------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Tuning:
 
     # -- Lloyd's iterations ---------------------------------------------------------------------
     iteration_share: float = 0.12  # of the budget of all iterations, for each but the last
-    small_iteration_share: float = 0.2  # the same in small data, but for 4 to 10 features
+    small_iteration_share: float = 0.2
     most_iterations: int = 8
     small_most_iterations: int = 4
     distance_share: float = 0.04  # of an iteration, for the histogram of distances
@@ -141,7 +141,7 @@ class Tuning:
     spread_iterations: int = 5  # the first iterations ask for the spread of the clusters
     spread_cap: float = 1.7  # cap of a distance in the spread, in clip radii
     clip_bins: int = 24  # bins of the histogram of distances, each 2**(1/3) wider
-    small_clip_bins: int = 12  # the same in small data above 10 features
+    small_clip_bins: int = 12  # the same in small data above 3 features
     clip_top: float = 1.5  # largest edge of these bins, in radii of the data
     clip_noise: float = 0.35  # part of the rows that the noise of all bins may be
     clip_sd: float = 2.0  # sd by which a sum of bins must exceed its target
@@ -169,7 +169,7 @@ class Tuning:
 
     # -- merging and splitting ------------------------------------------------------------------
     first_evidence: float = 3.0  # sd by which a split must gain in the first iteration
-    small_evidence: float = 2.5  # the same in small data above 10 features, later
+    small_evidence: float = 2.5  # the same in small data above 3 features, later
     evidence: float = 2.0  # the same otherwise, later
     least_evidence: float = 0.5  # the same, where two centers seem to share a cluster
     shared_cluster: float = 0.6  # cost of a merger, in halves of a cluster, below which they do

@@ -42,11 +42,13 @@ def test_a_run_that_knows_more_is_still_the_same_run():
 
 
 @pytest.mark.parametrize(
-    ("d", "n", "coarse"), [(10, 10.0, False), (11, 10.0, True), (11, 1e5, False)]
+    ("d", "k", "n", "coarse"),
+    [(3, 2, 10.0, False), (3, 1, 10.0, True), (4, 2, 10.0, True), (4, 2, 1e5, False)],
 )
-def test_coarse_choices_are_for_small_data_of_many_features(d, n, coarse):
+def test_coarse_choices_are_for_small_data_of_many_features_or_one_cluster(d, k, n, coarse):
     run = run_of("")
     shared = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
-    shared["rows"] = GridTable.of(Rows.of(np.zeros((0, d)), 8.0), Units(0))
+    rows = GridTable.of(Rows.of(np.zeros((0, d)), 8.0), Units(0))
+    shared |= {"rows": rows, "n_clusters": k}
     known = Context(**shared, size=Size(n, 0.5), radius=3.0)
-    assert known.cut_along_all is (d <= 10) and known.coarse is coarse
+    assert known.coarse is coarse
