@@ -87,6 +87,7 @@ class Tuning:
     axes_edge: float = 1.9  # noise of an eigenvalue that does not count, in sd sqrt(d / 2)
     most_axes: int = 8
     box_reach: float = 3.0  # half width of the searched box, in standard deviations of the rows
+    small_box_reach: float = 2.0  # the same in small data of 4 to 10 features
 
     # -- cell tree ------------------------------------------------------------------------------
     depth_signal: float = 1.87  # signal that a cell of the full depth has left
