@@ -589,7 +589,8 @@ that, but for the least clip, and the start known, 3 % of 40 fits of 20 clusters
 the plane are bad, and 13 % with 2,436: what is left is the start, which has a third of the budget
 in four levels of cells. With 5 clusters 3 to 10 % of the fits are bad at any n from 860 to 1,218:
 the n at which 95 % are good hangs on a fit or two of 40, and is known up to a factor of 1.7 there
-(1,000 rows before, 1,400 now; at 724 rows 57 % of 40 other fits were bad before, 7 % now). In 10 features 20 clusters lack cells: one level of them holds 60 % of the
+(1,000 rows before, 1,400 now; at 724 rows 57 % of 40 other fits were bad before, 7 % now).
+In 10 features 20 clusters lack cells: one level of them holds 60 % of the
 rows. "Small data" in doc/development/kmeans_engine.md tells what was tried.
 
 With one iteration the filter keeps the centers near what it was told (below the limit in 10
