@@ -26,7 +26,6 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "cell_tree.MOST_BITS_A_LEVEL": "memory",
     "cell_tree.MOST_BITS": "what an integer holds",
     "cell_tree._SHOWN": "above any noise",
-    "fallback._CUT_FEATURES": "`wide_features` of the tuning",
     "gap._LEAST_POINTS": "fewer points have no gap",
     "gap._MOST_ENTRIES": "speed: the bits are the same",
     "separate_choice._SAFE": "rounding",

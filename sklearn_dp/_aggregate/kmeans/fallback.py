@@ -22,8 +22,6 @@ from .tuning import Tuning
 
 __all__ = ["lost_in_noise", "only_one", "towards_one"]
 
-_CUT_FEATURES = 10  # up to so many, cells are cut along all of them (`principal_axes`)
-
 
 def lost_in_noise(context: Context, budget: float) -> bool:
     """Whether one center is a better answer than several: before Lloyd's iterations.
@@ -108,7 +106,7 @@ def towards_one(
     noise = d * final.variance
     if n_leaves is None or n_leaves >= len(centers):
         noise = np.maximum(0.0, noise - tuning.believed * float(weights @ square))
-        noise *= d > _CUT_FEATURES
+        noise *= d > tuning.wide_features
     noise *= tuning.shrink
     typical = max(0.0, float(weights @ (square - noise)))
     # A center far out keeps its place: it is not the noise that took it there.
@@ -134,7 +132,7 @@ def _middle(
     tuning : Tuning
     """
     # One center has been shrunk on its way; in few features several are worth their noise.
-    if len(middle) <= _CUT_FEATURES or len(final.centers) == 1:
+    if len(middle) <= tuning.wide_features or len(final.centers) == 1:
         return middle
     doubt = min(1.0, tuning.shrink_middle * (1.0 - kept))
     noise = len(middle) * float(np.square(weights) @ final.variance)

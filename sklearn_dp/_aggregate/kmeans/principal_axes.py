@@ -44,7 +44,9 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
         q = _n_axes(values, noise, context.n_clusters, context.tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
-    few = size.small and rows.n_features <= 10  # cells are scarce, and cut along all axes
+    few = (
+        size.small and rows.n_features <= context.tuning.wide_features
+    )  # cells are scarce, and cut along all axes
     reach = context.tuning.small_box_reach if few else context.tuning.box_reach
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
     return Axes(
