@@ -81,7 +81,10 @@ def in_steps(value: float) -> int:
     (True, 0.75)
     """
     numerator, denominator = value.as_integer_ratio()
-    return numerator * (_ONE // denominator)
+    factor, rest = divmod(_ONE, denominator)
+    if rest:  # a fraction: rounded down, a cost could become nothing
+        raise TypeError("a cost must be a float.")
+    return numerator * factor
 
 
 def steps_up(steps: int) -> float:

@@ -51,6 +51,12 @@ def test_sums_of_steps_are_those_of_fractions(values):
         assert (steps_down(steps), steps_up(steps)) == (float_down(exact), float_up(exact))
 
 
+@pytest.mark.parametrize("cost", [Fraction(1, 3), Fraction(2**1074, 2**1074 + 1)])
+def test_what_is_no_float_is_no_cost(cost):
+    with pytest.raises(TypeError, match="float"):
+        in_steps(cost)
+
+
 @given(floats, floats.filter(lambda x: abs(x) > 1e-300))
 def test_two_places_cover_two_operations(a, b):
     if not 1e-290 < abs(a / b) < 1e290 or not a:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import round_up
 from ..shared.centering import noise_sd
@@ -179,7 +180,8 @@ def _capped_sums(
     sums : tuple of one ndarray of integers of shape (3,)
         In steps of which a unit adds `ERROR_STEPS` at the most: to either sum, or to the number.
     """
-    rows, totals = part[ROWS], np.zeros(3, dtype=np.int64)
+    rows = part[ROWS]
+    totals = np.zeros(3, dtype=sum_type(rows.n_rows, 26))
     # The middle goes along as the last center, in one reading.
     points = np.concatenate([centers, middle])
     lengths, directions = np.einsum("ij,ij->i", points, points)[:, None], -2.0 * points

@@ -89,7 +89,7 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
     clip = float(_length(expected).max())
     guess = expected @ mass
     noise = clip * sd
-    if noise > tuning.starts_noise * costs[0] or clip == 0:
+    if not 0 < noise <= tuning.starts_noise * costs[0] < math.inf:  # nor where one is no number
         return centers[0]
     seen = _released(context, coreset.axes, centers, clip)
     # How wrong the coreset is shows in what was seen, beyond the noise (James-Stein).

@@ -182,6 +182,7 @@ class Rows(Frame):
         served, read = np.empty((self.n_rows, self.n_features)), self._begun()
         for part in self.parts():
             served[part] = read(part)
+        served.flags.writeable = False  # every pass gets these: whoever writes would change them
         return served
 
     def _begun(self) -> _Reader:

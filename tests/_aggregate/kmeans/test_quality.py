@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from sklearn_dp import DPKMeans
+from sklearn_dp._aggregate.kmeans import quality
 from sklearn_dp._aggregate.kmeans.context import Run
 from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
+from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -130,8 +131,8 @@ def test_errors_are_those_of_the_noise():
 
 
 def test_a_share_of_next_to_nothing_stays_a_share():
-    for quality in (Quality(5.0, 1.0, 0.0, 1.0), Quality(0.0, 1.0, 0.0, 1e-3)):
-        assert 0 <= quality.explained <= 1 and 0 <= quality.explained_sd <= 1
+    for found in (Quality(5.0, 1.0, 0.0, 1.0), Quality(0.0, 1.0, 0.0, 1e-3)):
+        assert 0 <= found.explained <= 1 and 0 <= found.explained_sd <= 1
 
 
 def test_fits_tell_how_good_they_are():
@@ -146,3 +147,24 @@ def test_fits_tell_how_good_they_are():
         )
         assert low <= fitted.explained_ + 4 * fitted.explained_std_error_
         assert fitted.explained_ - 4 * fitted.explained_std_error_ <= high
+
+
+class LongRows:
+    """A few chunks of a table of very many rows."""
+
+    n_rows = 2**40
+    squares = np.ones(4)
+
+    def chunks(self, width):
+        for start in (0, 2):
+            yield slice(start, start + 2), np.ones((2, 1))
+
+
+def test_sums_of_very_many_rows_never_wrap():
+    """2**40 rows of 2**26 steps each do not fit into int64."""
+    part = Part(PartSource(), Units(4), {ROWS: LongRows()})
+    ones = np.ones(1)
+    _, (sums,) = quality._capped_sums(
+        part, np.zeros((1, 1)), np.zeros((1, 1)), ones, np.ones(2), np.full(1, np.inf)
+    )
+    assert sums.dtype == object and sums[:2] == pytest.approx(4 * 2.0**26)

@@ -121,6 +121,15 @@ def test_a_release_is_made_only_where_it_can_tell():
     assert context.session.spent == 0
 
 
+@pytest.mark.usefixtures("both")
+@pytest.mark.parametrize("length", [np.nan, np.inf, 0.0])
+def test_a_clip_that_is_no_length_releases_nothing(length, monkeypatch):
+    monkeypatch.setattr(starts, "_length", lambda values: np.array([length]))
+    context, coreset = problem(X, LEAVES)
+    assert not overruled(context, coreset)
+    assert context.session.spent == 0
+
+
 SPREAD = np.random.default_rng(1).normal(size=(2000, 2)) + [0.3, 0.1]
 
 

@@ -72,7 +72,10 @@ def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
     rows = Rows.quantise(X, DOMAIN)
     moved = rows.about(np.full(5, 7.0))
     for one in (rows, moved):
-        assert next(one.chunks())[1].base is one._served
+        served = next(one.chunks())[1]
+        assert served.base is one._served
+        with pytest.raises(ValueError, match="read-only"):
+            served -= 1
     assert np.array_equal(all_of(moved), all_of(rows) - 7)
     read = Rows.of_source(Elsewhere(X), DOMAIN, 100)
     assert np.array_equal(all_of(read), all_of(rows)) and "_served" not in vars(read)
