@@ -39,14 +39,12 @@ def principal_axes(context: Context, entry: str, rho: float) -> Axes:
     noise = limit**2 * noise_sd(rho)
     values, vectors = np.linalg.eigh(moment)
     values, vectors = values[::-1], vectors[:, ::-1]
-    rest = 0.0
-    if rows.n_features > context.tuning.wide_features:
+    rest, wide = 0.0, rows.n_features > context.tuning.wide_features
+    if wide:
         q = _n_axes(values, noise, context.n_clusters, context.tuning)
         rest = max(0.0, float(values[q:].sum())) / size.n
         values, vectors = values[:q], vectors[:, :q]
-    few = (
-        size.small and rows.n_features <= context.tuning.wide_features
-    )  # cells are scarce, and cut along all axes
+    few = size.small and not wide  # cells are scarce, and cut along all axes
     reach = context.tuning.small_box_reach if few else context.tuning.box_reach
     spread = np.minimum(limit, np.sqrt(np.maximum(values, noise) / size.n))
     return Axes(

@@ -26,10 +26,8 @@ class Tuning:
     radius_share_flat: float = 0.05  # the same up to 3 features: it must not cut off a cluster
     moment_share: float = 0.06  # for the second moment, which rotates the features ...
     moment_cap: float = 0.08  # ... and the most that it may take in small data
-    wide_features: int = (
-        10  # features above which it chooses a subspace: cells do not show whole centers
-    )
-    wide_moment_share: float = 0.10  # the same there
+    wide_features: int = 10  # features above which it chooses a subspace ...
+    wide_moment_share: float = 0.10  # ... and its share there
     wide_moment_cap: float = 0.15
     cells_share: float = 0.20  # for the counts of the cell tree ...
     cells_cap: float = 0.34  # ... the most, with a look at far cells
