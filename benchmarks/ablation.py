@@ -207,7 +207,7 @@ def wide(context, *others):
     return clip.clip_radius(replace(context, inside=0.97), *others)
 
 
-def whole(context, entry, exact, scales, rho):
+def whole(context, entry, exact, scales, *others):
     """Rows clipped to the radius of all the data: not paid for again, nothing local."""
     everything = np.full(len(scales), context.radius)
     return clip.Clip(everything, 1.0, everything)
