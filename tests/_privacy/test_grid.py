@@ -1,10 +1,12 @@
 """The integer grid: exactness, and independence of rows from each other."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from sklearn_dp._privacy import _grid
 from sklearn_dp._privacy._grid import LIMIT, Grid, clip_integer_rows, row_norms_squared
 
 FINITE = st.floats(-1e300, 1e300, allow_nan=False, allow_subnormal=True)
@@ -71,3 +73,21 @@ def test_distances_on_the_grid_do_not_depend_on_how_they_are_computed():
     assert np.array_equal(rows @ centers.T, exact)
     for i in (0, 1, 250, 499):
         assert np.array_equal(rows[i : i + 1] @ centers.T, exact[i : i + 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-30, 0.3, 1.0, 7.0, 1e30])
+def test_no_entry_is_larger_than_norms_are_told(dtype, scale, monkeypatch):
+    """What decides whether float64 holds the norms exactly, in chunks with far rows and without."""
+    norms, told = _grid.row_norms_squared, []
+
+    def spy(rows, largest=None):
+        told.append((np.abs(rows).max(), largest))
+        return norms(rows, largest)
+
+    monkeypatch.setattr(_grid, "row_norms_squared", spy)
+    X = (scale * np.random.default_rng(0).uniform(-1, 1, size=(50, 40))).astype(dtype)
+    X[0, 0] = scale
+    Grid.for_radius(0.9).quantise(X, 0.9)
+    [(largest, most)] = told
+    assert largest <= most

@@ -7,6 +7,7 @@ from sklearn_dp import DPKMeans
 from sklearn_dp._aggregate.kmeans import quality
 from sklearn_dp._aggregate.kmeans.context import Run
 from sklearn_dp._aggregate.kmeans.quality import Quality, measure_quality, quality_entry
+from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
 from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -70,6 +71,19 @@ def test_each_cluster_has_a_cap_of_its_own():
 def test_a_group_counts_once():
     groups = np.repeat(np.arange(1000), 2)
     assert measured(X, groups=groups).total == pytest.approx(np.square(X).sum() / 2, rel=1e-3)
+
+
+def test_groups_of_several_sizes_count_once_in_every_chunk(monkeypatch):
+    """200 rows alone, then 180 groups of ten, every other one far; in chunks of 20 rows."""
+    monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 64)
+    groups = np.append(np.arange(200), 200 + np.arange(1800) // 10)
+    weights, far = 1.0 / np.bincount(groups)[groups], groups % 2 * (groups >= 200)
+    found = measured(X + far[:, None] * [0.0, 4.0], groups=groups, limits=(2.0, 2.0))
+    assert found.far.count == pytest.approx(90, rel=1e-3)
+    exact = (weights * np.square(X).sum(axis=1))[far == 0].sum()
+    assert found.total == pytest.approx(exact, rel=1e-3)
+    exact = (weights * squares(X, CENTERS))[far == 0].sum()
+    assert found.near == pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize(

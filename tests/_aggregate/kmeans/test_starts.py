@@ -12,10 +12,13 @@ from sklearn_dp._aggregate.kmeans.context import Context
 from sklearn_dp._aggregate.kmeans.coreset import Coreset
 from sklearn_dp._aggregate.kmeans.starts import best_solution, starts_entry
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
+from sklearn_dp._aggregate.shared import rows as shared_rows
 from sklearn_dp._aggregate.shared.axes import BASIS_BITS, plain_axes
 from sklearn_dp._aggregate.shared.centering import Size
-from sklearn_dp._aggregate.shared.grid_table import GridTable
-from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._aggregate.shared.grid_table import ROWS, GridTable
+from sklearn_dp._aggregate.shared.row_sums import ERROR_STEPS
+from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.table import Part, PartSource, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._plan import PrivacyPlan
@@ -122,6 +125,16 @@ def test_a_release_is_made_only_where_it_can_tell():
 
 
 @pytest.mark.usefixtures("both")
+def test_the_choice_is_made_of_what_is_released(monkeypatch):
+    """Released values that say the opposite of the rows are followed; so is the released number."""
+    for released, chosen in (([-1e3, 1e3], False), ([1e3, -1e3], True)):
+        monkeypatch.setattr(PrivacySession, "gaussian", lambda *_, r=released, **__: np.array(r))
+        assert overruled(*problem(X, LEAVES)) == chosen
+    context, coreset = problem(X, LEAVES)
+    assert not overruled(replace(context, size=Size(1e-3, 1e6)), coreset)
+
+
+@pytest.mark.usefixtures("both")
 @pytest.mark.parametrize("length", [np.nan, np.inf, 0.0])
 def test_a_clip_that_is_no_length_releases_nothing(length, monkeypatch):
     monkeypatch.setattr(starts, "_length", lambda values: np.array([length]))
@@ -166,9 +179,76 @@ def test_along_measured_axes_it_is_the_same():
     assert noisy == pytest.approx(exact, rel=1e-4)
 
 
+def of_part(rows, units, centers, clip=1.0):
+    """What a part adds, along the axes of the space."""
+    part = Part(PartSource(), units, {ROWS: rows})
+    return starts._differences(part, plain_axes(2, 1.0), centers, clip)[1][0]
+
+
+def test_no_row_adds_more_than_the_claim():
+    """Exactly, in integers: each of them is rounded toward zero."""
+    X = np.rint(1e4 * SPREAD[:300])
+    centers = np.rint(1e4 * np.random.default_rng(2).normal(size=(5, 3, 2)))
+    squares = []
+    for row in X:
+        steps = of_part(Rows.of(row[None], 2.0**24), Units(1), centers)
+        squares.append(sum(int(each) ** 2 for each in steps))
+    assert (1 - 1e-6) * ERROR_STEPS**2 < max(squares) <= ERROR_STEPS**2
+
+
+def test_what_a_row_adds_has_the_same_bits_beside_any_others():
+    values = 2.0**50 * np.random.default_rng(3).normal(size=(5, 301))
+    centered, lengths = starts._centered(values), starts._length(values)
+    for i in range(301):
+        alone = np.ascontiguousarray(values[:, i : i + 1])
+        assert np.array_equal(starts._centered(alone)[:, 0], centered[:, i])
+        assert starts._length(alone)[0] == lengths[i]
+
+
+def test_distances_are_exact_wherever_noise_took_the_centers(monkeypatch):
+    """Centers are integers, and no farther out than rows may be."""
+    context, coreset = problem(X, LEAVES)
+    differences, given = starts._differences, []
+
+    def spy(part, axes, centers, clip):
+        given.append(centers)
+        return differences(part, axes, centers, clip)
+
+    monkeypatch.setattr(starts, "_differences", spy)
+    pairs = np.array([[[-1.0, 0.0], [1e3, 1e6]], [[0.0, -0.5], [0.0, 0.5]]])
+    starts._released(context, coreset.axes, pairs / context.rows.unit + 0.3, 1.0)
+    assert np.array_equal(given[0], np.rint(given[0]))
+    assert np.linalg.norm(given[0], axis=2).max() <= context.rows.limit + 2
+
+
+class LongRows:
+    """A few rows of a table of very many."""
+
+    n_rows = 2**40
+    squares = np.ones(2)
+
+    def chunks(self, width):
+        yield slice(0, 2), np.ones((2, 2))
+
+
+def test_sums_of_very_many_rows_never_wrap():
+    centers = np.stack([np.zeros((1, 2)), np.ones((1, 2))])
+    assert of_part(LongRows(), Units(2), centers).dtype == object
+
+
 def test_a_group_counts_once():
     found, _ = sums_of(SPREAD, groups=np.arange(2000) // 2)
     assert found == pytest.approx(sums_of(SPREAD)[0] / 2, rel=1e-3)
+
+
+def test_groups_of_several_sizes_count_once_in_every_chunk(monkeypatch):
+    """200 rows alone, then groups of ten, in chunks of 16 rows."""
+    monkeypatch.setattr(shared_rows, "_CHUNK_ENTRIES", 64)
+    groups = np.append(np.arange(200), 200 + np.arange(1800) // 10)
+    found, pairs = sums_of(SPREAD, groups=groups)
+    squared = np.square(SPREAD[:, None, None] - pairs).sum(axis=3).min(axis=2)
+    exact = (squared - squared.mean(axis=1, keepdims=True)) / np.bincount(groups)[groups][:, None]
+    assert found == pytest.approx(exact.sum(axis=0), rel=1e-3)
 
 
 def player_of(clip):

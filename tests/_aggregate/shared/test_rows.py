@@ -70,8 +70,10 @@ def test_rows_are_moved_whatever_the_length_of_a_chunk(d, monkeypatch):
 def test_few_rows_are_kept_as_they_are_served_of_arrays_only():
     X = np.random.default_rng(4).normal(size=(100, 5))
     rows = Rows.quantise(X, DOMAIN)
+    assert np.array_equal(rows.squares, np.square(all_of(rows)).sum(axis=1))
     moved = rows.about(np.full(5, 7.0))
     for one in (rows, moved):
+        assert np.array_equal(one.squares, np.square(all_of(one)).sum(axis=1))
         served = next(one.chunks())[1]
         assert served.base is one._served
         with pytest.raises(ValueError, match="read-only"):
