@@ -47,13 +47,3 @@ def test_integer_rows_in_memory_are_a_table_of_one_part():
     table = GridTable.of(rows, units)
     assert rows_in_memory(table) is rows and table.units == units.facts
     assert (table.limit, table.unit, table.origin.tolist()) == (rows.limit, 0.5, [1, 2, 3])
-
-
-class Elsewhere:
-    n_parts = 1
-
-
-def test_rows_elsewhere_are_not_fetched():
-    table = GridTable(Table(Elsewhere(), 3, np.float64, UnitFacts()), 1.0)
-    with pytest.raises(TypeError, match="needs rows in memory"):
-        _ = rows_in_memory(table)
