@@ -72,12 +72,17 @@ class Quality:
 
     @property
     def explained_sd(self) -> float:
-        """Standard deviation of that part, by the first derivatives; at most one.
+        """Standard deviation of that part; at most one.
 
         With 1 - i/t for the part: its derivatives are -1/t by i, and i/t^2 = (1 - part)/t by t.
+        Where t is lost in its noise they say little, as 1/t is far from linear: then the part may
+        be what it is for a t that is smaller by a standard deviation, but not below i.
         """
         least = max(self.total, self.total_sd)
-        return min(1.0, math.hypot(self.near_sd, (1 - self.explained) * self.total_sd) / least)
+        lowest = max(self.total - self.total_sd, self.near, 1e-300)
+        by_total = (1 - self.explained) * self.total_sd / least
+        by_total = max(by_total, self.explained - max(0.0, 1 - self.near / lowest))
+        return min(1.0, math.hypot(self.near_sd / least, by_total))
 
 
 def quality_entry(rho: float, prefix: str = "") -> PlanEntry:
