@@ -81,11 +81,13 @@ def coarse_pays(run: Run, size: Size) -> bool:
     """Whether coarser choices pay: in small data, but for several clusters in a plane or so.
 
     Up to 3 features cells are fine enough to show a cluster each, in small data too, and the finer
-    choices find more of them (`doc/development/kmeans_engine.md`, "Small data").
+    choices find more of them (`doc/development/kmeans_engine.md`, "Small data"). Next to no budget
+    shows none, and then they follow the noise.
 
     Parameters
     ----------
     run : Run
     size : Size
     """
-    return size.small and (run.rows.n_features > 3 or run.n_clusters == 1)
+    few = run.n_clusters == 1 or size.signal < run.tuning.useless_signal
+    return size.small and (run.rows.n_features > 3 or few)

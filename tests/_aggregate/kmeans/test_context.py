@@ -43,9 +43,17 @@ def test_a_run_that_knows_more_is_still_the_same_run():
 
 @pytest.mark.parametrize(
     ("d", "k", "n", "coarse"),
-    [(3, 2, 10.0, False), (3, 1, 10.0, True), (4, 2, 10.0, True), (4, 2, 1e5, False)],
+    [
+        (3, 2, 100.0, False),
+        (3, 2, 50.0, True),
+        (3, 1, 100.0, True),
+        (4, 2, 100.0, True),
+        (4, 2, 1e5, False),
+    ],
 )
-def test_coarse_choices_are_for_small_data_of_many_features_or_one_cluster(d, k, n, coarse):
+def test_coarse_choices_are_for_small_data_of_many_features_of_one_cluster_or_next_to_none(
+    d, k, n, coarse
+):
     run = run_of("")
     shared = {field.name: getattr(run, field.name) for field in dataclasses.fields(run)}
     rows = GridTable.of(Rows.of(np.zeros((0, d)), 8.0), Units(0))
