@@ -39,7 +39,7 @@ _STORED_ENTRIES = 2**24  # beyond this size rows are read and made anew in each 
 _STORED_SPARSE = 2**21  # and rows that came sparse beyond this one
 _STORED_ARRAY = 2**25  # bytes of integers of a float32 array; float64 takes twice that itself
 _STORED_OF_ARRAY = 2**20  # entries of the first rows of a larger one
-_SERVED = 2**20  # entries of an array, about the origin: so few that two copies do not matter
+_SERVED = 2**23  # entries of an array that is also kept about the origin: 64 MB
 
 
 _Reader = Callable[[slice], np.ndarray]
@@ -51,8 +51,8 @@ class Rows(Frame):
     Large tables are not kept twice: beyond 2**24 entries rows are quantised again whenever they are
     read, chunk by chunk; of an array in memory with more than 2**23 (2**24 of float64), all rows
     after the first 2**20 entries are. Below, that would take 1.7 times the CPU of a fit in 50
-    features. Up to 2**20 entries are kept as they are served: in a fit of 10,000 rows of 50
-    features to make them anew in each pass takes a tenth of the CPU.
+    features. Up to 2**23 entries are also kept as they are served: in a fit of 10,000 or 100,000
+    rows of 50 features to make them anew in each pass takes a tenth of the CPU.
 
     Parameters
     ----------
