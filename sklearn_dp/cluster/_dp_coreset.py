@@ -86,7 +86,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     rows_beyond_ : float
         Without `bounds`: the most units that may lie beyond `bound_`, with probability 95 %.
     status_ : str
-        "ok", without `bounds` "ok inside bound_: ..." with `rows_beyond_`; or in words what the
+        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.

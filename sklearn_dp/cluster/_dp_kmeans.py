@@ -101,7 +101,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     n_iter_ : int
         Noisy Lloyd iterations, as many as the budget and earlier releases asked for.
     status_ : str
-        "ok", without `bounds` "ok inside bound_: ..." with `rows_beyond_`; or in words what the
+        "ok", without `bounds` "ok inside `bound_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.

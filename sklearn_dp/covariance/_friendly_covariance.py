@@ -103,7 +103,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         The most units (total weight) that may lie beyond it, from released values, with
         probability 95 %; with `bounds`, of the rows as clipped to these.
     status_ : str
-        "ok", without `bounds` "ok inside radius_: ..." with `rows_beyond_`; or in words what the
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
     path_ : str
         "whiten", "friendly core" or "gram": where the first guess came from, by releases.

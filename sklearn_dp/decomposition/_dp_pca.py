@@ -125,7 +125,7 @@ class DPPCA(
         The most units (total weight) that may lie beyond it, from released values, with
         probability 95 %; with `bounds`, of the rows as clipped to these.
     status_ : str
-        "ok", without `bounds` "ok inside radius_: ..." with `rows_beyond_`; or in words what the
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.

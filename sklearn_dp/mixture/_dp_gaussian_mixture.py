@@ -113,7 +113,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
     converged_ : bool
         Whether `status_` begins with "ok": by releases, all components stand out of the noise.
     status_ : str
-        "ok", without `bounds` "ok inside radius_: ..." with `rows_beyond_`; or in words what the
+        "ok", without `bounds` "ok inside `radius_`: ..." with `rows_beyond_`; or in words what the
         releases showed to be missing.
     path_ : str
         Which way the releases led: "coreset", "k_tuples", "partition", or one of the latter two
