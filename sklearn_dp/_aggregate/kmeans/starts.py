@@ -20,7 +20,7 @@ import numpy as np
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..shared.axes import Axes
-from ..shared.centering import noise_sd
+from ..shared.centering import Size, noise_sd
 from ..shared.grid_table import ROWS
 from ..shared.row_sums import ERROR_STEPS
 from ..shared.table import Part
@@ -29,19 +29,33 @@ from .context import Context
 from .coreset import Coreset
 from .tuning import Tuning
 
-__all__ = ["best_solution", "solved_start", "starts_entry"]
+__all__ = ["STARTS", "best_solution", "compares_starts", "solved_start", "starts_entry"]
 
-_STARTS = "starts"
+STARTS = "starts"
 
 
 def starts_entry(rho: float, prefix: str, tuning: Tuning) -> PlanEntry:
     """The plan entry of :func:`solved_start`: a part of rho."""
     return PlanEntry(
-        prefix + _STARTS,
+        prefix + STARTS,
         Mechanism.GAUSSIAN,
         math.nextafter(rho * tuning.starts_share, 0.0),
         sensitivity="a unit adds a vector of differences clipped to a released length",
     )
+
+
+def compares_starts(size: Size, n_clusters: int, rho: float, tuning: Tuning) -> bool:
+    """Whether a table is so large that its rows can tell solutions apart.
+
+    Parameters
+    ----------
+    size : Size
+    n_clusters : int
+    rho : float
+        Of the comparison.
+    tuning : Tuning
+    """
+    return size.n > tuning.starts_rows * n_clusters * noise_sd(rho) and not size.small
 
 
 def solved_start(context: Context, coreset: Coreset) -> np.ndarray:
@@ -73,8 +87,8 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
     """
     tuning, rng = context.tuning, context.session.rng("start")
     points, weights = coreset.points, coreset.weights
-    sd = noise_sd(context.left(_STARTS))
-    large = context.size.n > tuning.starts_rows * context.n_clusters * sd and not context.size.small
+    sd = noise_sd(context.left(STARTS))
+    large = compares_starts(context.size, context.n_clusters, context.left(STARTS), tuning)
     if not large or not coreset.n_leaves or n_centers == 1 or len(points) <= n_centers:
         return weighted_kmeans(points, weights, n_centers, rng)
     centers, costs = several_solutions(
@@ -143,10 +157,10 @@ def _released(context: Context, axes: Axes, centers: np.ndarray, clip: float) ->
     # A unit adds a vector of at most `ERROR_STEPS` steps: that of each of its rows is clipped to
     # that length, and the weights of its rows sum to one at most.
     noisy = context.session.gaussian(
-        context.name(_STARTS),
+        context.name(STARTS),
         steps,
         sensitivity=ERROR_STEPS,
-        rho=context.left(_STARTS),
+        rho=context.left(STARTS),
         unit=clip / ERROR_STEPS * rows.unit**2,
     )
     return noisy / rows.unit**2

@@ -10,6 +10,8 @@ import math
 from ..._privacy._travel import Pass, TravelCost
 from ..shared.centering import Size
 from .cell_tree import MOST_BITS_A_LEVEL, depths_of_levels
+from .engine import engine_entries
+from .starts import STARTS, compares_starts
 from .tuning import TUNING
 
 __all__ = ["kmeans_cost"]
@@ -81,7 +83,12 @@ def kmeans_cost(
     if d > 3:
         found.append(_pass("moment", d, d * d))
     found += _tree(d, q, m, cells, len(depths))
-    found += _lloyd(d, q, n_clusters, n_iter, size.small)
+    k0 = round(TUNING.surplus * n_clusters) if q > 3 else n_clusters
+    entries = engine_entries(rho, d, bounds_known=bounds_known)
+    if compares_starts(size, n_clusters, next(x.rho for x in entries if x.name == STARTS), TUNING):
+        down = TUNING.starts * k0 * q + q * d + 3 * q
+        found.append(_pass("starts", down, TUNING.starts))  # none where one solution is the best
+    found += _lloyd(d, k0, n_clusters, n_iter, size.small)
     return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
 
 
@@ -97,13 +104,12 @@ def _tree(d: int, q: int, m: int, cells: int, n_levels: int) -> list[Pass]:
     return [*found, _pass("leaves", 2 * cells + nodes + (q + 1) * cells, q * cells)]
 
 
-def _lloyd(d: int, q: int, k: int, n_iter: int | None, small: bool) -> list[Pass]:
+def _lloyd(d: int, k0: int, k: int, n_iter: int | None, small: bool) -> list[Pass]:
     """Two passes for each iteration, the first of them from surplus centers; and the quality."""
     if n_iter is None:
         n_iter = TUNING.small_most_iterations if small else TUNING.most_iterations
-    first = round(TUNING.surplus * k) if q > 3 else k
     found = []
-    for name, centers, times in (("start", first, 1), ("iteration", k, n_iter - 1)):
+    for name, centers, times in (("start", k0, 1), ("iteration", k, n_iter - 1)):
         down, bins = centers * (d + 1), TUNING.clip_bins
         found += [
             _pass(f"{name} a", down + bins + 1, bins + centers, times),

@@ -78,7 +78,9 @@ def test_the_estimate_beside_counted_traffic(
     if groups is not None:
         given["n_groups"] = int(groups[-1]) + 1
     known = plan.cost(**given, n_iter=model.n_iter_, n_cells=counted.cells)
-    assert len(counted.down) <= known.n_passes <= len(counted.down) + (n_features < 6)
+    # Nothing is compared where the coreset has one solution only.
+    unsure = (n_features < 6) + any(one.name == "starts" for one in known.passes)
+    assert len(counted.down) <= known.n_passes <= len(counted.down) + unsure
     assert sum(counted.down) <= known.down <= factor * sum(counted.down)
     assert sum(counted.up) <= known.up <= factor * sum(counted.up)
     most = plan.cost(**given)
@@ -89,8 +91,8 @@ def test_ten_thousand_parts_of_a_million_rows():
     """The page states these figures."""
     plan = DPKMeans(20, epsilon=1.0).privacy_plan(20)
     cost = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100, n_cells=10**4)
-    assert cost.n_passes == 24 and cost.row_bytes == 80
-    assert cost.read_seconds == pytest.approx(192)
+    assert cost.n_passes == 25 and cost.row_bytes == 80
+    assert cost.read_seconds == pytest.approx(200)
     assert 1.0e6 < cost.down < 1.1e6 and 0.8e6 < cost.up < 0.9e6 and cost.driver_bytes < 3e6
     most = plan.cost(n_rows=10**10, n_parts=10**4, n_workers=100)
     assert most.up < 1e8 and most.down < 1.1e8 and most.driver_bytes < 3e8
