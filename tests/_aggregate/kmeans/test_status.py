@@ -44,7 +44,7 @@ def status(signs, known="ok", epsilon=1.0):
         (replace(NOT_SHOWN, light=0.4), "mostly noise: about 40 % of the clusters"),
         (replace(NOT_SHOWN, loss=0.15), "no clusters shown"),
         (replace(ALIKE, loss=0.5), "mostly noise: about 50 % of the sum of squares"),
-        (replace(ALIKE, loss=0.2, light=0.75), "no clusters shown: about 75 % of the clusters"),
+        (replace(ALIKE, loss=0.2, light=0.5), "no clusters shown: about 50 % of the clusters"),
         (replace(GOOD, signal=20.0, explained_sd=0.4), "too few rows for this budget"),
         (replace(GOOD, signal=60.0, light=0.4), "mostly noise: about 40 % of the clusters"),
         (replace(GOOD, signal=60.0, loss=0.08, explained=0.5), "some clusters may be missing"),
@@ -72,7 +72,7 @@ def test_each_trouble_has_its_words(signs, words):
         replace(GOOD, signal=60.0, loss=0.08),
         replace(GOOD, signal=60.0, explained=0.5),
         replace(GOOD, signal=200.0, loss=0.08, explained=0.5),
-        replace(ALIKE, loss=0.4, light=0.5, noise_share=0.4, signal=10.0),
+        replace(ALIKE, loss=0.4, light=0.45, noise_share=0.4, signal=10.0),
         Signs(1e3, 0.1, 5, False, 0.1),
     ],
 )
