@@ -10,7 +10,7 @@ import numpy as np
 from .estimate import Estimate
 from .lloyd_context import LloydContext
 
-__all__ = ["cluster_scales", "likely_counts", "seen_width"]
+__all__ = ["cluster_scales", "likely_counts", "nearest_centers", "seen_width"]
 
 
 def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
@@ -39,7 +39,7 @@ def cluster_scales(context: LloydContext, centers: np.ndarray) -> np.ndarray:
     if core is None or core.n_leaves == 0:
         return np.ones(k)
     points, weights = core.leaves
-    near, squared = _nearest(points, core.axes.flatten(centers))
+    near, squared = nearest_centers(points, core.axes.flatten(centers))
     spread = squared + core.inner + core.axes.rest
     mass = np.bincount(near, weights, minlength=k)
     total = np.bincount(near, weights * spread, minlength=k)
@@ -73,7 +73,7 @@ def seen_width(context: LloydContext, centers: np.ndarray) -> float | None:
     if not context.size.small or context.coarse or core is None or core.n_leaves == 0:
         return None
     points, weights = core.leaves
-    _, squared = _nearest(points, centers)
+    _, squared = nearest_centers(points, centers)
     return float(np.sqrt(weights @ (squared + core.inner) / weights.sum()))
 
 
@@ -101,7 +101,7 @@ def likely_counts(
     if context.coarse or core is None or core.n_leaves == 0:
         return count, sd, np.ones(k, dtype=bool)
     points, weights = core.leaves
-    near, _ = _nearest(points, core.axes.flatten(estimate.centers))
+    near, _ = nearest_centers(points, core.axes.flatten(estimate.centers))
     mass = np.bincount(near, weights, minlength=k)
     variance = core.noise**2 * np.maximum(np.bincount(near, minlength=k), 1)
     mean = (count / sd**2 + mass / variance) / (1 / sd**2 + 1 / variance)
@@ -114,7 +114,7 @@ def likely_counts(
     )
 
 
-def _nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nearest_centers(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nearest center of each released point, and the squared distance to it.
 
     Plain floats: the points are released, so nothing has to be exact.

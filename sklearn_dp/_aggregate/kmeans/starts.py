@@ -27,6 +27,7 @@ from ..shared.table import Part
 from ..shared.weighted_kmeans import several_solutions, weighted_kmeans
 from .context import Context
 from .coreset import Coreset
+from .evidence import nearest_centers
 from .tuning import Tuning
 
 __all__ = ["STARTS", "best_solution", "compares_starts", "solved_start", "starts_entry"]
@@ -98,7 +99,7 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
     if len(centers) == 1:
         return centers[0]
     leaves, mass = coreset.leaves
-    squared = np.stack([_nearest(leaves, each) for each in centers])
+    squared = np.stack([nearest_centers(leaves, each)[1] for each in centers])
     expected = _centered(squared)
     clip = float(_length(expected).max())
     guess = expected @ mass
@@ -110,12 +111,6 @@ def best_solution(context: Context, coreset: Coreset, n_centers: int) -> np.ndar
     wrong = max(float(np.mean(np.square(seen - guess))) - noise**2, 0.0)
     likely = guess + wrong / (wrong + noise**2) * (seen - guess)
     return centers[int(np.argmin(likely))]
-
-
-def _nearest(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Squared distance of released points to the nearest center."""
-    square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
-    return np.maximum(square.min(axis=1) + np.einsum("ij,ij->i", points, points), 0.0)
 
 
 def _centered(squared: np.ndarray) -> np.ndarray:
