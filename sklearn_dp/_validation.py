@@ -14,6 +14,7 @@ from ._privacy._checks import check_choice, is_integer, is_real
 __all__ = [
     "MOST_CLUSTERS",
     "MOST_FEATURES",
+    "SQUARABLE",
     "budget_of",
     "check_integer",
     "check_number_of_clusters",
@@ -30,6 +31,9 @@ MOST_CLUSTERS = 2**14
 
 MOST_FEATURES = 2**24
 """The same of columns."""
+
+SQUARABLE = {"low": 1e-140, "high": 1e140}
+"""Limits of a length whose square, in the steps of a grid, is a normal float."""
 
 # Less is a slip too: the answer would be nothing but noise.
 _LEAST_RHO = 1e-8  # shares of a few per cent of it still have noise below 2**50 grid steps

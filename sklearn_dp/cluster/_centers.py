@@ -34,6 +34,7 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
+from .._validation import SQUARABLE
 from ._nearest import labels_of_part, nearest_point, noisy_cost
 
 __all__ = ["CENTERS_WITH_ERRORS", "BaseDPCenters", "BaseWeightedCenters"]
@@ -252,7 +253,8 @@ class BaseDPCenters(
         rho : float, optional
             Cost in zero-concentrated DP, instead of `epsilon`.
         max_distance : float, optional
-            Public: longer distances count as this one. `radius_` by default.
+            Public: longer distances count as this one. `radius_` by default; between 1e-140 and
+            1e140.
         groups : array-like of shape (n_samples,), optional
             As in :meth:`fit`.
         ledger : None, False, str, path or PrivacyLedger, optional
@@ -273,7 +275,9 @@ class BaseDPCenters(
         as well: each unit adds between 0 and the square of `max_distance`.
         """
         check_is_fitted(self)
-        cap = self.radius_ if max_distance is None else check_real(max_distance, "max_distance")
+        cap = self.radius_
+        if max_distance is not None:
+            cap = check_real(max_distance, "max_distance", **SQUARABLE)
         budget = budget_of(epsilon, delta, rho)
         found = engine_of(X, groups)
         if found is not None:

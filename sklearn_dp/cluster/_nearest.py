@@ -82,7 +82,9 @@ def noisy_cost(session, table, centers, cap):
     # cap, so what they count does not change.
     rows = GridTable.quantise(table, Domain(middle, reach))
     on_grid = np.rint((centers - middle) / rows.unit)
-    (steps,) = rows.sums(_capped_sum, on_grid, (cap / rows.unit) ** 2)
+    # Squared distances on the grid are integers, so of a cap below one step each row counts all or
+    # nothing, as with a cap of one: no quotient by it is ever too large.
+    (steps,) = rows.sums(_capped_sum, on_grid, max(cap / rows.unit, 1.0) ** 2)
     # A row counts between 0 and `ERROR_STEPS` steps, and so does a unit.
     noisy = session.gaussian("score", steps, sensitivity=ERROR_STEPS, unit=cap**2 / ERROR_STEPS)
     return float(noisy[0])

@@ -22,10 +22,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from .._base import BaseDPEstimator, check_real
+from .._base import BaseDPEstimator
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
-from .._validation import check_steps, shares_of_one
+from .._validation import SQUARABLE, check_real, check_steps, shares_of_one
 from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
@@ -41,8 +41,6 @@ __all__ = [
 
 _OWN = {"epsilon": None, "rho": None, "ledger": None, "random_state": None, "delta": 1e-6}
 """What the search sets itself, and what it must be in the steps."""
-_SQUARES = {"low": 1e-140, "high": 1e140}
-"""Distances whose squares, and small parts of these, are floats."""
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""
 
@@ -109,14 +107,14 @@ class Limits:
         served by any of them.
         """
         if self.distance is not None:
-            return check_real(self.distance, "max_distance", **_SQUARES)
+            return check_real(self.distance, "max_distance", **SQUARABLE)
         if self.bounds is None:
             raise ValueError(
                 f"scoring={name!r} needs bounds or max_distance: a public cap of distances that is "
                 "the same for all candidates."
             )
         radius = float(Domain.from_bounds(self.bounds, self.n_features).radius)
-        return check_real(radius, "bounds: the radius", **_SQUARES)
+        return check_real(radius, "bounds: the radius", **SQUARABLE)
 
     def log_uniform_density(self):
         """Log-density of the uniform law on the bounds.

@@ -183,7 +183,11 @@ def square_sums(
         one at most.
     """
     cap = np.broadcast_to(np.asarray(cap, dtype=np.float64), n_labels)
-    scale = ERROR_STEPS / cap * (1 - 2.0**-50)
+    # A row adds at most min(squared, cap) / cap <= 1 of the steps: only while the quotient is one.
+    with np.errstate(over="ignore", divide="ignore"):
+        scale = ERROR_STEPS / cap * (1 - 2.0**-50)
+    if not np.all((scale > 0) & (scale < np.inf)):
+        raise ValueError("a cap of squares is too small or too large to divide by.")
     sums = np.zeros(n_labels, dtype=sum_type(len(labels), 26))
     for start in range(0, len(labels), MOST_ROWS):
         part = slice(start, start + MOST_ROWS)

@@ -50,6 +50,15 @@ def test_nearest_is_exact_and_takes_the_first_of_equals(scale):
         assert [int(value) for value in squared] == [value for _, value in expected]
 
 
+@pytest.mark.parametrize("cap", [0.0, 5e-324, 1e-301, -1.0, np.inf, np.nan])
+def test_sums_of_squares_refuse_a_cap_that_they_cannot_divide_by(cap):
+    labels, squared = np.zeros(3, dtype=int), np.array([0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="a cap of squares"):
+        square_sums(labels, squared, cap, 1, Units(3))
+    with pytest.raises(ValueError, match="a cap of squares"):
+        square_sums(labels, squared, np.array([1.0, cap]), 2, Units(3))
+
+
 def test_decisions_about_a_row_ignore_the_other_rows():
     rng = np.random.default_rng(1)
     rows, centers = integer_rows(rng, 3000, 7), integer_rows(rng, 5, 7)
