@@ -1,6 +1,7 @@
 """Tasks of Dask: new ones, which parts have tasks of their own, and whose clients are gone."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -29,6 +30,10 @@ class _NoSizes:
     def __enter__(self) -> None:
         import dask
 
+        # The first `compute` imports it, and it reads its settings then: into a branch that is
+        # there already they would not all come, and on leaving the branch would go with them.
+        with suppress(ImportError):
+            import distributed  # noqa: F401
         with self._lock:
             if not self._blocks:
                 limit = {"distributed.admin.large-graph-warning-threshold": 2**62}
