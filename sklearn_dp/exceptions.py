@@ -7,6 +7,7 @@ released values only.
 __all__ = [
     "BudgetExceededError",
     "ConversionWarning",
+    "ExactStatisticsWarning",
     "LedgerError",
     "PartError",
     "PrivacyWarning",
@@ -50,6 +51,15 @@ class PrivacyWarning(UserWarning):
 
     The condition is about how a program calls the package and never about its data, so whether this
     warning is given tells nothing about them.
+    """
+
+
+class ExactStatisticsWarning(PrivacyWarning):
+    """What is being recorded is not private: exact statistics of the data, before noise.
+
+    Given by :func:`~sklearn_dp.audit.record_releases` and
+    :func:`~sklearn_dp.audit.replay_releases`, which are for audits. Neither a recording nor what a
+    replayed fit shows may be published.
     """
 
 

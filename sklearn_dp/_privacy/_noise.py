@@ -26,6 +26,7 @@ import numpy as np
 from ._exact_arithmetic import WORD, LazyUniform, exp_bounds, tail_fraction
 from ._random_words import BLOCK, Stream
 from ._rounded_laws import GAUSSIAN, LAPLACE, guarded_round
+from ._trace import note_draw
 
 MAX_SCALE = 2.0**50
 TRIALS_PER_CANDIDATE = 32
@@ -174,6 +175,7 @@ class NoiseSource:
         """
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
+        note_draw("gaussian" if law is GAUSSIAN else "laplace", scale, out.size)
         flat_scale = scale if scale.ndim == 0 else np.broadcast_to(scale, out.shape).reshape(-1)
         flat = out.reshape(-1)
         for block, part, place in self._pieces(out.size):
@@ -219,6 +221,7 @@ class NoiseSource:
             raise ValueError("gaps must be a non-empty vector of non-negative integers.")
         if not 0 < rate < math.inf:
             raise ValueError("rate must be positive and finite.")
+        note_draw("choice", rate, 1)
         gaps = gaps - gaps.min()
         n_blocks = -(-TRIALS_PER_CANDIDATE * len(gaps) // BLOCK)
         chosen = np.empty(0, dtype=np.int64)

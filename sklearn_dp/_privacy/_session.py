@@ -37,7 +37,7 @@ from ._releases import Releases
 from ._session_fits import FitsInside
 from ._session_parts import PartsOfUnits
 from ._step import Step
-from ._trace import Event, active_trace
+from ._trace import Event, active_trace, drawn
 from .laws._release import Release
 
 __all__ = ["PrivacySession"]
@@ -183,7 +183,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
             What the law says; in an audit, what the trace puts in its place.
         """
         self._charge(entry, release)
-        output = self._record_release(entry, release, release.draw(self._noise))
+        output = self._drawn_output(entry, release)
         self._note(entry, release)
         return output
 
@@ -222,8 +222,12 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         )
         return Step(self, entry)
 
-    def _record_release(self, entry, release, output):
-        """Show a release to an audit, where there is one."""
+    def _drawn_output(self, entry, release):
+        """Draw; an audit sees the release and what the samplers drew for it."""
+        if self._trace is None:
+            return release.draw(self._noise)
+        with drawn() as draws:
+            output = release.draw(self._noise)
         cost = release.rho if release.cost is None else release.cost
         return self._record(
             Event(
@@ -236,6 +240,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
                 release.public,
                 output,
                 release.units,
+                tuple(draws),
             )
         )
 

@@ -29,8 +29,7 @@ class Step:
         self._session, self._entry = session, entry
 
     def _draw(self, release):
-        session = self._session
-        return session._record_release(self._entry, release, release.draw(session._noise))
+        return self._session._drawn_output(self._entry, release)
 
     def laplace(self, value, *, sensitivity, epsilon, own=False):
         """Integers with rounded Laplace noise.

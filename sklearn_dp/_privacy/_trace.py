@@ -6,14 +6,16 @@ output. What an audit puts in its place may force other outputs on the session. 
 none of this is active, and no statistic is ever kept.
 """
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Event", "Shares", "Trace", "active_trace", "trace"]
+__all__ = ["Draw", "Event", "Shares", "Trace", "active_trace", "drawn", "note_draw", "trace"]
 
 _ACTIVE = ContextVar("sklearn_dp_trace", default=None)
+_DRAWS: ContextVar[list["Draw"] | None] = ContextVar("sklearn_dp_draws", default=None)
 
 
 @contextmanager
@@ -31,9 +33,50 @@ def active_trace():
     return _ACTIVE.get()
 
 
+@dataclass(frozen=True)
+class Draw:
+    """One call of a sampler, as the sampler saw it.
+
+    Attributes
+    ----------
+    law : str
+        "gaussian", "laplace" or "choice" (exponential mechanism).
+    scale : float or ndarray
+        Standard deviation, Laplace scale or rate of the choice, per grid step: what was used, not
+        what any claim says.
+    size : int
+        How many numbers were drawn.
+    """
+
+    law: str
+    scale: Any
+    size: int
+
+
+@contextmanager
+def drawn() -> Iterator[list[Draw]]:
+    """Collect what the samplers draw in this context."""
+    draws: list[Draw] = []
+    token = _DRAWS.set(draws)
+    try:
+        yield draws
+    finally:
+        _DRAWS.reset(token)
+
+
+def note_draw(law: str, scale: Any, size: int) -> None:
+    """Called by each sampler: nothing happens outside an audit."""
+    draws = _DRAWS.get()
+    if draws is not None:
+        draws.append(Draw(law, scale, size))
+
+
 @dataclass
 class Event:
     """One release, with the private statistic behind it.
+
+    What it holds is not private: exact statistics of the data. It refuses to be pickled, and its
+    repr leaves them out.
 
     Attributes
     ----------
@@ -59,17 +102,23 @@ class Event:
         What was released, in grid steps.
     units : ndarray of int, optional
         Numbers of the units that a filter decides about; all of them by default.
+    draws : tuple of Draw
+        What the samplers drew for `output`: law and scale as they were really used.
     """
 
     kind: str
     entry: str = ""
-    value: Any = None
+    value: Any = field(default=None, repr=False)
     sensitivity: Any = None
     scale: Any = None
     cost: float = 0.0
     public: dict = field(default_factory=dict)
     output: Any = None
-    units: Any = None
+    units: Any = field(default=None, repr=False)
+    draws: tuple[Draw, ...] = ()
+
+    def __reduce__(self):
+        raise TypeError("a recorded release holds exact statistics of the data: no pickles, please")
 
 
 class Shares:

@@ -12,6 +12,8 @@ the base class and releases through a session):
 * :func:`scan_for_leaks`: do values of the data show in pickles, texts, warnings, errors;
 * :func:`certify`: a black-box test, a lower bound of epsilon from thousands of fits; for any
   estimator;
+* :func:`record_releases` and :func:`replay_releases`: the hook on which the replays stand, for
+  auditors who bring their own comparison;
 * :func:`killer` and :func:`mutant`: seeded bugs, which show that the audits above can fail.
 
 None of them proves a guarantee. A replay and the tests of the noise together check what a proof
@@ -25,6 +27,7 @@ fit; `_replay` compares the two; `laws` says what a release of each kind has to 
 formulas.
 """
 
+from .._privacy._trace import Draw, Event
 from . import mutants  # noqa: F401 - registers them
 from ._certificate import Certificate, Finding, certify
 from ._certificate.cases import Pair
@@ -35,12 +38,15 @@ from ._leaks import scan_for_leaks
 from ._mutation import MUTANTS, Mutant, killer, mutant
 from ._neighbours import Neighbour, neighbouring_pairs
 from ._noise_law import noise_audit
+from ._recorder import record_releases, replay_releases
 from ._replay import replay_audit
 from ._replay_result import ReplayResult
 
 __all__ = [
     "MUTANTS",
     "Certificate",
+    "Draw",
+    "Event",
     "Finding",
     "Mutant",
     "Neighbour",
@@ -54,6 +60,8 @@ __all__ = [
     "mutant",
     "neighbouring_pairs",
     "noise_audit",
+    "record_releases",
     "replay_audit",
+    "replay_releases",
     "scan_for_leaks",
 ]

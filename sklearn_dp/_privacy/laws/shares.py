@@ -48,7 +48,7 @@ import numpy as np
 from .._noise import MAX_SCALE, NoiseSource
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
-from .._trace import Event, active_trace
+from .._trace import Event, active_trace, drawn
 from ._release import Release, check_cost, positive_sensitivity
 
 __all__ = [
@@ -229,7 +229,8 @@ class NoiseShares:
         sigma = np.broadcast_to(np.asarray(sigma, dtype=np.float64), shape)
         if not np.all(sigma >= LEAST_SHARE):
             raise ValueError("the shares of the noise must be finer: the sum would not be private.")
-        share = noise.rounded_gaussian(sigma, shape)
+        with drawn() as draws:
+            share = noise.rounded_gaussian(sigma, shape)
         trace = active_trace()
         if trace is None:
             return share
@@ -243,5 +244,6 @@ class NoiseShares:
                 0.0,
                 {"client": self._name},
                 share,
+                draws=tuple(draws),
             )
         )
