@@ -30,6 +30,8 @@ _WITH_ERRORS = {
 }
 _COMMON = 5.0  # points of the mean of all, beside the public points of a cluster
 _UNLIKE = 0.5  # part by which the spread of the server's points may be another one
+_NO_SPREAD = 1e-100  # in squared steps; the inverse of its square is no float
+_TOO_SHORT = 0.01  # of the typical distance of a unit: a residual is clipped later than there
 _WHOLE_RANGE = 1.9  # standard errors; 95 % intervals have 1.96
 _LEAST_FOLLOWS = 0.2  # part of its way that a clipped mean is taken to have gone at least
 
@@ -91,7 +93,10 @@ def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
     if state.doubts is None or state.counts_sd is None or setup.laplace or not setup.residuals:
         return None
     d, counts = setup.n_features, np.maximum(np.asarray(state.counts), state.counts_sd)
-    spread, follows = _units(state)
+    units = _units(state)
+    if units is None:
+        return None
+    spread, follows = units
     # A clipped mean follows its units for a part g of the way: (1 - g) / g of what it went is left.
     left = (1 - follows) / np.maximum(follows, _LEAST_FOLLOWS) * np.asarray(state.moved)
     variance = spread / (d * counts) + np.square(left) / d
@@ -118,8 +123,11 @@ def count_errors(state: State) -> np.ndarray:
     return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
 
 
-def _units(state: State) -> tuple[np.ndarray, np.ndarray]:
+def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
     """What the public points, or the released variance, say of the units of each cluster.
+
+    None where the public points are nothing like the units: as many of them as there are centers
+    have no distances from their centers, and whatever they are clipped at says nothing of units.
 
     Parameters
     ----------
@@ -143,6 +151,8 @@ def _units(state: State) -> tuple[np.ndarray, np.ndarray]:
     near = nearest_of(state.proxy, anchors)
     square = np.square(state.proxy - anchors[near]).sum(axis=1)
     own, common = _means(square, near, len(anchors)), float(square.mean())
+    if common < _NO_SPREAD or state.limit < _TOO_SHORT * math.sqrt(left):
+        return None
     # The server's points may be half as far again, or half as far: by inverse variance.
     precisions = 1 / max(_UNLIKE * common, 1e-300) ** 2, 1 / max(left_sd, 1e-300) ** 2
     typical = float(np.average([common, left], weights=precisions))

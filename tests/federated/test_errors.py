@@ -153,3 +153,12 @@ def test_intervals_hold_the_truth_in_two_hundred_fits(server):
         weights.append((low <= number) & (number <= high))
     assert 0.93 <= np.mean(held) <= 0.97, np.mean(held)
     assert np.mean(weights) >= 0.93, np.mean(weights)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-9])
+def test_as_many_public_points_as_centers_say_nothing_of_the_errors(off):
+    """Each is a center of its own: a ZeroDivisionError after the charge, or errors of 2e-6."""
+    X, points = draw(8000, np.random.default_rng(100)), PLACES + off * np.arange(4)[:, None]
+    model = FederatedDPKMeans(4, epsilon=1.0, bounds=1.0, random_state=0).fit(X, X_server=points)
+    assert not hasattr(model, "cluster_centers_std_error_")
+    assert model.status_ == "ok" and model.score(X) > -2 * 8000 * 6 * 0.05**2

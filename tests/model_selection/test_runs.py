@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from search_tools import corners, pipeline, search, spending
+from search_tools import GRID, corners, pipeline, search, spending
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._selection_rules import Thin
@@ -16,6 +16,7 @@ from sklearn_dp.audit._recount import recount_problems
 from sklearn_dp.audit._replay import record
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
 from sklearn_dp.model_selection import (
+    BestOf,
     DPGridSearch,
     _runs,
     _scorers,
@@ -64,6 +65,28 @@ def shown(monkeypatch, drawn):
 def test_the_number_of_runs_does_not_show(monkeypatch):
     """Two searches with the same winning run and other numbers of losing ones look the same."""
     assert shown(monkeypatch, [1, 0]) == shown(monkeypatch, [1, 0, 2])
+
+
+@pytest.mark.parametrize(("drawn", "winner"), [([1], 1), ([2, 1], 1)])
+def test_padding_runs_are_no_candidates(monkeypatch, drawn, winner):
+    """With `constant_time`, runs of candidate 0 fill up the time: here each of them scores best.
+
+    The price is that of the runs that the rule draws. One more that may win costs (1, 1e-6) a delta
+    of 7e-5 for three candidates, and of .7 for thirty.
+    """
+    scores, original = {0: 1e9, 1: 2.0, 2: 1.0}, _runs.Runner._scored
+    made = []
+
+    def scored(self, number, session):
+        made.append(number)
+        return scores[number], original(self, number, session)[1]
+
+    monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
+    monkeypatch.setattr(_runs.Runner, "_scored", scored)
+    found = search(selection=BestOf(constant_time=True), final="winner").fit(corners(90))
+    assert made[: len(drawn)] == drawn and made[len(drawn) :].count(0) >= 1
+    assert found.best_index_ == winner
+    assert found.best_estimator_.n_clusters == GRID["n_clusters"][winner]
 
 
 def number_kept(monkeypatch):

@@ -1,0 +1,91 @@
+"""Edits of the package's text, as an outside reviewer makes them, and the test that sees each.
+
+Those of the other modules are found by checks that fit any estimator. These are about a room of
+their own: what pads a search, what a composite step hands out, a sampler that one law alone has. So
+each names a test of the normal suite, which has to fail while the edit is there
+(`tests/test_outside_mutants.py`).
+"""
+
+import inspect
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit import Mutant
+from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.model_selection._runs import Runner
+
+__all__ = ["OUTSIDE", "Edit"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of the text of a function.
+
+    Attributes
+    ----------
+    name : str
+        In words: what is wrong.
+    owner : class or module
+    attribute : str
+        Of the owner: the function.
+    old, new : str
+        `old` stands in it once.
+    test : str
+        ``path::function`` below `tests/`: the test that has to fail.
+    arguments : dict
+        Of that test, but for `monkeypatch`.
+    """
+
+    name: str
+    owner: Any
+    attribute: str
+    old: str
+    new: str
+    test: str
+    arguments: dict = field(default_factory=dict)
+
+    def planted(self):
+        """The edit is there in this context; yields a list that fills when it is reached."""
+        return Mutant(self.name, (), ((self.owner, self.attribute, self._edited),)).planted()
+
+    def _edited(self, original):
+        source = textwrap.dedent(inspect.getsource(original))
+        if source.count(self.old) != 1:
+            raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times")
+        names: dict[str, Any] = {}
+        text = source.replace(self.old, self.new)
+        exec(compile(text, inspect.getfile(original), "exec"), original.__globals__, names)
+        return names[original.__name__]
+
+
+OUTSIDE = [
+    Edit(
+        "padding runs of a search join the choice",
+        Runner,
+        "_best",
+        "self._made(drawn, sessions)[:counted]",
+        "self._made(drawn, sessions)",
+        "model_selection/test_runs.py::test_padding_runs_are_no_candidates",
+        {"drawn": [1], "winner": 1},
+    ),
+    Edit(
+        "shares of noise from a constant seed",
+        LocalEngine,
+        "__init__",
+        "self.seed_shares(None)",
+        "self.seed_shares(0)",
+        "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
+        {"name": "clients that add noise"},
+    ),
+    Edit(
+        "blocks and coins from a constant seed",
+        PrivacySession,
+        "__init__",
+        'fresh = int.from_bytes(fresh_bytes(32), "big") if seed is None else seed',
+        "fresh = 5 if seed is None else seed",
+        "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
+        {"name": "SampleAndAggregate, copies"},
+    ),
+]

@@ -1,0 +1,51 @@
+"""Each edit of `tests/mutants/outside.py` makes the test fail that it names."""
+
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+from mutants.outside import OUTSIDE
+
+TESTS = Path(__file__).parent
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def run(test, arguments):
+    """One case of a test, from a module that is loaded anew: nothing is kept from other runs."""
+    path, name = test.split("::")
+    spec = importlib.util.spec_from_file_location(f"outside_{Path(path).stem}", TESTS / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, name)
+    with pytest.MonkeyPatch.context() as patch:
+        if "monkeypatch" in inspect.signature(function).parameters:
+            arguments = {"monkeypatch": patch, **arguments}
+        function(**arguments)
+
+
+@pytest.mark.parametrize("edit", OUTSIDE, ids=lambda edit: edit.name)
+def test_an_edit_from_outside_is_seen(edit):
+    """By an assertion: code that does not run any more would be seen by anybody."""
+    with edit.planted() as happened, pytest.raises((AssertionError, pytest.fail.Exception)):
+        run(edit.test, edit.arguments)
+    assert happened
+
+
+def test_each_edit_has_a_name_of_its_own():
+    names = [edit.name for edit in OUTSIDE]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("edit", OUTSIDE, ids=lambda edit: edit.name)
+def test_the_test_of_an_edit_is_in_the_normal_suite(edit):
+    """And is no test that fails without it: the suite runs that one by itself."""
+    path, name = edit.test.split("::")
+    lines = (TESTS / path).read_text().splitlines()
+    place = lines.index(next(line for line in lines if line.startswith(f"def {name}(")))
+    marks = []
+    for line in reversed(lines[:place]):
+        if not line:
+            break
+        marks.append(line)
+    assert "@pytest.mark.slow" not in marks
