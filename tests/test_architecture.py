@@ -46,7 +46,10 @@ MAX_BODY_LINES = 60
 # The kernel's own randomness: where the noise is made, and where it is handed out.
 NOISE_MODULE = "_privacy._noise"
 KERNEL_ONLY = (f"{PACKAGE}.{NOISE_MODULE}", f"{PACKAGE}._privacy._random_words")
-RANDOM_MODULES = {NOISE_MODULE, "_privacy._random_words", "_privacy._randomness"}
+STREAMS_OF_USERS = "_aggregate.shared.global_generators"  # seeds them, and draws nothing
+RANDOM_MODULES = {
+    NOISE_MODULE, "_privacy._random_words", "_privacy._randomness", STREAMS_OF_USERS,
+}  # fmt: skip
 RANDOM_SOURCES = ("numpy.random", "random", "secrets", "os.urandom", "uuid")
 RANDOM_HELPERS = {"sklearn.utils.check_random_state", "numpy.random"}
 RANDOM_TYPES = {"numpy.random.Generator", "numpy.random.RandomState", "numpy.random.BitGenerator"}
@@ -390,6 +393,7 @@ PLANTED = [
     (noise_comes_from_the_kernel, "mean._m", "def f(bits):\n    return np.random.Generator(bits)"),
     (noise_comes_from_the_kernel, "_privacy._mechanisms", "z = rng.normal()"),
     (noise_comes_from_the_kernel, "_privacy._session", "z = rng.laplace()"),
+    (noise_comes_from_the_kernel, STREAMS_OF_USERS, "import random\nz = random.gauss(0, 1)"),
     (noise_comes_from_the_kernel, "audit._replay", "def f(rng):\n    return rng.normal()"),
     (only_blocks_runs_in_parallel, "cluster._dp_kmeans", "import joblib"),
     (only_blocks_runs_in_parallel, "cluster._dp_kmeans", "from joblib import Parallel"),

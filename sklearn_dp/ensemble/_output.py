@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import column_or_1d
 
+from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._privacy._checks import real_array
 from .._sklearn_compat import without_callbacks
@@ -199,7 +200,8 @@ def probe(trainable, n_columns, names, signs, n_classes=None):
         fitted = getattr(fitted, "fitted_", fitted)
         return [np.asarray(getattr(fitted, name), dtype=float) for name in names]
 
-    with silent():
+    with silent(), own_streams() as start_stream:
+        start_stream(0)
         values = attempt_silently(values_of_a_fit)[0]
     # None is a NaN to numpy.
     if values is None or not all(np.isfinite(value).all() for value in values):

@@ -51,7 +51,9 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     Parameters
     ----------
     estimator : estimator, optional
-        It must be a function of its rows and its ``random_state`` alone. By default
+        It must be a function of its rows and of its own random numbers alone: each block has its
+        own ``random_state`` and streams of the global generators of numpy and Python. Other
+        libraries' seeds (torch, tensorflow), files and the time are not guarded. By default
         ``RobustScaler(with_scaling=False)``, whose ``center_`` is the median.
     output : tuple of str, optional
         Fitted attributes to release: arrays of a shape that depends on parameters and on the
@@ -88,7 +90,8 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Blocks fitted at a time, through joblib.
+        Blocks fitted at a time, through joblib: by processes, since threads of one process share
+        the global generators and take turns.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

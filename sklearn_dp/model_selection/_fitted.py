@@ -11,6 +11,8 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 `centers` are in the space of the last step, `input_centers` back in that of the input.
 """
 
+from zlib import crc32
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import exp2, xlogy
@@ -23,6 +25,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.single_rows import finite, for_rows, products
 from .._base import BaseDPEstimator
 
@@ -34,9 +37,10 @@ _ELEMENTWISE = (Binarizer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardSca
 def transformed(step, X):
     """What a fitted step makes of rows, each a function of its row alone, bit for bit.
 
-    Private steps and scalers work number by number. Any other step gets one row at a time: the
-    last bits of a matrix product hang on the rows beside a row, and a function of the user may look
-    at all of them. A row that it fails at counts as zeros.
+    Private steps and scalers work number by number. Any other step, also inside a private one, gets
+    one row at a time: the last bits of a matrix product hang on the rows beside a row, and a
+    function of the user may look at all of them. What it draws from the global generators is a
+    function of the row too. A row that it fails at counts as zeros.
 
     Parameters
     ----------
@@ -47,15 +51,19 @@ def transformed(step, X):
     -------
     rows : ndarray of shape (n, width), finite
     """
-    if len(X) and (isinstance(step, BaseDPEstimator) or type(step) in _ELEMENTWISE):
+    inner = getattr(step, "estimator_", step)  # of another library, if it has one
+    if len(X) and (isinstance(inner, BaseDPEstimator) or type(inner) in _ELEMENTWISE):
         return finite(step.transform(X))
-    width = np.asarray(step.transform(np.zeros((1, X.shape[1])))).shape[1]
-    rows = np.zeros((len(X), width))
-    for i, row in enumerate(X):
-        try:
-            rows[i] = finite(np.asarray(step.transform(row[None].copy()), dtype=np.float64))
-        except Exception:  # one row must not decide about the whole fit
-            continue
+    with own_streams() as start_stream:
+        start_stream(0)
+        width = np.asarray(step.transform(np.zeros((1, X.shape[1])))).shape[1]
+        rows = np.zeros((len(X), width))
+        for i, row in enumerate(X):
+            start_stream(crc32(row.tobytes()))
+            try:
+                rows[i] = finite(np.asarray(step.transform(row[None].copy()), dtype=np.float64))
+            except Exception:  # one row must not decide about the whole fit
+                continue
     return rows
 
 

@@ -24,9 +24,11 @@ Why not a mean: its denominator n is not public, and a change of n moves all ter
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
+from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
 from .._privacy._checks import check_number
 from ._fitted import square_sums
@@ -175,17 +177,21 @@ def _row_by_row(scorer):
     """All scores by a user's function of one row.
 
     Slow on purpose: a user's function that saw all rows at once could make one row's score depend
-    on the others, and nothing would tell.
+    on the others, and nothing would tell. What it draws from the global generators is a function of
+    the row too.
     """
 
     def values(fitted, X, y):
         scores, model = np.full(len(X), scorer.low), fitted.model
-        for i, row in enumerate(X):
-            try:
-                # A copy: other candidates see the same rows.
-                scores[i] = float(scorer.row_score(model, row.copy(), None if y is None else y[i]))
-            except BaseException:  # one row must not decide about the whole candidate, by an exit
-                continue
+        with own_streams() as start_stream:
+            for i, row in enumerate(X):
+                start_stream(crc32(row.tobytes()))
+                try:
+                    # A copy: other candidates see the same rows.
+                    score = scorer.row_score(model, row.copy(), None if y is None else y[i])
+                    scores[i] = float(score)
+                except BaseException:  # one row must not decide about the candidate, by an exit
+                    continue
         return scores
 
     return values

@@ -7,7 +7,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from sklearn_dp import DPGaussianMixture, DPKMeans
+from sklearn_dp import DPGaussianMixture, DPKMeans, SampleAndAggregate
 from sklearn_dp.audit import neighbouring_pairs, replay_audit
 from sklearn_dp.model_selection import DPGridSearch, PrivateScorer
 from sklearn_dp.model_selection._fitted import Fitted, square_sums, transformed
@@ -25,6 +25,11 @@ def centered(rows):
     return rows - rows.mean(axis=0)
 
 
+def jittered(rows):
+    """Draws from numpy's global generator."""
+    return rows + np.random.normal(size=rows.shape)  # noqa: NPY002
+
+
 def positive(rows):
     if (rows < 0).any():
         raise ValueError(f"{rows} cannot be logged")
@@ -33,8 +38,14 @@ def positive(rows):
 
 @pytest.mark.parametrize(
     "step",
-    [PCA(3).fit(X), StandardScaler().fit(X), FunctionTransformer(centered)],
-    ids=lambda step: type(step).__name__,
+    [
+        PCA(3).fit(X),
+        StandardScaler().fit(X),
+        FunctionTransformer(centered),
+        FunctionTransformer(jittered),
+        SampleAndAggregate(FunctionTransformer(centered), output=("n_features_in_",)).fit(X),
+    ],
+    ids=["PCA", "scaler", "of all rows", "drawn", "of all rows, inside a private step"],
 )
 def test_rows_beside_a_row_do_not_show(step):
     """The matrix product of PCA rounds the last rows of this table otherwise than alone."""

@@ -1,5 +1,6 @@
 """Scores of candidates: of single rows, bounded, with noise."""
 
+import random
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,6 +52,16 @@ def test_a_score_of_ones_own():
     found = search(scoring=scorer, epsilon=20.0).fit(X)
     assert found.best_params_["n_clusters"] >= 3
     assert found.best_score_ == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("draw", [np.random.random, random.random], ids=["numpy", "python"])
+def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
+    """With one stream for all rows, one row more changes the scores of those after it."""
+    scorer = scorer_of(PrivateScorer(lambda fitted, x, y: draw(), 0.0, 1.0), None)
+    X, model = np.arange(40.0).reshape(20, 2), SimpleNamespace(model=None)
+    scores = scorer.values(model, X, None)
+    assert np.array_equal(scorer.values(model, X[1:], None), scores[1:])
+    assert len(np.unique(scores)) == 20
 
 
 @pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)

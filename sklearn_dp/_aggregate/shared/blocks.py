@@ -12,7 +12,9 @@ What must not happen, and where it is prevented:
 * a fit that fails, or says something, tells about its rows: it is silent, and its result is a fixed
   one (:func:`_fit_block`; :mod:`.silence`);
 * a fit that sees how many rows there are in all, or another block: it gets its rows and a seed;
-* a fit whose bits depend on the number of threads: each has one.
+* a fit whose bits depend on the number of threads: each has one;
+* a fit that draws from numpy's or Python's global generator after others have: each block has a
+  stream of its own there too (:mod:`.global_generators`).
 
 Who draws and fits blocks: :func:`.block_fits.fit_table_blocks`. What runs where their rows are:
 :func:`fit_some`.
@@ -30,6 +32,7 @@ from sklearn.base import clone
 
 from ..._privacy._randomness import blocks_of_draws
 from ..._sklearn_compat import without_callbacks
+from .global_generators import own_streams
 from .silence import attempt_silently, silent
 from .threads import one_thread
 
@@ -183,13 +186,13 @@ def fit_some(
         one_thread(),
         parallel_config(backend="sequential"),
         sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        own_streams() as start_stream,
     ):
-        return np.stack(
-            [
-                _fit_block(estimator, names, rows, seed, extract, shape, min_rows)
-                for rows, seed in zip(blocks, seeds, strict=True)
-            ]
-        )
+        results = []
+        for rows, seed in zip(blocks, seeds, strict=True):
+            start_stream(seed)
+            results.append(_fit_block(estimator, names, rows, seed, extract, shape, min_rows))
+        return np.stack(results)
 
 
 def _fit_block(

@@ -32,10 +32,14 @@ class Section:
         Of the blocks ``catch_warnings(record=True)`` that it is in, the innermost one last.
     targets : dict
         Where it has redirected streams to, by their names.
+    has_turn : bool
+        Whether it is in a block of :func:`.global_generators.own_streams`.
     """
 
     def __init__(self) -> None:
+        outer = section_of_thread()
         self.active = True
+        self.has_turn = outer is not None and outer.has_turn
         self.filters: list[tuple] = []
         self.logs: list[list] = []
         self.targets: dict[str, Any] = {}

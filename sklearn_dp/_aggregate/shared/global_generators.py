@@ -1,0 +1,87 @@
+"""The global generators of numpy and of Python, for code of users: a stream for each block or row.
+
+``np.random`` and ``random`` are one stream each, shared by the process. Of code that draws from
+them, what one block gets would depend on how much the blocks before it have drawn: one row more in
+one of them would change all that follow. So each block (and each row, where a function of single
+rows is asked for) starts a stream of its own from its own seed. Afterwards the generators are as
+they were before; how much was drawn is a fact about the rows.
+
+The streams belong to the process, so threads take turns. What else code may draw from is not seen:
+generators that a module or a class keeps, those of other libraries (torch, tensorflow), files, the
+time. `SECURITY.md` says so.
+"""
+
+import os
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from .sections import section_of_thread
+
+__all__ = ["own_streams"]
+
+_lock = threading.RLock()
+
+
+@contextmanager
+def own_streams() -> Iterator[Callable[[int], None]]:
+    """Yield a function that starts a new stream, from a seed below 2**32, in both generators.
+
+    One thread of the process at a time is in this block; threads that it starts are in its turn.
+    Threads that know nothing of this draw from its streams.
+    """
+    with _turn(), _restored():
+        stream = np.random.MT19937(0)
+
+        def start(seed: int) -> None:
+            # A user may have set another one; that of the process may not take a seed.
+            if np.random.get_bit_generator() is not stream:  # type: ignore[attr-defined]
+                np.random.set_bit_generator(stream)  # type: ignore[attr-defined]
+            np.random.seed(seed)  # noqa: NPY002
+            random.seed(seed)
+
+        yield start
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """The lock, unless a thread that waits for this one has it: inner code may fit in threads."""
+    section = section_of_thread()
+    if section is not None and section.has_turn:
+        yield
+        return
+    with _lock:
+        if section is not None:
+            section.has_turn = True
+        try:
+            yield
+        finally:
+            if section is not None:
+                section.has_turn = False
+
+
+@contextmanager
+def _restored() -> Iterator[None]:
+    """Put both generators back as they were: the objects and their states."""
+    generator = np.random.get_bit_generator()  # type: ignore[attr-defined]
+    state = np.random.get_state(legacy=False)  # noqa: NPY002
+    state_of_python = random.getstate()
+    try:
+        yield
+    finally:
+        np.random.set_bit_generator(generator)  # type: ignore[attr-defined]
+        np.random.set_state(state)  # noqa: NPY002
+        random.setstate(state_of_python)
+
+
+def _renew_lock() -> None:
+    """In the child of a fork: the thread that held it is not there."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
