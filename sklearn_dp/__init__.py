@@ -21,6 +21,7 @@ Which one to take:
   to run any clusterer on;
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
+* columns of different units, and categories: :class:`PublicScaler`, :class:`PublicEncoder`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
@@ -43,6 +44,7 @@ from .ensemble import SampleAndAggregate
 from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
+from .preprocessing import PublicEncoder, PublicScaler
 
 __all__ = [
     "DPCoreset",
@@ -58,6 +60,8 @@ __all__ = [
     "FriendlyMean",
     "PrivacyBudget",
     "PrivacyLedger",
+    "PublicEncoder",
+    "PublicScaler",
     "SampleAndAggregate",
     "privatize",
 ]

@@ -25,7 +25,7 @@ LAYERS = (
     {"_tables", "_validation"},
     {"_partitions"},
     {"_base"},
-    {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble"},
+    {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble", "preprocessing"},
     {"federated", "model_selection", "inspection", "audit", "_privatize"},
     {"__init__"},
 )

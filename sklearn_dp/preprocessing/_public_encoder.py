@@ -1,0 +1,354 @@
+"""Tables with numbers and categories as rows of comparable numbers, by a public schema."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.single_rows import finite, row_guard
+from .._partitions import engine_of
+from .._privacy._checks import is_real
+from .._privacy._domain import Domain
+from .._tables import check_table
+from .._validation import check_real
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PublicEncoder"]
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A column of numbers: its range has the width `weight`, about 0."""
+
+    name: Hashable
+    weight: float
+    low: float
+    high: float
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns that it becomes."""
+        return [str(self.name)]
+
+    @property
+    def square(self) -> float:
+        """Squared length of the longest row of these columns."""
+        return (self.weight / 2) ** 2
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Values as rows; what is no number is in the middle of the range."""
+        if values.dtype.kind not in "biuf":
+            values = np.array([_number(value) for value in values.tolist()], dtype=np.float64)
+        values = np.clip(values.astype(np.float64), self.low, self.high)
+        rows = (values - self._middle) / self._width * self.weight
+        return np.where(np.isnan(rows), 0.0, rows)[:, None]
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Rows back in the units of the column."""
+        return rows / self.weight * self._width + self._middle
+
+    @property
+    def _width(self) -> float:
+        return self.high - self.low or 1.0
+
+    @property
+    def _middle(self) -> float:
+        return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class _Category:
+    """A column of categories: two of them are at the distance `weight`, their mean is at 0."""
+
+    name: Hashable
+    weight: float
+    values: tuple
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns that it becomes."""
+        return [f"{self.name}_{value}" for value in self.values]
+
+    @property
+    def square(self) -> float:
+        """Squared length of the longest row of these columns."""
+        return self.weight**2 * (1 - 1 / len(self.values)) / 2
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Values as rows; what is not in the list is at 0, as far from all that is."""
+        numbers = {value: number for number, value in enumerate(self.values)}
+        codes = np.array([_code(numbers, value) for value in values.tolist()], dtype=np.int64)
+        known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
+        rows[known] = -1 / len(self.values)
+        rows[known, codes[known]] += 1
+        return rows * (self.weight / math.sqrt(2))
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Rows back as the share of each category, within [0, 1]."""
+        return np.clip(rows / self.weight * math.sqrt(2) + 1 / len(self.values), 0.0, 1.0)
+
+
+class PublicEncoder(TransformerMixin, BaseEstimator):
+    """Encode numbers and categories as rows of comparable numbers, by a public schema.
+
+    Numbers are scaled to their range, and categories become one column each, so that the squared
+    distance of two rows is the sum over the columns of the table of ``((x - y) / range) ** 2`` for
+    a number, and of 1 for two categories that differ. With :class:`sklearn_dp.DPKMeans` behind it
+    this is the clustering of mixed tables known as k-prototypes, with differential privacy. The
+    schema is given and not learned, so the encoder costs nothing.
+
+    Parameters
+    ----------
+    schema : dict, or list
+        Public: for each column a pair ``(low, high)`` of numbers, its range, or a list of its
+        categories. By the names of the columns, for data frames; others are left out. For arrays, a
+        list, or a dict in the order of the columns. None in a list stands for missing values.
+    weights : dict, optional
+        By column: how much a difference in it counts, 1 by default. It multiplies distances.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns of the schema.
+    feature_names_in_ : ndarray of str
+        Their names, where these are strings.
+
+    See Also
+    --------
+    PublicScaler : The same for tables of numbers.
+
+    Notes
+    -----
+    Guarantee: what becomes of a row depends on that row and the schema, so a private estimator
+    behind this step keeps its own guarantee. No row is refused, as an error would tell that it is
+    there: numbers are clipped to their range, and what the schema does not know (another category,
+    a missing value, text among numbers) is encoded as 0, in the middle of the range or at the mean
+    of the categories.
+
+    References
+    ----------
+    Huang, Z. (1998). Extensions to the k-means algorithm for clustering large data sets with
+    categorical values. Data Mining and Knowledge Discovery 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.preprocessing import PublicEncoder
+    >>> encoder = PublicEncoder({"age": (15, 95), "work": ["none", "part", "full"]})
+    >>> rng = np.random.default_rng(0)
+    >>> old = np.arange(4000) % 2 == 1
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "age": np.where(old, 70, 30) + rng.normal(size=4000),
+    ...         "work": np.where(old, "none", rng.choice(["part", "full"], 4000)),
+    ...     }
+    ... )
+    >>> model = DPKMeans(2, epsilon=1.0, bounds=encoder.output_bounds, random_state=0)
+    >>> model = model.fit(encoder.fit_transform(table))
+    >>> centers = encoder.inverse_transform(model.cluster_centers_).sort_values("age")
+    >>> centers.round({"age": 0, "work_none": 1, "work_part": 1, "work_full": 1}).to_numpy()
+    array([[30. ,  0. ,  0.5,  0.5],
+           [70. ,  1. ,  0. ,  0. ]])
+    >>> centers.columns.tolist()
+    ['age', 'work_none', 'work_part', 'work_full']
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[Any, Any] | Sequence[Any],
+        *,
+        weights: Mapping[Any, float] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.weights = weights
+
+    @property
+    def output_bounds(self) -> float:
+        """Radius about the origin of all rows that there can be: `bounds` of what follows."""
+        return math.sqrt(sum(column.square for column in self._columns())) * (1 + 1e-9)
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Check the schema, and that the table has its columns.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Rows; no value is used.
+        y : Ignored
+            For the interface of scikit-learn.
+
+        Returns
+        -------
+        self : PublicEncoder
+            The fitted encoder.
+        """
+        columns = self._columns()
+        self._values(X, columns)
+        self.n_features_in_ = len(columns)
+        names = [column.name for column in columns]
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self
+
+    @row_guard
+    def transform(self, X: object) -> np.ndarray:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_columns)
+            Rows.
+
+        Returns
+        -------
+        X_encoded : ndarray of shape (n_samples, n_columns_out)
+            A column for each number and for each category, in the order of the schema.
+        """
+        check_is_fitted(self)
+        columns = self._columns()
+        encoded = zip(columns, self._values(X, columns), strict=True)
+        return np.hstack([column.encode(values) for column, values in encoded])
+
+    @row_guard
+    def inverse_transform(self, X: ArrayLike) -> "pd.DataFrame":
+        """Rows as a table for people, for instance the centers of clusters (needs pandas).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns_out)
+            Encoded rows, or means of such, with or without noise.
+
+        Returns
+        -------
+        table : DataFrame
+            Numbers in their units; of each category the share, in [0, 1]. A value that the schema
+            does not know counts as an equal share of each category.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        columns = self._columns()
+        ends = np.cumsum([len(column.names) for column in columns])
+        X = np.asarray(check_table(X, "X", dtype=np.float64))
+        if X.shape[1] != ends[-1]:
+            raise ValueError(f"X must have {ends[-1]} columns.")
+        blocks = zip(columns, np.split(X, ends[:-1], axis=1), strict=True)
+        table = np.hstack([finite(column.decode(block)) for column, block in blocks])
+        return pd.DataFrame(table, columns=self.get_feature_names_out())
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """Names of the encoded columns: of a number its own, of a category ``column_category``.
+
+        Parameters
+        ----------
+        input_features : Ignored
+            The schema has the names.
+
+        Returns
+        -------
+        names : ndarray of str
+            Of the columns of `transform`.
+        """
+        check_is_fitted(self)
+        return np.array([name for each in self._columns() for name in each.names], dtype=object)
+
+    def _columns(self) -> list[_Number | _Category]:
+        """The columns of the schema, which has been checked."""
+        schema, weights = self.schema, {} if self.weights is None else self.weights
+        if not isinstance(schema, Mapping):
+            if not isinstance(schema, list | tuple):
+                raise TypeError("schema must be a dict of columns, or a list.")
+            schema = dict(enumerate(schema))
+        if not schema:
+            raise ValueError("schema must have a column.")
+        if not isinstance(weights, Mapping):
+            raise TypeError("weights must be a dict of columns and numbers.")
+        if not set(weights) <= set(schema):
+            raise ValueError("weights: a column is not in the schema.")
+        return [_column(name, kind, weights.get(name, 1.0)) for name, kind in schema.items()]
+
+    @staticmethod
+    def _values(X: Any, columns: list) -> list[np.ndarray]:
+        """The values of each column of the schema, as they are."""
+        if engine_of(X) is not None:
+            raise TypeError(f"X must be in memory here, and not {type(X).__name__}.")
+        if hasattr(X, "columns"):
+            missing = [column.name for column in columns if column.name not in list(X.columns)]
+            if missing:
+                raise ValueError(f"X has no column {missing[0]!r}, which is in the schema.")
+        try:
+            values = _split(X, columns)
+        except Exception:  # of the code that X brings along; it may quote values
+            values = []
+        if len(values) != len(columns) or any(each.ndim != 1 for each in values):
+            raise ValueError(
+                f"X must be a data frame whose columns have different names, or an array of shape "
+                f"(n_samples, {len(columns)})."
+            )
+        return values
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _split(X: Any, columns: list) -> list[np.ndarray]:
+    """The columns of a data frame by their names, or those of an array in their order."""
+    if hasattr(X, "columns"):
+        return [X[column.name].to_numpy() for column in columns]
+    X = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    return list(X.T) if X.ndim == 2 else []
+
+
+def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
+    """A column of a schema: a tuple of two numbers is a range, a list has categories."""
+    weight = check_real(weight, "weights", low=1e-100, high=1e100)
+    if isinstance(kind, tuple) and len(kind) == 2 and all(map(is_real, kind)):
+        try:
+            domain = Domain.from_bounds(kind, 1)
+        except ValueError as error:
+            raise ValueError(f"schema, column {name!r}: {error}") from None
+        return _Number(name, weight, float(domain.low[0]), float(domain.high[0]))
+    values = kind.tolist() if isinstance(kind, np.ndarray) else kind
+    if not isinstance(values, list) or not values:
+        raise TypeError(
+            f"schema, column {name!r} must be a pair (low, high) of numbers, or a list of "
+            "categories in square brackets."
+        )
+    try:
+        values = tuple(None if value != value else value for value in values)
+        distinct = len(set(values)) == len(values)
+    except (TypeError, ValueError):
+        distinct = False
+    if not distinct:
+        raise ValueError(f"schema, column {name!r}: categories must be different, plain values.")
+    return _Category(name, weight, values)
+
+
+def _number(value: Any) -> float:
+    """A value of a column of numbers, or NaN."""
+    try:
+        return float(value)
+    except Exception:  # whatever a value does when it is asked
+        return math.nan
+
+
+def _code(numbers: dict, value: Any) -> int:
+    """The number of a category, or -1; missing values count as None."""
+    try:
+        return numbers.get(value if value == value else None, -1)
+    except Exception:  # what cannot be compared, as the missing value of pandas
+        return numbers.get(None, -1)

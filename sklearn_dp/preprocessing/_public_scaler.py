@@ -1,0 +1,178 @@
+"""Columns scaled by public bounds: a `MinMaxScaler` that learns nothing."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
+from .._partitions import InParts, engine_of
+from .._privacy._checks import is_real
+from .._privacy._domain import Domain
+from .._tables import validate_quietly
+
+__all__ = ["PublicScaler"]
+
+
+class PublicScaler(InParts, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Scale columns from public bounds to a given range, at no privacy cost.
+
+    What :class:`sklearn.preprocessing.MinMaxScaler` does, with bounds that are given instead of
+    learned: a minimum and a maximum are the values of single rows. Nothing is released, so there is
+    no budget, and what the scaler makes of a row depends on that row alone.
+
+    Parameters
+    ----------
+    bounds : pair (low, high)
+        Public: scalars, or arrays of shape (n_features,). Known without looking at the data, as
+        ages are from 0 to 120.
+    feature_range : pair of float, default=(0, 1)
+        What the bounds are mapped to; the `bounds` of a private estimator that follows.
+    clip : bool, default=False
+        Move values outside of the bounds to them. A private estimator with `bounds` does so itself.
+
+    Attributes
+    ----------
+    scale_ : ndarray of shape (n_features,)
+        Width of `feature_range` over that of the bounds; over 1 for a column whose bounds are
+        equal.
+    min_ : ndarray of shape (n_features,)
+        What a value of 0 is mapped to.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPRobustScaler : Private medians and ranges of columns, where no bounds are known.
+    PublicEncoder : The same for tables that have categories, too.
+
+    Notes
+    -----
+    Guarantee: a fit reads the shape of `X` and no value, so it costs nothing, and a private
+    estimator behind this step keeps its own guarantee. Missing values and infinities pass through:
+    an error would tell that they are there before any budget is charged.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.preprocessing import PublicScaler
+    >>> scaler = PublicScaler(([15, 0], [95, 200_000]))
+    >>> scaler.fit_transform([[35, 50_000], [55, 150_000]])
+    array([[0.25, 0.25],
+           [0.5 , 0.75]])
+    >>> model = make_pipeline(scaler, DPKMeans(4, epsilon=1.0, bounds=(0, 1)))
+    """
+
+    def __init__(
+        self,
+        bounds: tuple[ArrayLike, ArrayLike],
+        *,
+        feature_range: tuple[float, float] = (0, 1),
+        clip: bool = False,
+    ) -> None:
+        self.bounds = bounds
+        self.feature_range = feature_range
+        self.clip = clip
+
+    @row_guard
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Read the number and the names of the columns, and check the parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows; no value is used.
+        y : Ignored
+            For the interface of scikit-learn.
+
+        Returns
+        -------
+        self : PublicScaler
+            The fitted scaler.
+        """
+        parts = engine_of(X)
+        if parts is None:
+            self._validated(X)
+        else:
+            self.n_features_in_ = parts.n_features
+            if parts.feature_names is not None:
+                self.feature_names_in_ = parts.feature_names
+        low, width, start, end = self._ends()
+        self.scale_ = narrowed((end - start) / width, np.float64)
+        self.min_ = narrowed(start - low / width * (end - start), np.float64)
+        return self
+
+    def _ends(self) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Low ends and widths (1 for 0) of the columns, and both ends of the range."""
+        n_features, ball = self.n_features_in_, is_real(self.bounds)
+        domain = None if ball else Domain.from_bounds(self.bounds, n_features)
+        if domain is None or domain.low is None or domain.high is None:
+            raise TypeError("bounds must be a pair (low, high).")
+        target = self.feature_range
+        pair = isinstance(target, tuple | list) and len(target) == 2 and all(map(is_real, target))
+        if not pair or not -np.inf < target[0] < target[1] < np.inf:
+            raise ValueError("feature_range must be a pair of numbers (low, high), low < high.")
+        if not isinstance(self.clip, bool | np.bool_):
+            raise TypeError("clip must be a bool.")
+        width = domain.high - domain.low
+        return domain.low, np.where(width > 0, width, 1.0), float(target[0]), float(target[1])
+
+    def _validated(self, X: Any, **options: Any) -> np.ndarray:
+        """Numeric rows, which may have values that are missing or infinite."""
+        options = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **options}
+        return validate_quietly(self, X, **options)
+
+    @row_guard
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Scale rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense.
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+            In the type of `X`, float32 or float64. Values that do not fit in it are its largest.
+        """
+        check_is_fitted(self)
+        low, width, start, end = self._ends()
+
+        def scaled(rows):
+            rows = (rows - low) / width * (end - start) + start
+            return np.clip(rows, start, end) if self.clip else rows
+
+        return for_rows(scaled, self._validated(X, reset=False), self.n_features_in_)
+
+    @row_guard
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Scale back, for instance the centers of clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            In the units of the table.
+        """
+        check_is_fitted(self)
+        low, width, start, end = self._ends()
+        return for_rows(
+            lambda rows: (rows - start) / (end - start) * width + low,
+            self._validated(X, reset=False),
+            self.n_features_in_,
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

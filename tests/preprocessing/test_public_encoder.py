@@ -1,0 +1,189 @@
+"""Mixed tables as rows of comparable numbers, by a public schema."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from sklearn_dp import DPKMeans
+from sklearn_dp.preprocessing import PublicEncoder
+
+pandas = pytest.importorskip("pandas")
+
+WORK = ["none", "part", "full"]
+SCHEMA = {"age": (15, 95), "work": WORK, "code": [1, 2, None]}
+
+
+def people(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    return pandas.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(n)],
+            "age": rng.uniform(15, 95, n),
+            "work": rng.choice(WORK, n),
+            "code": rng.choice([1.0, 2.0, np.nan], n),
+        }
+    )
+
+
+def test_distances_are_those_of_k_prototypes():
+    """A range counts as 1, and so does another category: with a weight, its square."""
+    table, weights = people(), {"work": 2.0, "age": 0.5}
+    for given in (None, weights):
+        Z = PublicEncoder(SCHEMA, weights=given).fit_transform(table)
+        found = np.square(Z[:, None] - Z[None]).sum(axis=2)
+        age = table["age"].to_numpy() / 80
+        true = np.square(age[:, None] - age) * (1 if given is None else 0.25)
+        for name, square in (("work", 4.0), ("code", 1.0)):
+            values = table[name].astype(object).fillna("missing").astype(str).to_numpy()
+            true = true + (values[:, None] != values) * (1 if given is None else square)
+        np.testing.assert_allclose(found, true, atol=1e-12)
+
+
+def test_all_rows_are_within_the_bounds_that_are_stated():
+    encoder = PublicEncoder(SCHEMA, weights={"work": 3.0})
+    far = pandas.DataFrame({"age": [1e300, -1e300, 95, 15], "work": WORK + ["x"], "code": 1})
+    norms = np.linalg.norm(encoder.fit_transform(far), axis=1)
+    assert norms.max() <= encoder.output_bounds
+    assert norms.max() == pytest.approx(encoder.output_bounds)
+
+
+def test_frames_and_arrays_give_the_same_rows():
+    polars = pytest.importorskip("polars")
+    table = people()
+    encoder = PublicEncoder(SCHEMA).fit(table)
+    rows = encoder.transform(table)
+    columns = list(SCHEMA)
+    for other in (
+        polars.DataFrame({name: table[name].tolist() for name in table}),
+        table[columns].to_numpy(),
+        table[columns].to_numpy().tolist(),
+        table[columns].astype({"work": "category"}),
+    ):
+        assert encoder.transform(other).tobytes() == rows.tobytes()
+    numbers = PublicEncoder([(0, 1), [3, 4]]).fit_transform(np.array([[0.5, 3], [2.0, 4]]))
+    np.testing.assert_allclose(numbers[:, 0], [0.0, 0.5])
+    assert np.linalg.norm(numbers[0, 1:] - numbers[1, 1:]) == pytest.approx(1.0)
+
+
+def test_centers_come_back_as_a_table():
+    table = people()
+    encoder = PublicEncoder(SCHEMA).fit(table)
+    back = encoder.inverse_transform(encoder.transform(table).mean(axis=0, keepdims=True))
+    assert list(back.columns) == list(encoder.get_feature_names_out())
+    assert back["age"][0] == pytest.approx(table["age"].mean())
+    for value in WORK:
+        assert back[f"work_{value}"][0] == pytest.approx((table["work"] == value).mean())
+    assert back["code_None"][0] == pytest.approx(table["code"].isna().mean())
+    noisy = encoder.inverse_transform(np.full((1, 7), 9.0))
+    assert noisy.iloc[0, 1:].tolist() == [1.0] * 6
+    shown = encoder.set_output(transform="pandas").transform(table)
+    assert list(shown.columns) == list(back.columns)
+
+
+class Odd:
+    """A value that fails at whatever it is asked."""
+
+    def __eq__(self, other):
+        raise RuntimeError("secret")
+
+    def __float__(self):
+        raise RuntimeError("secret")
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize(
+    "value", ["typo", None, np.nan, pandas.NA, [1], {}, 1e308, np.inf, Odd(), "12", b"x", 10**400]
+)
+def test_what_the_schema_does_not_know_shows_in_its_own_row_only(value):
+    table = people(40)[list(SCHEMA)].astype(object)
+    encoder = PublicEncoder(SCHEMA).fit(table)
+    rows = encoder.transform(table)
+    more = table.copy()
+    more.loc[len(more)] = [None, None, None]
+    for name in SCHEMA:
+        more.at[len(table), name] = value
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        found = encoder.transform(more)
+    assert found[:-1].tobytes() == rows.tobytes()
+    assert np.linalg.norm(found[-1]) <= encoder.output_bounds
+    if not isinstance(value, float | str):
+        np.testing.assert_array_equal(found[-1, :4], 0)
+
+
+def test_clusters_of_a_mixed_table():
+    """Three kinds of people, told apart by a number and two categories."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(3000) % 3
+    table = pandas.DataFrame(
+        {
+            "age": np.array([25, 45, 75])[kind] + rng.normal(0, 4, 3000),
+            "work": np.array(["part", "full", "none"])[kind],
+            "code": np.where(rng.random(3000) < 0.9, np.array([1, 2, 2])[kind], 1),
+        }
+    )
+    encoder = PublicEncoder(SCHEMA)
+    bounds = encoder.output_bounds
+    model = make_pipeline(encoder, DPKMeans(3, epsilon=1.0, bounds=bounds, random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(table)
+    centers = encoder.inverse_transform(model[-1].cluster_centers_).sort_values("age")
+    np.testing.assert_allclose(centers["age"], [25, 45, 75], atol=2)
+    assert centers[["work_part", "work_full", "work_none"]].to_numpy().argmax(axis=1).tolist() == [
+        0, 1, 2,
+    ]  # fmt: skip
+
+
+def test_copies_and_pickles():
+    table = people()
+    encoder = PublicEncoder(SCHEMA).fit(table)
+    again = pickle.loads(pickle.dumps(encoder))
+    assert again.transform(table).tobytes() == encoder.transform(table).tobytes()
+    assert clone(encoder).schema == SCHEMA and not hasattr(clone(encoder), "n_features_in_")
+    assert list(encoder.feature_names_in_) == list(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"schema": None}, TypeError, "schema must be a dict"),
+        ({"schema": {}}, ValueError, "schema must have a column"),
+        ({"schema": {"age": 3}}, TypeError, "column 'age' must be a pair"),
+        ({"schema": {"age": (1, 2, 3)}}, TypeError, "column 'age' must be a pair"),
+        ({"schema": {"age": (2, 1)}}, ValueError, "column 'age': bounds: low must not"),
+        ({"schema": {"age": (0, np.inf)}}, ValueError, "column 'age': bounds: low and high"),
+        ({"schema": {"age": []}}, TypeError, "column 'age' must be a pair"),
+        ({"schema": {"age": ["a", "a"]}}, ValueError, "column 'age': categories"),
+        ({"schema": {"age": [[1]]}}, ValueError, "column 'age': categories"),
+        ({"schema": SCHEMA, "weights": {"x": 1}}, ValueError, "weights: a column"),
+        ({"schema": SCHEMA, "weights": {"age": 0}}, ValueError, "weights must be greater"),
+        ({"schema": SCHEMA, "weights": 3}, TypeError, "weights must be a dict"),
+    ],
+)
+def test_bad_parameters_are_named(options, error, words):
+    with pytest.raises(error, match=words):
+        PublicEncoder(**options).fit(people(5))
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "words"),
+    [
+        (people(5)[["age", "work"]], ValueError, "no column 'code'"),
+        (np.zeros((5, 2)), ValueError, r"\(n_samples, 3\)"),
+        ([[1, 2, 3], [4]], ValueError, r"\(n_samples, 3\)"),
+        (np.zeros(3), ValueError, r"\(n_samples, 3\)"),
+        (None, ValueError, r"\(n_samples, 3\)"),
+        (people(5).set_axis(["age", "age", "work", "code"], axis=1), ValueError, "different names"),
+        ([np.zeros((5, 3)), np.zeros((5, 3))], TypeError, "in memory"),
+    ],
+)
+def test_bad_tables_are_refused_without_a_word_about_values(X, error, words):
+    with pytest.raises(error, match=words) as told:
+        PublicEncoder(SCHEMA).fit(X)
+    assert told.value.__context__ is None and told.value.__cause__ is None
