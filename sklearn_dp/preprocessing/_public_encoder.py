@@ -220,7 +220,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> "pd.DataFrame":
-        """Rows as a table for people, for instance the centers of clusters (needs pandas).
+        """Decode rows to a table for people, for instance the centers of clusters (needs pandas).
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
         return pd.DataFrame(table, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
-        """Names of the encoded columns: of a number its own, of a category ``column_category``.
+        """Name the encoded columns: of a number its own, of a category ``column_category``.
 
         Parameters
         ----------
