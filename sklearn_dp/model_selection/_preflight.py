@@ -1,5 +1,6 @@
 """What a search of scikit-learn's, or one fit of a pipeline, will be charged beforehand."""
 
+import os
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -36,7 +37,8 @@ class Preflight:
         The guarantee of all fits together: their epsilons and deltas added up. A ledger may count
         more tightly.
     remaining : dict
-        For each ledger, by its path ("in memory" without one), what it will have left at least.
+        For each ledger, by its path ("in memory" without one, "in memory (2)" and so on for
+        others), what it will have left at least.
     scores : bool
         Whether they are the fits of a search, which compares scores.
     """
@@ -231,17 +233,15 @@ def _remaining(made):
     """What each ledger has left after all charges, or an error that counts those that fit.
 
     Charges are simulated in order, by the ledger's own rule for admitting one; nothing is written.
-    A ledger that several steps share is counted once, by its path, or by its identity where it is
-    in memory.
+    A ledger that several steps share is counted once, whatever they call it.
     """
     books: dict[Any, tuple[PrivacyLedger, list[LedgerCharge]]] = {}
     for ledger, charge in made:
         if ledger is not None:
             book = open_ledger(ledger)
             assert book is not None
-            key = id(book) if book.path is None else book.path
-            books.setdefault(key, (book, []))[1].append(charge)
-    left = {}
+            books.setdefault(_identity(book), (book, []))[1].append(charge)
+    left: dict[str, dict[str, float]] = {}
     for book, charges in books.values():
         state = book.state()
         spent = [state.terms.costs(charge) for charge in state.charges]
@@ -252,5 +252,22 @@ def _remaining(made):
                 raise BudgetExceededError(_too_many(charges, done, error)) from None
             spent.append(state.terms.costs(charge))
         after = type(state)(state.terms, (*state.charges, *charges))
-        left[book.path or "in memory"] = after.remaining
+        left[_name(book, left)] = after.remaining
     return left
+
+
+def _identity(book: PrivacyLedger) -> Any:
+    """The object of a ledger in memory; the file behind the path of another: it may have several
+    names (symbolic links, ``folder/../folder``)."""
+    if book.path is None:
+        return id(book)
+    found = os.stat(book.path)
+    return found.st_dev, found.st_ino
+
+
+def _name(book: PrivacyLedger, taken: dict) -> str:
+    """What a ledger is called in the answer; several in memory are numbered."""
+    if book.path is not None:
+        return book.path
+    number = 1 + sum(name.startswith("in memory") for name in taken)
+    return "in memory" if number == 1 else f"in memory ({number})"

@@ -1,5 +1,7 @@
 """What scikit-learn's own searches cost, before they start."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -70,6 +72,31 @@ def test_ledgers_of_two_steps_are_counted_apart(tmp_path):
     told = preflight(GridSearchCV(pipe, {"dpkmeans__n_clusters": [2]}, cv=4), X)
     assert told.remaining[str(path)]["epsilon"] == pytest.approx(1.5)
     assert told.remaining["in memory"]["epsilon"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("name", ["link", "folder/../file", "linked/file"])
+def test_a_ledger_is_one_ledger_by_all_of_its_names(tmp_path, name):
+    """Counted by name, each of them would have the whole of its budget."""
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "file"
+    PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-4), path)
+    (tmp_path / "link").symlink_to(path)
+    (tmp_path / "linked").symlink_to(tmp_path)
+    pipe = make_pipeline(
+        DPPCA(2, epsilon=0.6, ledger=path),
+        DPKMeans(3, epsilon=0.6, ledger=os.path.join(tmp_path, name)),
+    )
+    with pytest.raises(BudgetExceededError, match="2 private fits need epsilon 1.2 .* holds 1 of"):
+        preflight(pipe, X)
+
+
+def test_ledgers_in_memory_are_told_apart():
+    pipe = make_pipeline(
+        DPPCA(2, epsilon=0.5, ledger=book(2.0)), DPKMeans(3, epsilon=1.0, ledger=book(9.0))
+    )
+    left = preflight(pipe, X).remaining
+    assert left["in memory"]["epsilon"] == pytest.approx(1.5)
+    assert left["in memory (2)"]["epsilon"] == pytest.approx(8.0)
 
 
 @pytest.mark.parametrize(
