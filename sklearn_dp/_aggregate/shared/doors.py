@@ -70,13 +70,16 @@ _FILTER = ("always", _InSilence(), Warning, None, 0)
 class _Stream:
     """A stream that leads silent threads elsewhere.
 
-    Every attribute is that of the stream it leads to at that moment, so it passes for a stream
-    wherever one is asked for by its methods. Special methods are looked up on the class, so those
+    Every attribute, its class too, is that of the stream it leads to at that moment, so it passes
+    for a stream wherever one is asked for. Special methods are looked up on the class, so those
     that streams have are written out.
 
     It stays valid for as long as somebody holds it: with the doors down no thread has a section,
     and every call goes to the stream behind.
     """
+
+    _name = ""  # until `__init__` has run, which what makes copies leaves out
+    _stream: Any = None
 
     def __init__(self, name: str, stream: Any) -> None:
         """A stand-in for one stream.
@@ -96,14 +99,33 @@ class _Stream:
         section = section_of_thread()
         return self._stream if section is None else section.stream(self._name)
 
+    @property  # type: ignore[misc]
+    def __class__(self):
+        return type(self._target())
+
     def __getattr__(self, name):
         return getattr(self._target(), name)
 
     def __setattr__(self, name, value):
         setattr(self._target(), name, value)
 
+    def __delattr__(self, name):
+        delattr(self._target(), name)
+
+    def __dir__(self):
+        return dir(self._target())
+
+    def __repr__(self):
+        return repr(self._target())
+
+    def __reduce_ex__(self, protocol):
+        return self._target().__reduce_ex__(protocol)
+
     def __iter__(self):
         return iter(self._target())
+
+    def __next__(self):
+        return next(self._target())
 
     def __enter__(self):
         return self._target().__enter__()

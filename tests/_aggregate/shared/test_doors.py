@@ -1,12 +1,17 @@
 """Doors go up with the first silent thread and come down with the last one."""
 
 import contextlib
+import copy
+import inspect
 import io
+import pickle
 import sys
 import threading
 import time
 
-from sklearn_dp._aggregate.shared import doors, silence
+import pytest
+
+from sklearn_dp._aggregate.shared import doors, sections, silence
 from sklearn_dp._aggregate.shared.ways_out import WAYS
 
 SECRET = "row 17 holds 123.456"
@@ -51,3 +56,42 @@ def test_with_the_last_silent_thread_every_door_is_gone():
     assert all(door is not original for door, original in zip(inside, found, strict=True))
     assert [vars(owner)[name] for owner, name, _ in WAYS] == found
     assert sys.stdout is out and kept.write == out.write and doors.DOORS.behind(out) is out
+
+
+def outcome(function, stream):
+    """What a function answers, or the type of what it raises."""
+    try:
+        return function(stream)
+    except Exception as error:
+        return type(error)
+
+
+ANSWERS = {
+    "copy": copy.copy,
+    "deep copy": copy.deepcopy,
+    "pickle": pickle.dumps,
+    "names": dir,
+    "class": lambda stream: (isinstance(stream, io.TextIOBase), stream.__class__),
+    "no such attribute": lambda stream: hasattr(stream, "nothing"),
+    "deleted": lambda stream: delattr(stream, "nothing"),
+    "next": next,
+    "text": lambda stream: repr(stream).partition("name")[0],
+    "members": lambda stream: [name for name, _ in inspect.getmembers(stream)],
+}
+
+
+@pytest.mark.parametrize("ask", ANSWERS.values(), ids=ANSWERS)
+def test_a_stand_in_answers_as_a_stream_does(ask, monkeypatch, tmp_path):
+    with open(tmp_path / "out", "w", encoding="utf-8") as file:
+        monkeypatch.setattr(sys, "stdout", file)
+        with silence.silent():
+            assert sys.stdout is not file
+            assert outcome(ask, sys.stdout) == outcome(ask, file)
+            with sections.inside(None):  # a thread that is heard
+                assert outcome(ask, sys.stdout) == outcome(ask, file)
+
+
+def test_a_stand_in_that_is_not_made_yet_has_no_attributes():
+    """Such as whatever makes copies by itself may hold for a moment."""
+    raw = object.__new__(doors._Stream)
+    assert not hasattr(raw, "write") and outcome(iter, raw) is TypeError
