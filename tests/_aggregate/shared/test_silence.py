@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import importlib.util
 import io
 import logging
 import os
@@ -205,24 +204,35 @@ def outer(backend):
 
 def with_backend(backend):
     def call():
-        if backend == "dask":
-            pytest.importorskip("distributed")
-            from distributed import Client
-
-            with (
-                Client(n_workers=2, threads_per_worker=1, dashboard_address=None),
-                joblib.parallel_config("dask"),
-            ):
-                return fits()
-        if backend == "ray":
-            pytest.importorskip("ray")
-            from ray.util.joblib import register_ray
-
-            register_ray()
         with joblib.parallel_config(backend, n_jobs=2):
             return fits()
 
     return call
+
+
+@contextlib.contextmanager
+def cluster(way):
+    """What a way needs to be there beforehand: it says things of its own when it starts."""
+    if way == "dask":
+        distributed = pytest.importorskip("distributed")
+        logging.getLogger("distributed").setLevel(logging.ERROR)
+        with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
+            yield
+    elif way == "ray":
+        ray = pytest.importorskip("ray")
+        from ray.util.joblib import register_ray
+
+        # Workers import the functions of this test.
+        paths = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        ray.init(
+            num_cpus=2, include_dashboard=False, log_to_driver=False,
+            runtime_env={"env_vars": paths},
+        )  # fmt: skip
+        register_ray()
+        yield
+        ray.shutdown()
+    else:
+        yield
 
 
 WAYS = {"alone": fits} | {
@@ -234,7 +244,7 @@ WAYS |= {"in threads": lambda: outer("threading"), "in processes": lambda: outer
 
 # Others do the same, and start worker processes as well. How blocks die one after the other, with
 # workers inside, is tried below in the normal suite too.
-SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads"}
+SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads", "dask", "ray"}
 
 
 @pytest.mark.quick(but=("loky",))
@@ -242,13 +252,8 @@ SLOW = {"in processes", "multiprocessing", "alone", "sequential", "in threads"}
     "way", [pytest.param(way, marks=pytest.mark.slow if way in SLOW else ()) for way in WAYS]
 )
 def test_nothing_is_heard_and_all_is_left_as_it_was(way, monkeypatch, capfd):
-    if (
-        way in ("dask", "ray")
-        and importlib.util.find_spec({"dask": "distributed"}.get(way, way)) is None
-    ):
-        pytest.skip(f"{way} is not installed")
     loky.get_reusable_executor().shutdown()  # workers that write to the files of this test
-    with listening(monkeypatch) as heard:
+    with cluster(way), listening(monkeypatch) as heard:
         before = state_of_the_process()
         results = WAYS[way]()
         assert state_of_the_process() == before
