@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp.audit import Mutant
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection._runs import Runner
@@ -87,5 +88,31 @@ OUTSIDE = [
         "fresh = 5 if seed is None else seed",
         "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
         {"name": "SampleAndAggregate, copies"},
+    ),
+    Edit(
+        "queries above a threshold with the noise of the threshold",
+        _selection,
+        "above_threshold",
+        "noise.rounded_laplace(2 * scale, queries.shape)",
+        "noise.rounded_laplace(scale, queries.shape)",
+        "audit/laws/test_draws.py::test_answers_above_a_threshold_tell_no_more_than_they_cost",
+    ),
+    Edit(
+        "scales that are not those of the record",
+        _selection,
+        "above_threshold",
+        "noise.rounded_laplace(2 * scale, queries.shape)",
+        "noise.rounded_laplace(1.9 * scale, queries.shape)",
+        "audit/laws/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        {"name": "above threshold"},
+    ),
+    Edit(
+        "a clear lead with half of its noise",
+        _selection,
+        "lead",
+        "noise.rounded_laplace(scale)",
+        "noise.rounded_laplace(scale / 2)",
+        "audit/laws/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
+        {"name": "lead"},
     ),
 ]
