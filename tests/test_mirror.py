@@ -28,6 +28,7 @@ COMMON = {
     "test_conftest.py": "a mark of the tests",
     "test_contributing.py": "CONTRIBUTING",
     "test_docstrings.py": "examples of all docstrings",
+    "test_composite_steps.py": "every mechanism that one charge pays for as a whole",
     "test_dropin_benchmark.py": "a script of benchmarks/",
     "test_engine_benchmark.py": "a script of benchmarks/",
     "test_entropy.py": "sources of randomness of all estimators",

@@ -11,9 +11,14 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
+from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
+from sklearn_dp._aggregate.tuples import box_means as _box_means
+from sklearn_dp._aggregate.tuples import far_balls as _far_balls
+from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp.audit import Mutant
+from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection._runs import Runner
 
@@ -114,5 +119,76 @@ OUTSIDE = [
         "noise.rounded_laplace(scale / 2)",
         "audit/laws/test_draws.py::test_a_law_asks_for_the_scale_that_it_claims",
         {"name": "lead"},
+    ),
+    Edit(
+        "boxes with all of epsilon",
+        _box_means,
+        "box_means",
+        "epsilon=epsilon / (2 * p)",
+        "epsilon=epsilon / p",
+        "test_composite_steps.py::test_box_means_spend_what_they_may",
+        {"n_sets": 1, "p": 6},
+    ),
+    Edit(
+        "each end of a segment with all of its epsilon",
+        _box_means,
+        "bounding_segment",
+        "interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon / 2)",
+        "interior_point(step, part, cell, ball, changes=changes, epsilon=epsilon)",
+        "test_composite_steps.py::test_a_test_for_far_balls_and_its_answer",
+        {"aggregator": "k_averages", "sampling": "disjoint"},
+    ),
+    Edit(
+        "an answer after far balls with all of epsilon",
+        _far_balls,
+        "answer_budget",
+        "epsilon / 2 * _SAFE",
+        "epsilon * _SAFE",
+        "test_composite_steps.py::test_a_test_for_far_balls_and_its_answer",
+        {"aggregator": "noisy_centers", "sampling": "with_replacement"},
+    ),
+    Edit(
+        "a failure of the test for far balls counted in one law",
+        _far_balls,
+        "answer_budget",
+        "(1 + math.exp(epsilon))",
+        "math.exp(epsilon)",
+        "test_composite_steps.py::test_what_theorem_w_adds_up",
+        {"epsilon": 1.0},
+    ),
+    Edit(
+        "noisy centers with all of epsilon",
+        _noisy_centers,
+        "noisy_centers",
+        "epsilon=epsilon / 2, delta=delta / 2)",
+        "epsilon=epsilon, delta=delta / 2)",
+        "test_composite_steps.py::test_a_test_for_far_balls_and_its_answer",
+        {"aggregator": "noisy_centers", "sampling": "disjoint"},
+    ),
+    Edit(
+        "a scale of noisy centers for one of k",
+        _noisy_centers,
+        "_noisy_scale",
+        "math.log(k / (2 * delta))",
+        "math.log(1 / (2 * delta))",
+        "test_composite_steps.py::test_the_scale_of_noisy_centers_is_an_upper_bound_but_for_its_delta",
+    ),
+    Edit(
+        "copies of a unit paid for as one",
+        SampleAndAggregate,
+        "_block_target",
+        "before_sampling(epsilon, delta, COPY_RATE)",
+        "before_sampling(epsilon, delta, COPY_RATE / 2)",
+        "test_composite_steps.py::test_an_aggregation_of_blocks_with_copies",
+        {"aggregator": "mean", "bounds": 4.0},
+    ),
+    Edit(
+        "a sample amplified twice",
+        _radius_sample,
+        "on_a_sample",
+        "math.expm1(epsilon) / rate",
+        "math.expm1(epsilon) / rate**2",
+        "test_composite_steps.py::test_a_radius_on_a_sample",
+        {"method": "above_threshold"},
     ),
 ]

@@ -244,8 +244,8 @@ def test_choices_have_the_law_that_they_claim(name):
 def test_answers_above_a_threshold_tell_no_more_than_they_cost():
     """A pair for which queries with half of their noise give away 2.64 in the place of 2.
 
-    False alarms: 1e-6, by Clopper-Pearson limits. Power: .99; the rates are .106 and .0076 then, and
-    their limits at least .096 and .0105, which is 2.2.
+    False alarms: 1e-6, by Clopper-Pearson limits. Power: .99; the rates are .106 and .0076
+    then, and their limits at least .096 and .0105, which is 2.2.
     """
     epsilon, draws, last = 2.0, 16_000, 5
     one = selection.above_threshold([-4] * 4 + [4], 0, 8, epsilon)
