@@ -4,8 +4,8 @@ A message is a dict of plain arrays, and so is an answer; both can be sent by an
 answer is a vector of integers on a public grid, so that sums over clients are exact and can be
 taken under secure aggregation, in any order.
 
-1. Rows that cannot be used (NaN, infinite) are left out one by one, and those beyond the public
-   number of rows of a client.
+1. Rows that cannot be used (NaN, infinite, no numbers) are left out one by one (`_client_rows`),
+   and those beyond the public number of rows of a client.
 2. `_statistics` makes integers of what is left, block by block.
 3. The unit of privacy decides what bounds them:
 
@@ -36,17 +36,15 @@ from .._privacy.laws.shares import NoiseShares
 from ._answers import (
     ANSWERS,
     CLIENT_STEPS,
-    COMPLEX_ROWS,
     LARGEST_ENTRY,
     REACHES,
-    WRONG_COLUMNS,
-    AnswerError,
     Arrays,
     clamped,
     exact_sum,
     norm_of,
     upper_triangle,
 )
+from ._client_rows import usable_rows
 from ._statistics import STATISTICS, row_bounds
 
 __all__ = ["HALF_REACH", "client_rounding", "client_update", "read_rows"]
@@ -73,7 +71,9 @@ def client_update(
     message : dict of str to ndarray
         As the server sends it; see the table in ``sklearn_dp/federated/_messages.py``.
     rows : array-like of shape (n, d)
-        Rows with NaN or infinite entries are left out, each on its own account.
+        Rows with NaN or infinite entries, missing values, texts, complex numbers or integers that
+        no float holds are left out, each on its own account; in a list also those of another
+        length.
     shares : NoiseShares, optional
         Where the client's share of the noise comes from; the operating system by default.
 
@@ -86,7 +86,7 @@ def client_update(
     Raises
     ------
     ValueError, TypeError
-        For another kind, or what is no message; and for rows that are complex or have another
+        For another kind, or what is no message; and for an array of complex numbers or with another
         number of columns than the message, unless it asks for noise: such a client then answers
         as one without rows, so that its share of the noise, which others count on, never depends
         on its data.
@@ -97,9 +97,9 @@ def client_update(
     if not (shares is None or isinstance(shares, NoiseShares)):
         raise TypeError("shares must be None or a NoiseShares.")
     if not message["noise"].size:
-        return _exact_update(kind, message, _usable_rows(message, rows))
+        return _exact_update(kind, message, _rows_of(message, rows))
     try:
-        X = _usable_rows(message, rows)
+        X = _rows_of(message, rows)
     except Exception:  # whatever it is that cannot be read
         X = np.empty((0, len(message["center"])))
     answer = _exact_update(kind, message, X)
@@ -136,24 +136,9 @@ def read_rows(message: Mapping, read: Callable, *arguments: Any) -> Any:
     return None
 
 
-def _usable_rows(message, rows):
-    """The rows that count, as floats: finite ones, and no more than a client may use."""
-    try:
-        X = np.asarray(rows)
-        if X.dtype.kind == "O":
-            drops = any(isinstance(value, complex | np.complexfloating) for value in X.flat)
-        else:
-            drops = X.dtype.kind == "c"
-        # Numpy drops imaginary parts with a warning, which is an error for those who say so.
-        X = np.empty(0) if drops else X.astype(np.float64, copy=False)
-    except (OverflowError, TypeError, ValueError):  # which would quote what it cannot read
-        X, drops = np.empty(0), False
-    if drops:
-        raise AnswerError(COMPLEX_ROWS)
-    if X.ndim != 2 or X.shape[1] != len(message["center"]):
-        raise AnswerError(WRONG_COLUMNS)
-    # Which rows are finite is a fact of each row; how many a client may have, of each client.
-    X = X[np.isfinite(X).all(axis=1)]
+def _rows_of(message, rows):
+    """The rows that count, and no more than a client may use."""
+    X = usable_rows(rows, len(message["center"]))
     return saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)
 
 

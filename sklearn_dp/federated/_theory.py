@@ -32,6 +32,8 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._report import PrivacyReport
 from .._privacy._session import PrivacySession
 from .._privacy._units import Units
+from .._sklearn_compat import num_features
+from ._client_rows import usable_rows
 from ._engines import LocalEngine, run_rounds
 from ._near_counts import NearCounts, simplify_rounds, simplify_server_data
 from ._server import ask, first_message, server_update
@@ -57,7 +59,7 @@ def private_average(
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        Rows with NaN or infinite entries are left out, each on its own account.
+        Rows that are not `d` finite real numbers are left out, each on its own account.
     radius : float
         Public; rows outside are clipped.
     epsilon, delta : float
@@ -75,7 +77,7 @@ def private_average(
     (epsilon, delta)-DP for adding or removing one row. The printed lemma has a noise variance in
     proportion to the radius; it is the squared radius. Sum and count each have their share.
     """
-    budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    budget, n_features = PrivacyBudget(epsilon=epsilon, delta=delta), num_features(X)
     rho = budget.to_rho()
     plan = PrivacyPlan(
         budget,
@@ -87,14 +89,13 @@ def private_average(
     session = PrivacySession(
         plan, random_state=random_state, ledger=ledger, label="private_average"
     )
-    X = np.asarray(X, dtype=np.float64)
-    X = X[np.isfinite(X).all(axis=1)]
-    grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, X.shape[1])
+    X = usable_rows(X, n_features)
+    grid, domain = Grid.for_radius(radius), Domain.from_bounds(radius, n_features)
     rows, units = grid.quantise(X, radius), Units(len(X))
     total = vector_sum(session, "sum", rows, grid.steps(radius), units, unit=grid.unit)[0]
     size = count(session, "count", units)
     floor = 3 / math.sqrt(2 * 0.15 * rho)
-    return domain.clip_points(total / size) if size >= floor else np.zeros(X.shape[1])
+    return domain.clip_points(total / size) if size >= floor else np.zeros(n_features)
 
 
 def cluster(
@@ -243,8 +244,7 @@ class _Moved:
 
     def __call__(self):
         rows = self.client() if callable(self.client) else self.client
-        rows = np.asarray(rows, dtype=np.float64)
-        rows = self.domain.center_rows(rows[np.isfinite(rows).all(axis=1)])
+        rows = self.domain.center_rows(usable_rows(rows, len(self.domain.center)))
         grid = Grid.for_radius(self.domain.radius)
         near = grid.quantise(rows, self.domain.radius) * grid.unit + self.domain.center
         return self.translation.apply(near)

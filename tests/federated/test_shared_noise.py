@@ -104,7 +104,7 @@ def test_an_answer_is_the_exact_one_and_noise(state):
         "no rows",
         np.full((3, D), np.nan),
         [[10**400] * D],
-        [[1.0] * D, [2.0]],
+        [[1.0] * (D + 1), [2.0]],
     ],
     ids=["wide", "none", "words", "nan", "beyond floats", "ragged"],
 )

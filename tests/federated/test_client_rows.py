@@ -1,0 +1,117 @@
+"""Which rows of a client count: each on its own account, whatever they are held in."""
+
+import decimal
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from federated_states import ROW_STATES, D, data
+
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp.federated import client_update
+from sklearn_dp.federated._answers import AnswerError
+from sklearn_dp.federated._client_rows import usable_rows
+from sklearn_dp.federated._theory import _Moved, private_average
+
+X = data(3, 8)
+
+
+class Breaking:
+    """An entry whose conversion dies of anything."""
+
+    def __float__(self):
+        raise RuntimeError("secret")
+
+
+ODD = {
+    "missing": pd.NA,
+    "none": None,
+    "text": "secret",
+    "too large": 10**400,
+    "complex": 1j,
+    "numpy's complex": np.complex128(1),
+    "an array": np.ones(2),
+    "breaks": Breaking(),
+    "a dict": {},
+}
+HOLDERS = {
+    "list": list,
+    "tuple": tuple,
+    "arrays in a list": lambda rows: [*map(np.asarray, rows[:2]), *rows[2:]],
+    "objects": lambda rows: pd.DataFrame(rows, dtype=object).to_numpy(),
+    "frame": lambda rows: pd.DataFrame(rows),
+    "missing in a frame": lambda rows: pd.DataFrame(rows).convert_dtypes(),
+}
+
+
+@pytest.mark.parametrize("held", HOLDERS.values(), ids=HOLDERS)
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_row_that_is_no_row_of_numbers_takes_no_other_with_it(odd, held, request):
+    rows = X.tolist()
+    rows.insert(3, [odd, *X[0, 1:].tolist()])
+    if isinstance(odd, complex) and "frame" in request.node.name:
+        rows[0][0] = str(rows[0][0])  # a column of objects: one of complex numbers is public
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = held(rows)
+        assert np.array_equal(usable_rows(rows, D), X)
+        answer = client_update("moment", ROW_STATES[0].message, rows)
+    plain = client_update("moment", ROW_STATES[0].message, X)
+    assert all(np.array_equal(answer[name], value) for name, value in plain.items())
+
+
+@pytest.mark.parametrize("length", [0, 1, D - 1, D + 1])
+def test_rows_of_another_length_in_a_list(length):
+    assert np.array_equal(usable_rows([*X, [1.0] * length], D), X)
+    assert np.array_equal(usable_rows([5.0, *X.tolist(), None], D), X)
+
+
+def test_an_entry_does_not_change_how_others_are_read():
+    """Numpy makes texts of all entries for the sake of one, and True is then no number."""
+    plain = [[True, 2**70], [np.float32(0.1), decimal.Decimal("0.5")], ["3", 0.1], [0, 1]]
+    expected = [[1.0, 2.0**70], [float(np.float32(0.1)), 0.5], [3.0, 0.1], [0.0, 1.0]]
+    assert usable_rows([*plain, ["x", 1]], 2).tolist() == expected
+    assert [usable_rows([row], 2).tolist()[0] for row in plain] == expected
+
+
+def test_arrays_are_read_as_a_whole(monkeypatch):
+    """That is fast; one row at a time takes over where it fails."""
+    monkeypatch.setattr("sklearn_dp.federated._client_rows._row_by_row", None)
+    for held in (
+        X,
+        X.astype(object),
+        X.tolist(),
+        pd.DataFrame(X),
+        pd.DataFrame(X).convert_dtypes(),
+    ):
+        assert np.array_equal(usable_rows(held, D), X)
+
+
+def test_an_empty_list_holds_no_rows():
+    assert usable_rows([], D).shape == (0, D)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [X[:, 1:], X[:, 1:].tolist(), X[0], X[None], None, 3.0, X[:, 1:].astype(object), X + 0j],
+    ids=["array", "list", "one row", "three axes", "none", "number", "objects", "complex"],
+)
+def test_types_and_shapes_of_arrays_are_public(rows):
+    with pytest.raises(AnswerError, match="a client's rows must be"):
+        usable_rows(rows, D)
+
+
+def test_the_algorithms_of_the_theory_read_rows_in_the_same_way():
+    rows = [*X.tolist(), ["secret"] * D, [10**400] * D]
+    options = {"epsilon": 50.0, "random_state": 0}
+    with pytest.warns(match="random_state"):
+        plain = private_average(X, 8.0, **options)
+        assert np.array_equal(private_average(rows, 8.0, **options), plain)
+
+    class Nothing:
+        def apply(self, near):
+            return near
+
+    moved = [_Moved(held, Domain.from_bounds(8.0, D), Nothing())() for held in (X, rows)]
+    assert np.array_equal(*moved) and len(moved[0]) == len(X)
