@@ -61,6 +61,12 @@ DRAWS = {
 }  # fmt: skip
 
 
+# Where floats become integers: the helpers that refuse what is none, and noise of bounded scale.
+CASTS = {"_privacy._rounding", "_privacy._rounded_laws"}
+INTEGER_TYPE = re.compile(r"^(int|(np|numpy)\.(u?int\d*|u?intp|u?longlong)|'[<>=|]?[iu]\d')$")
+OF_INTEGERS = ("same_kind", "safe")  # what NumPy then refuses of floats
+
+
 @dataclass(frozen=True)
 class Module:
     """A module of the package: its dotted name below `sklearn_dp` and its syntax tree."""
@@ -314,6 +320,40 @@ def optional_libraries_are_lazy(module):
             yield f"{module.name}:{item.line}: imports {item.target} when it is imported"
 
 
+def floats_become_integers_in_one_place(module):
+    """Only the helpers of `_rounding.py` make integers of floats; other casts say "same_kind".
+
+    A bare cast makes -2**63 of NaN and of what overflows, which no sensitivity covers. With that
+    word NumPy takes integers only. The audit casts numbers of its own.
+    """
+    if module.name in CASTS or module.component == "audit":
+        return
+    for node in nodes(module):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        words = {word.arg: word.value for word in node.keywords}
+        name, casting = node.func.attr, words.get("casting")
+        if name == "astype":
+            kind = node.args[0] if node.args else words.get("dtype")
+            taken = isinstance(casting, ast.Constant) and casting.value in OF_INTEGERS
+        elif name in {"array", "asarray", "ascontiguousarray", "sum", "cumsum", "prod"}:
+            kind = words.get("dtype", node.args[1] if len(node.args) > 1 else None)
+            taken = bool(node.args) and isinstance(node.args[0], ast.List | ast.ListComp)
+        else:
+            continue
+        if (
+            kind is not None
+            and not taken
+            and any(_is_integer_type(each) for each in ast.walk(kind))
+        ):
+            yield f"{module.name}:{node.lineno}: {dotted(node.func)} may make integers of floats"
+
+
+def _is_integer_type(node):
+    word = repr(node.value) if isinstance(node, ast.Constant) else dotted(node)
+    return INTEGER_TYPE.match(word) is not None
+
+
 def functions_are_short(module):
     """No body is longer than 60 lines, its docstring not counted."""
     for node in nodes(module):
@@ -332,6 +372,7 @@ RULES = (
     only_blocks_runs_in_parallel,
     private_sklearn_names_in_one_place,
     optional_libraries_are_lazy,
+    floats_become_integers_in_one_place,
     functions_are_short,
 )
 
@@ -408,6 +449,24 @@ PLANTED = [
     (optional_libraries_are_lazy, "federated._run", "from ray import remote"),
     (optional_libraries_are_lazy, "_base", "class A:\n    import pandas"),
     (optional_libraries_are_lazy, "_base", "try:\n    import opendp\nexcept ImportError: ..."),
+    *[
+        (floats_become_integers_in_one_place, "_aggregate.shared.rows", source)
+        for source in (
+            "x.astype(np.int64)",
+            "x.astype(int)",
+            "x.astype('i8', copy=False)",
+            "x.astype('>i8')",
+            "np.floor(x / y).astype(np.uint32)",
+            "x.astype(np.int16 if small else np.int32)",
+            "x.astype(dtype=np.int64)",
+            "x.astype(np.int64, casting='unsafe')",
+            "x.astype(np.int64, casting=how)",
+            "np.asarray(x, dtype=np.int64)",
+            "np.array(x, np.int64)",
+            "x.sum(axis=0, dtype=np.int64)",
+        )
+    ],
+    (floats_become_integers_in_one_place, "federated._client", "np.trunc(x).astype(np.int64)"),
     (functions_are_short, "_base", "def f():\n" + "    x = 1\n" * 61),
     (functions_are_short, "_base", "class A:\n  def f(self):\n" + "    x = 1\n" * 61),
 ]
@@ -467,6 +526,11 @@ LOOK_ALIKES = [
     ("cluster._dp_kmeans", "from .._base import BaseDPEstimator\nfrom ._shared import helper"),
     ("cluster._dp_kmeans", "from .._sklearn_compat import tags\nfrom sklearn import __version__"),
     ("cluster._dp_kmeans", "if TYPE_CHECKING:\n    import pandas"),
+    ("_aggregate.shared.rows", "n = (x > y).astype(np.int32, copy=False, casting='same_kind')"),
+    ("_aggregate.shared.rows", "z = x.astype(np.float64) + np.zeros(3, dtype=np.int64)"),
+    ("_aggregate.shared.rows", "z = np.array([*sizes], dtype=np.int64).astype(object)"),
+    ("_privacy._rounding", "z = x.astype(np.int64)"),
+    ("audit._drawn", "z = x.astype(int)"),
     ("_privacy._report", "def to_frame():\n    import pandas"),
     ("audit._replay", "import numpy as np\nr = np.random.default_rng(0).permutation(3)"),
     ("audit.mutants.noise", "def cells(noise):\n    return noise.rounded_gaussian(2.0, 3)"),

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._rounding import bounded_integers, largest_of
+
 __all__ = ["LIMIT", "MOST_COLUMNS", "Grid", "clip_integer_rows", "row_norms_squared", "sum_type"]
 
 LIMIT = 2**24
@@ -39,16 +41,11 @@ def row_norms_squared(rows, largest=None):
 
     No entry is larger than `largest`, for those who know it.
     """
-    largest = _largest(rows) if largest is None else largest
+    largest = largest_of(rows) if largest is None else largest
     # Float64 is much faster, and just as exact while no sum can exceed 2**53.
     if rows.shape[1] * largest * largest >= 2.0**53:
-        rows = rows.astype(np.int64, copy=False)
+        rows = bounded_integers(rows, np.int64, largest)
     return np.einsum("ij,ij->i", rows, rows)
-
-
-def _largest(rows):
-    """The largest absolute value: without the array of all of them."""
-    return max(float(rows.max(initial=0)), -float(rows.min(initial=0)))
 
 
 def clip_integer_rows(rows, limit, norms_squared=None):
@@ -121,7 +118,9 @@ class Grid:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")
         # Far rows first shrink by their largest entry (a maximum is exact in any order), which
         # keeps their direction and makes the integer norms below fit into 63 bits.
-        longest = _largest(X)
+        longest = largest_of(X)
+        if not longest < np.inf:
+            raise ValueError("rows on a grid must be finite.")
         if longest > radius:
             rows = np.array(X, dtype=np.float64, order="C")
             largest = np.abs(rows).max(axis=1, initial=0.0)

@@ -126,7 +126,7 @@ def _key(value, kind):
     if kind is not None:
         return _Date(kind, value)
     if isinstance(value, _DATES):
-        return _Date(value.dtype.str, int(value.astype(np.int64)))
+        return _Date(value.dtype.str, int(value.view(np.int64)))
     return _plain(value)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
-from ._rounding import round_up
+from ._rounding import exact_integers, round_up
 
 __all__ = [
     "NoisyNorms",
@@ -53,7 +53,7 @@ def weighted_bincount(cells, units, n_cells):
             np.add.at(counts, own, 1 if weights is None else weights)
             continue
         # Weights are integers and their sum stays below 2**53: bincount's float64 sums are exact.
-        counts += np.bincount(own, weights, minlength=n_cells).astype(np.int64, copy=False)
+        counts += exact_integers(np.bincount(own, weights, minlength=n_cells))
     return counts
 
 
@@ -125,7 +125,7 @@ def label_sums(rows, labels, n_labels):
             shape=(n_labels, len(part)),
         )
         # Integers of at most 2**26, at most 2**18 of them: every partial sum is below 2**53.
-        total += (pick @ part).astype(np.int64)
+        total += exact_integers(pick @ part)
     return total
 
 
@@ -219,7 +219,7 @@ def exact_gram(parts, n_features, limit, coarse, units):
             root = np.floor(np.sqrt(units.weights[place] * units.step) * 2.0**20) * 2.0**-20
             rows = np.trunc(rows * root[:, None])
         # Integers of at most 2**30, at most 2**16 of them: exact sums.
-        total += (rows.T @ rows).astype(np.int64)
+        total += exact_integers(rows.T @ rows)
     return total
 
 

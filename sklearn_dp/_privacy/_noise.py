@@ -133,7 +133,7 @@ class NoiseSource:
         while refused.size:
             flat[refused] = self.bits(refused.size)
             refused = refused[flat[refused] > last]
-        return (words % np.uint64(high)).astype(np.int64)
+        return (words % np.uint64(high)).astype(np.int64, casting="same_kind")
 
     # -- rounded continuous noise -------------------------------------------------------------
 

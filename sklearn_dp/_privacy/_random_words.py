@@ -77,7 +77,7 @@ class Stream:
             # The numbers are decimal and the tag comes last, so no two inputs are alike.
             name = f"sklearn_dp/noise/1|{self.seed}|{counter}|{self.tag}"
             data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
-        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
+        return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False, casting="same_kind")
 
     def claim(self, size):
         """A block and a slice of at most `size` of its words, which nobody else gets.

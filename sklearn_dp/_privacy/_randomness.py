@@ -97,7 +97,9 @@ def blocks_of_draws(draws, n_blocks):
     blocks : ndarray of int64 of shape (n_units,)
     """
     require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
-    return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(np.int64)
+    return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(
+        np.int64, casting="same_kind"
+    )
 
 
 class AlgorithmicRandomness:

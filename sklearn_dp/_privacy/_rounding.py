@@ -12,7 +12,11 @@ Which function to take:
 * the result of one or two operations: `round_up`, `round_down`, also for arrays;
 * the result of a formula without cancellation: `formula_up`, `formula_down`;
 * the result of a root search: `move_until`, with a test that is safe by itself;
-* a sensitivity that a caller states: `floats_up`; a statistic: `exact_integers`.
+* a sensitivity that a caller states: `floats_up`; a statistic: `exact_integers`;
+* many floats that are whole by the way they were made: `bounded_integers`.
+
+A cast to integers makes -2**63 of an infinity and of NaN, and no sensitivity covers that. Outside
+this module floats become integers by the last two only (`tests/test_architecture.py`).
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ import numpy as np
 
 __all__ = [
     "ROUNDING",
+    "bounded_integers",
     "exact_integers",
     "exact_sum",
     "float_down",
@@ -35,6 +40,7 @@ __all__ = [
     "formula_down",
     "formula_up",
     "in_steps",
+    "largest_of",
     "move_until",
     "round_down",
     "round_up",
@@ -269,11 +275,37 @@ def exact_integers(value: Any) -> np.ndarray:
         return array.astype(np.int64, copy=False)
     if kind == "u":
         return array.astype(object if np.any(array > _INT64.max) else np.int64)
-    if kind == "f" and np.all((np.abs(array) <= _EXACT) & (np.trunc(array) == array)):
-        return array.astype(np.int64)
+    if kind == "f" and largest_of(array) <= _EXACT:
+        integers = array.astype(np.int64)
+        if np.array_equal(integers, array):
+            return integers
     if kind == "O" and all(
         isinstance(each, int | np.integer) and not isinstance(each, bool)
         for each in array.ravel().tolist()
     ):
         return array
     raise TypeError("a statistic must consist of integers.")
+
+
+def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None) -> np.ndarray:
+    """Whole numbers as integers of a type that holds them all; the others are refused.
+
+    Cheaper than `exact_integers`: whether they are whole is for the caller to know. No entry is
+    larger than `largest`, for those who have looked.
+
+    Examples
+    --------
+    >>> bounded_integers(np.array([1.0, 2.0**31]), np.int32)
+    Traceback (most recent call last):
+      ...
+    TypeError: a statistic must consist of integers.
+    """
+    largest = largest_of(whole) if largest is None else largest
+    if not largest <= np.iinfo(kind).max:  # nor is it where one is NaN
+        raise TypeError("a statistic must consist of integers.")
+    return whole.astype(kind, copy=False)
+
+
+def largest_of(array: np.ndarray) -> float:
+    """The largest absolute value, or NaN: without the array of all of them."""
+    return max(float(array.max(initial=0)), -float(array.min(initial=0)))

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from ._checks import check_positive
+from ._rounding import exact_integers
 
 __all__ = ["CappedGeometric", "Fixed", "NegativeBinomial", "Thin", "choose_rule"]
 
@@ -255,7 +256,7 @@ def _geometric(source, gamma, cap=math.inf):
 
 
 def _uniform_candidates(source, m, number):
-    return np.asarray(source.uniform_integers(m, number), dtype=np.int64)
+    return exact_integers(source.uniform_integers(m, number))
 
 
 def choose_rule(m, coverage=0.9, *, constant_time=False):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._groups import check_container, code_groups
+from ._rounding import exact_integers
 
 __all__ = ["UnitFacts", "Units", "unit_of"]
 
@@ -88,7 +89,7 @@ class Units:
         members = np.bincount(self.index)
         self.scale, self.size = _WEIGHT_STEPS, len(members)
         # floor: the weights of a unit of m rows sum to m * floor(scale / m) <= scale.
-        self.weights = (_WEIGHT_STEPS // members)[self.index].astype(np.int64)
+        self.weights = exact_integers((_WEIGHT_STEPS // members)[self.index])
 
     @classmethod
     def of_sizes(cls, index, sizes, numbers=None):
@@ -107,7 +108,7 @@ class Units:
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
         units.numbers = numbers
         # As above: wherever its m rows are, their weights sum to m * floor(scale / m) <= scale.
-        units.weights = (_WEIGHT_STEPS // sizes)[index].astype(np.int64)
+        units.weights = exact_integers((_WEIGHT_STEPS // sizes)[index])
         return units
 
     @classmethod
@@ -158,7 +159,7 @@ class Units:
             that there would be without them, bit for bit.
         """
         # A function of the weight of one row and of `largest`: at most a whole unit, rounded down.
-        parts = np.floor(np.minimum(weights, largest) / largest * _WEIGHT_STEPS).astype(np.int64)
+        parts = exact_integers(np.floor(np.minimum(weights, largest) / largest * _WEIGHT_STEPS))
         there = parts > 0
         if groups is not None:
             groups = code_groups(groups)
@@ -183,7 +184,7 @@ class Units:
         if self.own_weights:
             # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
             weights = np.bincount(self.spread(np.arange(self.size)), self.weights, self.size)
-            alone.weights, alone.scale = weights.astype(np.int64), self.scale
+            alone.weights, alone.scale = exact_integers(weights), self.scale
             alone.own_weights, alone.unit_weight = True, self.unit_weight
         return alone
 

@@ -379,7 +379,7 @@ default="auto"
         inside : ndarray of int32 of shape (n_samples,)
             A row on the border is inside.
         """
-        return (self.decision_function(X) >= 0).astype(np.int32)
+        return (self.decision_function(X) >= 0).astype(np.int32, casting="same_kind")
 
     @row_guard
     def score(self, X: ArrayLike, y: object = None) -> float:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.silence import attempt_silently, silent
 from .._privacy._checks import real_array
+from .._privacy._rounding import exact_integers
 from .._sklearn_compat import without_callbacks
 from .._tables import entries
 
@@ -47,7 +48,7 @@ class WithTarget(BaseEstimator):
             rows = rows[rows[:, -1] >= 0]
         y = rows[:, -1]
         if self.classes is not None:
-            y = np.asarray(self.classes)[y.astype(np.int64)]
+            y = np.asarray(self.classes)[exact_integers(y)]
         self.fitted_ = clone(self.estimator).fit(rows[:, :-1], y)
         return self
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .._privacy._rounding import bounded_integers
+
 __all__ = [
     "ANSWERS",
     "CLIENT_STEPS",
@@ -165,10 +167,10 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
             raise AnswerError(f"{name}: an answer must be integers.")
         if value.shape != shape:
             raise AnswerError(f"{name}: wrong shape.")
-        value = np.array(value, dtype=np.uint64 if value.dtype.kind == "u" else np.int64)
+        value = value.astype(np.uint64 if value.dtype.kind == "u" else np.int64, casting="safe")
         if value.shape != shape:  # the shape is checked before the copy, and of the copy
             raise AnswerError(f"{name}: wrong shape.")
-        value = found[name] = value.astype(np.int64) if noisy else clamped(value)
+        value = found[name] = value.view(np.int64) if noisy else clamped(value)
         if message["shares"].size and not noisy and norm_of(name, value, message) > CLIENT_STEPS:
             raise AnswerError(f"{name}: out of the public range.")
     return found
@@ -191,8 +193,8 @@ def clamped(value: np.ndarray) -> np.ndarray:
     True
     """
     if value.dtype == np.uint64:
-        return np.minimum(value, LARGEST_ENTRY).astype(np.int64)
-    return np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY).astype(np.int64)
+        return bounded_integers(np.minimum(value, LARGEST_ENTRY), np.int64)
+    return bounded_integers(np.clip(value, -LARGEST_ENTRY, LARGEST_ENTRY), np.int64)
 
 
 def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 
 from .._aggregate.shared.single_rows import row_guard, saturated
 from .._privacy._checks import check_choice
+from .._privacy._rounding import exact_integers
 from .._privacy.laws.shares import NoiseShares
 from ._answers import (
     ANSWERS,
@@ -232,7 +233,7 @@ def _clip_whole(name, value, n_rows, bound, share, message):
     fine = np.trunc(value * (_FINE_STEPS / (n_rows * bound)))
     limit = _FINE_STEPS * share
     factor = min(1.0, limit / max(norm_of(name, fine, message), 1.0)) * _MARGIN
-    return np.trunc(fine * (factor * CLIENT_STEPS / limit)).astype(np.int64)
+    return exact_integers(np.trunc(fine * (factor * CLIENT_STEPS / limit)))
 
 
 def _reach(kind, value, n_rows, message):

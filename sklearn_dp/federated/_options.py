@@ -13,6 +13,7 @@ __all__ = ["METHODS", "FederatedOptions", "check_options", "check_server", "publ
 METHODS = ("default", "paper", "lloyd", "kmeans++", "sphere_packing")
 """What a fit may do: all the rounds, ours or the paper's; or Lloyd rounds from a public start."""
 
+_LEAST_BOUND = 1e-6  # of a client's vector: more than a step of the longest one
 _FARTHEST = 1e100  # of the server's numbers: no square of a distance overflows
 
 
@@ -27,8 +28,8 @@ class FederatedOptions:
         buys less.
     client_bounds : dict of str to float, optional
         For clients as the unit: the norm that a vector is clipped to, over the largest norm that
-        a client may have. By name of the release, such as ``{"second moment": 0.2}``. What it
-        does not name is bounded by what simulated clients send.
+        a client may have, between 1e-6 and 1. By name of the release, such as
+        ``{"second moment": 0.2}``. What it does not name is bounded by what simulated clients send.
     """
 
     count_noise: str = "gaussian"
@@ -54,7 +55,10 @@ def check_options(options):
         if not isinstance(options.client_bounds, Mapping):
             raise TypeError("options.client_bounds must be a dict of numbers.")
         for name, value in options.client_bounds.items():
-            check_real(value, f"options.client_bounds[{name!r}]", high=1 + 1e-12)
+            name = f"options.client_bounds[{name!r}]"
+            # A client's vector is multiplied by the share and divided by it: of a subnormal one it
+            # was a third longer than the noise covers.
+            check_real(value, name, low=_LEAST_BOUND, high=1 + 1e-12)
     return options
 
 

@@ -28,6 +28,7 @@ from .._aggregate.shared.rows import Rows
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid, clip_integer_rows
 from .._privacy._mechanisms import safe_norms
+from .._privacy._rounding import exact_integers
 from .._privacy._units import Units
 from ._answers import NORM_EDGES, REACHES, Arrays, upper_triangle
 
@@ -108,7 +109,7 @@ def _center(message, X):
     rows = _rows(message, X)
     total = np.zeros(rows.n_features, dtype=np.int64)
     for _, x in rows.chunks():
-        total += x.sum(axis=0).astype(np.int64)  # at most 2**16 integers of at most 2**25: exact
+        total += exact_integers(x.sum(axis=0))  # at most 2**16 integers of at most 2**25: exact
     return {"center sum": total, "center count": np.array([rows.n_rows])}
 
 
@@ -134,7 +135,7 @@ def _moment(message, X):
     for part, x in rows.chunks():
         x = np.trunc(clip_integer_rows(x, limit, rows.squares[part]) * (1 / coarse))
         # Integers of at most 2**30, at most 2**16 of them: exact sums.
-        total += (x.T @ x).astype(np.int64)
+        total += exact_integers(x.T @ x)
     return {"second moment": total[upper_triangle(rows.n_features)]}
 
 
@@ -170,10 +171,10 @@ def _margin(message, X):
 
 def _clear(message, rows):
     """Which rows are at most a third as far from a center as from any other one."""
-    points = message["points"].astype(np.int64)
+    points = exact_integers(message["points"])
     clear = [np.empty(0, dtype=bool)]
     for _, x in rows.chunks():
-        flat = project(message, x).astype(np.int64)
+        flat = exact_integers(project(message, x))
         # Integers of norm at most 2**27: nine times a squared distance is below 2**59.
         square = np.stack([np.square(flat - point).sum(axis=1) for point in points], axis=1)
         square.sort(axis=1)

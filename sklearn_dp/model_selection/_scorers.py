@@ -31,6 +31,7 @@ import numpy as np
 from .._aggregate.shared.global_generators import own_streams
 from .._aggregate.shared.single_rows import distances, for_rows, row_guard
 from .._privacy._checks import check_number
+from .._privacy._rounding import exact_integers
 from ._fitted import square_sums
 
 __all__ = ["PrivateScorer", "Scorer", "check_scoring", "noisy_score", "scorer_of"]
@@ -154,11 +155,12 @@ def noisy_score(session, entry, scorer, fitted, X, y, units):
     score : float
         Sum over units of how far a unit's score is above the middle of the range.
     """
-    middle, half = (scorer.low + scorer.high) / 2, (scorer.high - scorer.low) / 2
+    # Halves first: the sum may be beyond the floats where the difference is not.
+    middle, half = scorer.low / 2 + scorer.high / 2, (scorer.high - scorer.low) / 2
     values = np.asarray(scorer.values(fitted, X, y), dtype=np.float64)
     values = np.where(np.isnan(values), scorer.low, values)
     steps = np.floor((np.clip(values, scorer.low, scorer.high) - middle) / half * _STEPS)
-    steps = np.clip(steps, -_STEPS, _STEPS).astype(np.int64)
+    steps = exact_integers(np.clip(steps, -_STEPS, _STEPS))
     if units.weights is not None:
         # The weights of a unit's rows are integers that add up to at most units.scale = 2^20:
         # products below 2^39, so sums of 2^24 rows are exact; a unit adds at most _STEPS * scale.

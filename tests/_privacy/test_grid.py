@@ -91,3 +91,10 @@ def test_no_entry_is_larger_than_norms_are_told(dtype, scale, monkeypatch):
     Grid.for_radius(0.9).quantise(X, 0.9)
     [(largest, most)] = told
     assert largest <= most
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_no_numbers_are_refused(bad):
+    """As integers they would be -2**63, or on a shorter type anything."""
+    with pytest.raises(ValueError, match="must be finite"):
+        Grid.for_radius(1.0).quantise(np.array([[0.5, 0.5], [0.0, bad]]), 1.0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sklearn_dp._privacy import _rounding
 from sklearn_dp._privacy._rounding import (
+    bounded_integers,
     exact_integers,
     exact_sum,
     float_down,
@@ -102,6 +103,18 @@ def test_no_other_float_is_an_integer(value):
     for form in (value, [1.0, value], np.array([value, 1], dtype=object), np.longdouble(value)):
         with pytest.raises(TypeError, match="^a statistic must consist of integers.$"):
             exact_integers(form)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.dtype(">i8")])
+def test_numbers_that_a_type_does_not_hold_are_refused(kind):
+    most = 2.0**31 - 1 if kind is np.int32 else 2.0**62
+    whole = np.array([[-most, 0.0], [7.0, most]])
+    assert np.array_equal(bounded_integers(whole, kind), whole)
+    assert bounded_integers(whole[:0], kind).dtype == kind
+    for bad in (math.nan, math.inf, -math.inf, 4 * most, -4 * most):
+        for given_largest in (None, bad if math.isnan(bad) else abs(bad)):
+            with pytest.raises(TypeError, match="^a statistic must consist of integers.$"):
+                bounded_integers(np.array([0.0, bad]), kind, given_largest)
 
 
 @given(st.floats(1e-300, 1e300))

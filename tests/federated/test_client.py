@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from sklearn_dp.federated import client_update
 from sklearn_dp.federated._answers import ANSWERS, CLIENT_STEPS, check_answer, norm_of
+from sklearn_dp.federated._client import _clip_whole
 from sklearn_dp.federated._engines import total_of
 
 
@@ -30,6 +31,17 @@ def test_a_client_sends_a_vector_of_bounded_norm(state):
         for name, value in answer.items():
             largest[name] = max(largest[name], norm_of(name, value, state.message))
     assert all(0.5 * CLIENT_STEPS < norm <= CLIENT_STEPS for norm in largest.values()), largest
+
+
+def test_no_share_makes_a_vector_longer_than_the_noise_covers():
+    """Down to the least that the options take; of 5e-324 it was longer by a fifth."""
+    rng = np.random.default_rng(0)
+    message = {"l1": np.zeros(1), "center": np.zeros(3)}
+    for share in (1.01e-6, 1e-3, 0.3, 1.0):
+        for size in 10.0 ** rng.uniform(0, 3, 50):
+            value = rng.integers(-(2**24), 2**24, 3) * int(size)
+            sent = _clip_whole("sums", value, 1000, 2.0**24 * 1.7321, share, message)
+            assert 0 < norm_of("sums", sent, message) <= CLIENT_STEPS
 
 
 @all_kinds(CLIENT_STATES)

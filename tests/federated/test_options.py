@@ -23,6 +23,7 @@ pytestmark = pytest.mark.filterwarnings(
         ({"options": {}}, "options must be a FederatedOptions"),
         ({"options": FederatedOptions(count_noise="none")}, "count_noise"),
         ({"options": FederatedOptions(client_bounds={"weights": 2.0})}, "client_bounds"),
+        ({"options": FederatedOptions(client_bounds={"weights": 5e-324})}, "client_bounds"),
         ({"options": FederatedOptions(client_bounds=[0.5])}, "client_bounds must be a dict"),
         ({"n_lloyd": -1}, "n_lloyd"),
         ({"n_lloyd": "many"}, "n_lloyd"),

@@ -16,12 +16,16 @@ from sklearn_dp import (
     PrivacyLedger,
     SampleAndAggregate,
 )
+from sklearn_dp._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Units
 from sklearn_dp.model_selection import (
     DPGridSearch,
     PrivateScorer,
 )
 from sklearn_dp.model_selection._base_search import _target
-from sklearn_dp.model_selection._scorers import scorer_of
+from sklearn_dp.model_selection._scorers import noisy_score, scorer_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
@@ -62,6 +66,22 @@ def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
     scores = scorer.values(model, X, None)
     assert np.array_equal(scorer.values(model, X[1:], None), scores[1:])
     assert len(np.unique(scores)) == 20
+
+
+def test_limits_near_the_largest_float_have_a_middle():
+    """Their sum is infinite: all scores would be the lowest."""
+    low, high = 1e308, 1.7e308
+    scorer = scorer_of(PrivateScorer(lambda model, x, y: x[0], low, high), None)
+    X, recorder = np.array([[low], [high], [high]]), Trace()
+    plan = PrivacyPlan(
+        PrivacyBudget(rho=1.0, delta=1e-6),
+        (PlanEntry("score", Mechanism.GAUSSIAN, 1.0, sensitivity="1"),),
+    )
+    with trace(recorder):
+        session = PrivacySession(plan, random_state=0)
+        noisy_score(session, "score", scorer, SimpleNamespace(model=None), X, None, Units(3))
+    (value,) = (event.value for event in recorder.events if event.kind == "gaussian")
+    assert value.tolist() == [2**19]
 
 
 @pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)

@@ -29,7 +29,7 @@ from scipy.special import ndtri
 
 from ..._privacy import _accounting as accounting
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import round_up, sum_down
+from ..._privacy._rounding import exact_integers, round_up, sum_down
 from .average_lattice import ROUNDING, average_lattice, rounded_mean
 from .core import basic_gamma, core_add_remove, friend_counts, non_friend_pairs
 
@@ -175,7 +175,7 @@ def _exact_average(steps, fine, weights=None):
     first = np.array([int(value) for value in steps[0]], dtype=object)
     # Exact: rows within 2**24 steps of the first are integers, or multiples of nearly the same
     # power of two. The result does not depend on which row is the first.
-    offsets = np.clip(steps - steps[0], -_CLIP, _CLIP).astype(np.int64)
+    offsets = exact_integers(np.clip(steps - steps[0], -_CLIP, _CLIP))
     if weights is not None:  # products of up to 2**60: their sums are Python integers
         offsets = offsets.astype(object) * weights[:, None]
     return rounded_mean(offsets.sum(axis=0).astype(object) + mass * first, mass, fine)

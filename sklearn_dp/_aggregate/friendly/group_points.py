@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from ..shared.block_fits import MOST_PIECES
 from ..shared.blocks import TASKS
@@ -82,7 +83,7 @@ class _ByGroup:
 def _by_group(part: Part, ends: np.ndarray, facts: UnitFacts) -> _ByGroup:
     """Which rows of a part go to which new part: all those of a group to the same."""
     units: Any = part.units
-    groups = (units.index if units.numbers is None else units.numbers[units.index]).astype(np.int64)
+    groups = exact_integers(units.index if units.numbers is None else units.numbers[units.index])
     order = np.argsort(groups, kind="stable")
     groups, weights = groups[order], units.weights[order]
     return _ByGroup(part.source, order, groups, weights, np.searchsorted(groups, ends))

@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from ..._privacy._rounding import bounded_integers
 from ..shared.rows import row_slices
 from ..shared.table import Summed
 from .average import basic_average_budget, friendly_average
@@ -342,7 +343,7 @@ class _Cells(Summed):
         A NumPy string drops zero bytes at its end; they are put back where a name is read.
         """
         codes = np.array(list(self.counts), dtype=f"S{8 * d}")
-        return codes, np.array(list(self.counts.values()), dtype=np.int64)
+        return codes, np.array([*self.counts.values()], dtype=np.int64)
 
 
 def _counted_cells(part, shift, width):
@@ -359,7 +360,7 @@ def _counted_cells(part, shift, width):
     for place in row_slices(*points.shape):
         # Elementwise: the cell of a point depends on nothing else.
         cell = np.floor((points[place] - shift) / width)
-        cell = np.clip(cell, -(2.0**62), 2.0**62).astype(">i8")
+        cell = bounded_integers(np.clip(cell, -(2.0**62), 2.0**62), np.dtype(">i8"))
         counts.update(row.tobytes() for row in cell)
     return part, (_Cells(counts),)
 

@@ -30,6 +30,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._grid import clip_integer_rows, sum_type
 from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
+from ..._privacy._rounding import exact_integers
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.row_sums import counted
 from .mean_facts import Here
@@ -123,7 +124,7 @@ def ball_sum(rows, ball, clip, units):
             clipped = np.trunc(clipped * (weights * units.step)[:, None])
             number = int(weights.sum())
         # At most 2**18 entries of at most 2**24: the float64 sums are exact.
-        total += clipped.sum(axis=0).astype(np.int64)
+        total += exact_integers(clipped.sum(axis=0))
         inside += number
     return total, inside
 

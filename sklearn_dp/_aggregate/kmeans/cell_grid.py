@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..._privacy._rounding import bounded_integers, exact_integers
 from ..shared.rows import Rows
 
 __all__ = ["CellGrid", "codes_of"]
@@ -54,7 +55,7 @@ class CellGrid:
         for _ in range(depth):
             axes.append(int(np.argmax(widths)))
             widths[axes[-1]] /= 2
-        self.axes = np.array(axes, dtype=np.int64)
+        self.axes = exact_integers(axes)
         self.bits = np.bincount(self.axes, minlength=len(half_widths))
 
     def codes(self, points: np.ndarray) -> np.ndarray:
@@ -71,7 +72,7 @@ class CellGrid:
             np.floor(shifted, out=shifted)
             np.maximum(shifted, 0.0, out=shifted)
             np.minimum(shifted, 2.0 ** self.bits[axis] - 1, out=shifted)
-            index = shifted.astype(np.int64)
+            index = bounded_integers(shifted, np.int64)
             for low, places in self._tables[axis]:
                 own = (index >> low) & (len(places) - 1) if len(self._tables[axis]) > 1 else index
                 codes |= places[own]

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._rounding import exact_integers
 from ..shared.centering import Size, noise_sd
 from ..shared.table import CellCounts
 from .cell_grid import CellGrid
@@ -100,7 +101,7 @@ def depths_of_levels(q: int, size: Size, n_clusters: int, rho: float, tuning: Tu
     else:
         n_levels = tuning.flat_levels if q <= 3 else tuning.levels
         depths = np.linspace(tuning.first_depth * full, full, n_levels)
-    depths = np.unique(np.maximum(1, np.rint(depths)).astype(int))
+    depths = np.unique(exact_integers(np.maximum(1, np.rint(depths))))
     return [min(int(depths[0]), MOST_BITS_A_LEVEL), *(int(depth) for depth in depths[1:])]
 
 

@@ -58,7 +58,7 @@ def coded(part: Part, axes: Axes, grid: CellGrid, shells: FarCells | None) -> tu
 
 def rooted(part: Part) -> tuple[Part, tuple]:
     """Put the rows at the root; those that are not to be counted, at node 1."""
-    return part.having(**{_NODE: (part[_CODES] < 0).astype(np.int32)}), ()
+    return part.having(**{_NODE: (part[_CODES] < 0).astype(np.int32, casting="same_kind")}), ()
 
 
 def level(
@@ -82,11 +82,11 @@ def level(
         With the cell of each row in the level: where it goes is not known yet.
     sums : tuple of CellCounts
     """
-    codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32)
+    codes, node, slots = part[_CODES], part[_NODE], slots.astype(np.int32, casting="same_kind")
     cells = np.empty(len(codes), dtype=np.int32)
     for place in row_slices(len(codes), 1):
         slot = slots[node[place]]
-        low = ((codes[place] >> shift) & ((1 << bits) - 1)).astype(np.int32)
+        low = ((codes[place] >> shift) & ((1 << bits) - 1)).astype(np.int32, casting="same_kind")
         # Slots below the number of parents are theirs: those of `again` begin beyond it.
         cells[place] = np.where((slot >= 0) & (slot < n_parents), (slot << bits) | low, slot)
     counts = weighted_bincount(cells, part.units, (n_parents << bits) + n_again)

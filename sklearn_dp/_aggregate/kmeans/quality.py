@@ -196,7 +196,7 @@ def _capped_sums(
         labels, best = nearest_in(scores[:-1])
         squares, units = rows.squares[place], part.units.take(place)
         squared = squares + best
-        far = (squared > limits[labels]).astype(np.int32)
+        far = (squared > limits[labels]).astype(np.int32, casting="same_kind")
         # Of two labels: near, far. What is far is left out of the first two.
         steps = square_sums(far, np.minimum(squared, caps[labels]), largest[0], 2, units)[:1]
         others = square_sums(far, squares + scores[-1], largest[1], 2, units)[:1]

@@ -19,6 +19,7 @@ import numpy as np
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..shared.axes import Axes
 from ..shared.centering import Size, noise_sd
 from ..shared.grid_table import ROWS
@@ -192,5 +193,6 @@ def _differences(part: Part, axes: Axes, centers: np.ndarray, clip: float) -> tu
         units = part.units.take(place)
         if units.weights is not None:
             scale *= units.weights * units.step
-        totals += np.trunc(values * scale).astype(np.int64).sum(axis=1)
+        # Integers of at most 2**26, at most 2**16 of them: exact sums.
+        totals += exact_integers(np.trunc(values * scale).sum(axis=1))
     return part, (totals,)

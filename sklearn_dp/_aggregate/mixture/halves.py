@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.inner_tables import inner_table
@@ -149,7 +150,7 @@ def _members(part):
     units = part.units
     there, counts = np.unique(units.index, return_counts=True)
     ids = there if units.numbers is None else units.numbers[there]
-    return part, (ByPart({part.source.number: (np.asarray(ids, dtype=np.int64), counts)}),)
+    return part, (ByPart({part.source.number: (exact_integers(ids), counts)}),)
 
 
 def _drawn_rows(members, draws, size):
@@ -173,7 +174,7 @@ def _drawn_rows(members, draws, size):
     # 32 random bits times the number of rows, over 2**32: a row whose probability is off by at
     # most 2**-32. This is no noise, so that bias costs no privacy.
     low = draws & np.uint64(2**32 - 1)
-    left = ((low * totals.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
+    left = ((low * totals.view(np.uint64)) >> np.uint64(32)).view(np.int64)
     drawn = {}
     for number in sorted(members.values):  # in the order of the rows
         ids, counts = members.values[number]

@@ -12,6 +12,7 @@ that they do not depend on the other rows, nor on the BLAS: the basis is rounded
 
 import numpy as np
 
+from ..._privacy._rounding import bounded_integers
 from ..._privacy._units import UnitFacts, Units
 from ..one_cluster.balls import ACTIVE
 from ..shared.axes import second_moment
@@ -46,7 +47,7 @@ def chosen_points(part, origin=None):
     for place, x in rows.chunks():
         x = x if chosen is None else x[chosen[place]]
         # Integers of at most 2**26.
-        found.append((x if origin is None else x - origin).astype(np.int32))
+        found.append(bounded_integers(x if origin is None else x - origin, np.int32))
     points = np.concatenate(found)
     ball = rows.limit if origin is None else rows.limit + np.linalg.norm(origin)
     return Part(part.source, Units(len(points)), {ROWS: Rows.of(points, ball)})

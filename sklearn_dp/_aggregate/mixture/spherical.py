@@ -28,6 +28,7 @@ from functools import partial
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts
 from ..kmeans.engine import engine_entries
 from ..one_cluster.balls import ACTIVE, squared_distances
@@ -207,7 +208,7 @@ def _reach(ball):
 def _first_near(rows, axes, balls):
     """The first ball that a row is near, or else that of the nearest center."""
     rows = _projected(rows, axes)
-    labels = nearest(rows, np.array([ball.center for ball in balls]))[0].astype(np.int64)
+    labels = exact_integers(nearest(rows, np.array([ball.center for ball in balls]))[0])
     for number in reversed(range(len(balls))):  # the first one is written last
         ball = balls[number]
         labels[squared_distances(rows, ball.center) <= _reach(ball)] = number

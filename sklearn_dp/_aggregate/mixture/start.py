@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ..._privacy._mechanisms import noisy_counts
+from ..._privacy._rounding import exact_integers
 from ..moments.ellipsoid import Ellipsoid, normal_quantile
 from ..moments.moment_releases import LABELS, MOMENTS
 from ..shared.centering import bins_of, geometric_edges, noise_sd
@@ -72,7 +73,7 @@ def _distance_counts(part: Part, centers: np.ndarray, edges: np.ndarray) -> tupl
     labels, squared = part[LABELS], to_centers(part[ROWS], centers, part[LABELS])
 
     def cells(place):
-        return labels[place].astype(np.int64) * _BINS + bins_of(squared[place], edges)
+        return exact_integers(labels[place]) * _BINS + bins_of(squared[place], edges)
 
     return part, (counted(cells, len(labels), part.units, _BINS * len(centers)),)
 

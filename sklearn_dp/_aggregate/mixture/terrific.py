@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..one_cluster.balls import ACTIVE
 from ..one_cluster.radius import exponential_epsilon
 from ..shared.centering import noise_sd
@@ -177,7 +178,7 @@ def joint_ball(session, prefix, rows, t, ratio, centers, *, largest, radii):
     epsilon = exponential_epsilon(session.remaining(prefix + "ball"))
     rho = session.remaining(prefix + "counts")
     tilt = np.arange(len(radii)) * (_TILT / epsilon / max(len(radii) - 1, 1))
-    tilt = np.rint(tilt if largest else tilt[::-1]).astype(np.int64)
+    tilt = exact_integers(np.rint(tilt if largest else tilt[::-1]))
     # The tilt is public, and terrific_scores has sensitivity one: see there.
     scores = terrific_scores(classes[0], classes[1], classes[2], t) + tilt
     chosen = session.exponential(prefix + "ball", scores.ravel(), sensitivity=1, epsilon=epsilon)

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..._privacy._accounting import pure_dp_epsilon
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..friendly.core import anchor_bound
 from ..one_cluster.balls import ACTIVE, ball_mean, clip_to_ball
 from ..one_cluster.boxes import INSIDE
@@ -93,7 +94,7 @@ def radius_queries(points, radii, ratio, t):
     """
     near, wide = np.floor(np.square(radii)), np.floor(np.square(ratio * radii))
     every = _Squares(np.append(near, wide))
-    counts = neighbour_counts(points, every).astype(np.int64)
+    counts = exact_integers(neighbour_counts(points, every))
     inside = counts[:, np.searchsorted(every.squares, near)]
     within = counts[:, np.searchsorted(every.squares, wide)]
     scores = terrific_scores(inside, within - inside, len(points) - within, t)

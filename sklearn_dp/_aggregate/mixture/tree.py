@@ -250,7 +250,9 @@ def _divided(part, number, view, ball, numbers):
     """The points of a node go to its children."""
     node = part.state.get(NODES, np.zeros(part[ROWS].n_rows, dtype=np.int32))
     children = np.where(_inside(part[ROWS], view, ball), *numbers)
-    return part.having(**{NODES: np.where(node == number, children, node).astype(np.int32)}), ()
+    return part.having(
+        **{NODES: np.where(node == number, children, node).astype(np.int32, casting="same_kind")}
+    ), ()
 
 
 def _viewed(part, number, view):

@@ -32,6 +32,7 @@ from scipy.special import ndtr, ndtri
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._randomness import blocks_of_draws
+from ..._privacy._rounding import exact_integers
 from ..._privacy.laws.proportional import least_eta
 from ..friendly.average import core_size
 from ..friendly.core import core_fixed_size
@@ -331,12 +332,12 @@ def block_sums(rows, units, blocks, n_blocks):
             low = x[inside] - _HALF * high
             weighted = w[inside][:, None]
             weight[b] += int(w[inside].sum())
-            total[b] += (x[inside] * weighted).sum(axis=0).astype(np.int64)
+            total[b] += exact_integers((x[inside] * weighted).sum(axis=0))
             cross = (weighted * high).T @ low
             for place, product in enumerate(
                 ((weighted * high).T @ high, cross + cross.T, (weighted * low).T @ low)
             ):
-                parts[place, b] += product.astype(np.int64)
+                parts[place, b] += exact_integers(product)
     return weight, total, parts
 
 

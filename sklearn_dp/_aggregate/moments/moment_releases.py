@@ -21,7 +21,7 @@ import numpy as np
 
 from ..._privacy._grid import Grid, sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import round_up
+from ..._privacy._rounding import exact_integers, round_up
 from ..shared.centering import noise_sd
 from ..shared.grid_table import ROWS
 from .ellipsoid import WEIGHT_STEPS, component_weights
@@ -124,8 +124,8 @@ def exact_moments(part, ellipsoids, radius, form, labelled=False):
             white = Grid(1.0).quantise(ellipsoid.whiten(x[inside], _LIMIT / radius), _LIMIT)
             counts[j] += int(weight.sum())
             # Rounding toward zero: |weighted row| <= weight |row|.
-            sums[j] += (
-                np.trunc(white * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0).astype(np.int64)
+            sums[j] += exact_integers(
+                np.trunc(white * (weight / WEIGHT_STEPS)[:, None]).sum(axis=0)
             )
             # The root of the weight scales the row, rounded down: its square is at most weight.
             root = np.floor(np.sqrt(weight) * 2.0**10) * 2.0**-20
@@ -171,10 +171,10 @@ def _moments_of(x, form):
     Squares are integers of at most 2**30, and a chunk has at most 2**16 of them: exact in float64.
     """
     if form == "diag":
-        return np.square(x).sum(axis=0).astype(np.int64)
+        return exact_integers(np.square(x).sum(axis=0))
     if form == "spherical":
-        return np.array([int(np.square(x).sum(axis=0).astype(np.int64).sum())])
-    return (x.T @ x).astype(np.int64)[np.triu_indices(x.shape[1])]
+        return np.array([int(exact_integers(np.square(x).sum(axis=0)).sum())])
+    return exact_integers(x.T @ x)[np.triu_indices(x.shape[1])]
 
 
 @dataclass(frozen=True)

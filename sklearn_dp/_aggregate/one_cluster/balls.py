@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._rounding import round_up
+from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._units import Units
 from ..shared.grid_table import ROWS, GridTable
 from .pair_counts import counts_within
@@ -186,7 +186,7 @@ def _sum_in_ball(part, center, limit, among):
         if chosen is not None:
             near &= chosen[place]
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
-        total += residual[near].sum(axis=0).astype(np.int64)
+        total += exact_integers(residual[near].sum(axis=0))
         inside += int(np.count_nonzero(near))
     return part, (total, inside)
 

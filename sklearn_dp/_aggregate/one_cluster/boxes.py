@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._privacy._rounding import exact_integers
 from ..._privacy._session import PrivacySession
 from ..shared.grid_table import ROWS
 from ..shared.table import CellCounts
@@ -100,7 +101,7 @@ def boxes(points, shift, side):
            [1, 4]])
     """
     cells = np.floor((points + shift) / side)
-    return np.clip(cells, -_MOST_CELL, _MOST_CELL).astype(np.int64)
+    return exact_integers(np.clip(cells, -_MOST_CELL, _MOST_CELL))
 
 
 def chosen_rows(part, among, coins=None):
@@ -135,7 +136,7 @@ def keys_of(cells):
     keys : ndarray of int64 of shape (m,)
     """
     odd = np.cumprod(np.full(cells.shape[1], _MIX))  # modulo 2**64
-    return (cells.astype(np.uint64) * odd).sum(axis=1, dtype=np.uint64).view(np.int64)
+    return (cells.view(np.uint64) * odd).sum(axis=1).view(np.int64)
 
 
 def names_of(cells):
@@ -151,7 +152,8 @@ def names_of(cells):
     -------
     names : ndarray of bytes of shape (m,)
     """
-    return np.ascontiguousarray(cells.astype(">i8")).view(f"S{8 * cells.shape[1]}").ravel()
+    cells = np.ascontiguousarray(cells.astype(">i8", casting="safe"))
+    return cells.view(f"S{8 * cells.shape[1]}").ravel()
 
 
 def counts_of(codes):
@@ -298,7 +300,7 @@ def heaviest(session, entry, found, rho, delta, replace):
         return None
     # NumPy drops zero bytes at the end of a name.
     name = codes[values.argmax()].ljust(found.cells.dtype.itemsize, b"\0")
-    return np.frombuffer(name, dtype=">i8").astype(np.int64)
+    return exact_integers(np.frombuffer(name, dtype=">i8"))
 
 
 def box_spend(session: PrivacySession, entry: str) -> tuple[float, float]:

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import Units
 from ..shared.axes import second_moment
 from ..shared.centering import noise_sd
@@ -158,7 +159,7 @@ class _Chosen:
 def _weighed(part, function, broadcast):
     """A pass in which rows weigh one if they are active, and nothing if not."""
     units, active = Units(part.units.n_rows), part.state.get(ACTIVE)
-    units.weights = np.ones(units.n_rows, np.int64) if active is None else active.astype(np.int64)
+    units.weights = np.ones(units.n_rows, np.int64) if active is None else exact_integers(active)
     return part, function(dataclasses.replace(part, units=units), *broadcast)[1]
 
 
@@ -241,8 +242,8 @@ def heavy_box(session, prefix, rows, radius, *, coins=None, principal=False, rep
     if not boxed:
         return np.zeros(d), rows.limit
     center = np.rint((box + 0.5) * grid.side - shifts[best])
-    center = np.clip(center, -rows.limit, rows.limit)
-    return center, grid.side * math.sqrt(d) / 2 + math.sqrt(d)
+    most = math.floor(rows.limit)  # integers again, or sums about it would be none
+    return np.clip(center, -most, most), grid.side * math.sqrt(d) / 2 + math.sqrt(d)
 
 
 def heavy_point(session, prefix, rows, *, coins=None, replace=False):

@@ -7,6 +7,8 @@ do not depend on the size of a tile, on the order of the rows or on BLAS.
 
 import numpy as np
 
+from ..._privacy._rounding import exact_integers
+
 __all__ = [
     "MOST_RADII",
     "LinearRadii",
@@ -43,7 +45,7 @@ class LogRadii:
         self.squares = np.append(0.0, 2.0 ** np.arange(first, last + 1) - 1)
         self.before = np.arange(len(self.squares)) - 1
         lengths = np.arange(64)  # in bits, of squared distances
-        self._bin = np.where(lengths == 0, 0, np.maximum(lengths - first, 0) + 1).astype(np.int64)
+        self._bin = exact_integers(np.where(lengths == 0, 0, np.maximum(lengths - first, 0) + 1))
 
     def bins(self, squared):
         """Index of the first radius that reaches each squared distance."""
@@ -155,7 +157,7 @@ def radius_scores(counts, t):
     if not top:
         return np.zeros(counts.shape[1], dtype=np.int64)
     largest = np.partition(np.minimum(counts, t), len(counts) - top, axis=0)[len(counts) - top :]
-    return largest.sum(axis=0, dtype=np.int64)
+    return exact_integers(largest).sum(axis=0)
 
 
 def counts_within(squared, squares):
@@ -167,4 +169,4 @@ def counts_within(squared, squares):
     array([1, 2, 3])
     """
     bins = np.searchsorted(squares, squared)
-    return np.cumsum(np.bincount(bins, minlength=len(squares) + 1)[:-1]).astype(np.int64)
+    return exact_integers(np.cumsum(np.bincount(bins, minlength=len(squares) + 1)[:-1]))

@@ -31,6 +31,7 @@ from scipy.special import ndtri
 
 from ..._privacy._grid import sum_type
 from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import exact_integers
 from ..friendly.average import core_size
 from ..friendly.average_lattice import average_of_total, average_unit
 from ..shared.grid_table import ROWS
@@ -215,5 +216,5 @@ def _near_members(part, center, square, unit):
     # at most 2**48, at most 2**16 of them in a chunk.
     total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 48))
     for place, x in rows.chunks():
-        total += np.rint(x[near[place]] * (1 / unit)).astype(np.int64).sum(axis=0)
+        total += exact_integers(np.rint(x[near[place]] * (1 / unit))).sum(axis=0)
     return part, (int(np.count_nonzero(near)), total)

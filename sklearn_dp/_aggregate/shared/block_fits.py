@@ -152,7 +152,9 @@ def _drawn(
         rows, copies, blocks = rows[there], copies[there], blocks[there]
     del own
     # There are at most 2**22 blocks; 16 bits are sorted much faster.
-    blocks = blocks.astype(np.uint16 if fits.n_blocks <= 2**16 else np.int32, copy=False)
+    blocks = blocks.astype(
+        np.int16 if fits.n_blocks <= 2**15 else np.int32, copy=False, casting="same_kind"
+    )
     # Stable, so the rows of a block keep their order, and the fit of a block its bits.
     order = np.argsort(blocks, kind="stable")
     blocks = blocks[order]
@@ -160,7 +162,7 @@ def _drawn(
         np.asarray(part.source.read()),  # of a memmap, a view: faster to index
         rows[order],
         blocks,
-        copies.astype(np.int8, copy=False)[order],
+        copies.astype(np.int8, copy=False, casting="same_kind")[order],
         np.searchsorted(blocks, ends),
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._privacy._grid import sum_type
-from ..._privacy._rounding import round_up
+from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .grid_table import ROWS, GridTable
 from .table import Part
@@ -156,7 +156,7 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
         if units.weights is not None:
             x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
         # Integers of at most 2**25, at most 2**16 of them: exact sums.
-        total += x.sum(axis=0).astype(np.int64)
+        total += exact_integers(x.sum(axis=0))
     weight = units.n_rows if units.weights is None else int(units.weights.sum())
     return part, (total, weight)
 

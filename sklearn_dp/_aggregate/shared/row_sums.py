@@ -12,6 +12,7 @@ from scipy.sparse import csc_array
 
 from ..._privacy._grid import sum_type
 from ..._privacy._mechanisms import weighted_bincount
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import Units
 from .rows import MOST_ROWS, Rows, row_slices
 
@@ -75,7 +76,7 @@ def nearest_in(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for score in scores:
         np.bitwise_or(met, (score == best).view(np.uint8), out=met)
         np.add(counts, met, out=counts)
-    return len(scores) - counts.astype(np.int32), best
+    return len(scores) - counts.astype(np.int32, casting="same_kind"), best
 
 
 def to_centers(rows: Rows, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -145,7 +146,7 @@ def clipped_sums(
         factor = np.floor(shrink * 2.0**WEIGHT_BITS)
         if units.weights is None:
             # sum f (x - c) = sum f x - c sum f; integers of at most 2**36, 2**16 of them.
-            mass += np.bincount(label, factor, minlength=len(centers)).astype(np.int64)
+            mass += exact_integers(np.bincount(label, factor, minlength=len(centers)))
         else:
             weight = units.weights[part] if whole else units.weights[part][inside]
             shrink *= weight * (units.step * 2.0**WEIGHT_BITS)
@@ -153,8 +154,8 @@ def clipped_sums(
             factor = np.ones(len(x))
         ends = np.arange(len(x) + 1, dtype=np.int32)
         pick = csc_array((factor, label, ends), shape=(len(centers), len(x)))
-        sums += (pick @ x).astype(np.int64)
-    return sums - mass[:, None] * centers.astype(np.int64)
+        sums += exact_integers(pick @ x)
+    return sums - mass[:, None] * exact_integers(centers)
 
 
 def square_sums(
@@ -196,7 +197,7 @@ def square_sums(
         if units.weights is not None:
             steps *= units.weights[part] * units.step
         # Integers of at most 2**26, at most 2**16 of them: exact sums.
-        sums += np.bincount(label, np.floor(steps), minlength=n_labels).astype(np.int64)
+        sums += exact_integers(np.bincount(label, np.floor(steps), minlength=n_labels))
     return sums
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import Grid
+from ..._privacy._rounding import bounded_integers
 from .frame import Frame
 from .sparse_rows import Table
 from .table import ArraySource, PartSource
@@ -159,7 +160,7 @@ class Rows(Frame):
         assert self._begin is not None
         stored, read = np.empty((n_rows, self.n_features), dtype=np.int32), self._begin()
         for part in row_slices(n_rows, self.n_features):
-            stored[part] = read(part)
+            stored[part] = bounded_integers(read(part), np.int32)
         self._stored = stored
 
     def parts(self, width: int = 1) -> list[slice]:

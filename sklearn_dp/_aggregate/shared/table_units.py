@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..._privacy._groups import check_one_kind, group_keys
+from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from .table import Part, PartSource, Summed, Table
 
@@ -124,6 +125,6 @@ def _weighed(part: Part, groups: dict) -> tuple[Part, tuple]:
     # A group without a row that is there has not been counted. One that has, and is not found,
     # would seem to have no rows elsewhere: an error.
     found = [groups[key] if here else (1, 0) for key, here in zip(keys, there, strict=True)]
-    sizes, numbers = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    sizes, numbers = exact_integers(found).reshape(-1, 2).T
     units = Units.of_sizes(index, sizes, numbers)
     return Part(part.source, units.times(part.units)), ()

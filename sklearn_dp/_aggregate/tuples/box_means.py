@@ -37,6 +37,8 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..._privacy._rounding import exact_integers
+
 __all__ = [
     "MOST_CELLS",
     "bounding_segment",
@@ -204,9 +206,9 @@ def box_means(step, sets, cell, ball, *, changes, epsilon, delta, beta):
     fine = 2.0**_VALUE_BITS
     sums = np.array(
         [
-            np.clip(np.rint((points - m) / w * fine), -fine / 2, fine / 2)
-            .astype(np.int64)
-            .sum(axis=0)
+            exact_integers(np.clip(np.rint((points - m) / w * fine), -fine / 2, fine / 2)).sum(
+                axis=0
+            )
             for points, m, w in zip(sets, middle, width, strict=True)
         ]
     )

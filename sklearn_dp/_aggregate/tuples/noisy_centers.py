@@ -28,6 +28,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ..._privacy import _accounting as accounting
+from ..._privacy._rounding import bounded_integers, exact_integers
 from .far_balls import LEAST_SEPARATION, answer_budget, gaps
 
 __all__ = ["default_separation", "noisy_centers", "relative_noise"]
@@ -73,7 +74,7 @@ def noisy_centers(session, step, centers, separation, ball, epsilon, delta):
     # No two points of the ball are farther apart than 2 ball. (Below it only within delta.)
     scale = np.clip(scale, 2 / separation, 2 * ball)
     unit = np.maximum(2.0 ** (np.floor(np.log2(scale)) - _NOISE_BITS), _LEAST_STEP)[:, None]
-    steps = np.rint(centers / unit).astype(np.int64)
+    steps = bounded_integers(np.rint(centers / unit), np.int64)
     # Rounding moves each of d coordinates of a difference by at most one step.
     within = (scale[:, None] / unit + math.sqrt(d)) * math.sqrt(k) * (1 + 1e-9)
     noisy = step.gaussian(steps, sensitivity=within, epsilon=epsilon / 2, delta=delta / 2)
@@ -104,7 +105,7 @@ def _noisy_scale(step, reach, separation, epsilon, delta):
     steps = np.floor(np.log(reach) * _FINE)
     # ln M_i moves by at most ln((D + 2) / (D - 2)); two more steps for rounding. k of them.
     within = math.ceil(_log_ratio(separation) * _FINE) + 2
-    noisy = step.laplace(steps.astype(np.int64), sensitivity=k * within, epsilon=epsilon)
+    noisy = step.laplace(exact_integers(steps), sensitivity=k * within, epsilon=epsilon)
     # P[noise <= -offset] <= exp(-(offset - 1/2) / b) / 2, with b = k within / epsilon.
     offset = k * within / epsilon * math.log(k / (2 * delta)) + 1
     factor = (2 + 4 / (separation - 2)) / separation

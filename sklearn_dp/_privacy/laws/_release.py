@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .._plan import Mechanism, require
-from .._rounding import exact_integers, floats_up
+from .._rounding import bounded_integers, exact_integers, floats_up
 
 __all__ = ["Release", "check_cost", "integer_scores", "positive_sensitivity"]
 
@@ -106,4 +106,4 @@ def integer_scores(scores):
     """
     scores = exact_integers(scores)
     require(scores.ndim == 1, "a vector of scores")
-    return np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE).astype(np.int64)
+    return bounded_integers(np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE), np.int64)
