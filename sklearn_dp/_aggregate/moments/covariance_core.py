@@ -101,20 +101,11 @@ class CoreStage:
         """
         return ((1 + self.distance) ** 2 - 1) * _UP
 
-    def eta(self, size, d):
+    def eta(self, size: float, d: int) -> float | None:
         """The noise for a released core size, or None where it would say nothing.
 
-        Parameters
-        ----------
-        size : float
-            Released.
-        d : int
-
-        Returns
-        -------
-        eta : float or None
-            With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
-            G being standard normal: see :mod:`sklearn_dp._privacy.laws.proportional`.
+        With A = R R^T the average, R (I + eta G) (I + eta G)^T R^T is released, the entries of
+        G being standard normal: see :mod:`sklearn_dp._privacy.laws.proportional`.
         """
         if size < 1:
             return None
