@@ -278,13 +278,14 @@ def _of_all_fits(state: LedgerState) -> str:
     """The guarantee of a ledger as a sentence."""
     terms, (first, second) = state.terms, state.terms.caps
     if terms.composition == "basic":
-        guess = best_guess(first, second)
+        guess = alone = best_guess(first, second)
     else:
         gaussian = terms.composition == "gaussian"
         known = terms.budget.epsilon if terms.budget.epsilon is not None else float("inf")
         guess = best_guess(known, terms.budget.delta, first, gaussian)
-    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess)
-    return f"From all that the fits of this ledger ever release together, {told}."
+        alone = best_guess(known, terms.budget.delta)
+    told = what_can_be_told(secret_in_words(terms.relation, terms.unit), guess, alone)
+    return f"From all that the fits of this ledger ever release together, {told}"
 
 
 def _together(text: str) -> str:

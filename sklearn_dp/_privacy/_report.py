@@ -148,20 +148,22 @@ class PrivacyReport:
         Returns
         -------
         sentence : str
-            In right guesses of a hundred: from epsilon and delta, or from rho where it says more.
+            In right guesses of a hundred: by the law of what is released, and by epsilon and delta
+            alone.
         """
         planned = self.noise == "planned"
         words = what_can_be_told(
             secret_in_words(self.relation, self.unit),
             best_guess(self.epsilon, self.delta, self.rho, self.accounting == _EXACT),
+            best_guess(self.epsilon, self.delta),
             "could" if planned else "can",
         )
         if self.noise == "seeded":
             return (
                 "The noise of this fit protects nobody from those who know its random_state. "
-                f"For all others: from all that it releases, {words}."
+                f"For all others: from all that it releases, {words}"
             )
-        return f"From all that {'a fit by this plan' if planned else 'this fit'} releases, {words}."
+        return f"From all that {'a fit by this plan' if planned else 'this fit'} releases, {words}"
 
     @property
     def spent(self):

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["best_guess", "in_plain_words", "secret_in_words", "what_can_be_told"]
+__all__ = [
+    "best_guess",
+    "in_per_cent",
+    "in_plain_words",
+    "secret_in_words",
+    "what_can_be_told",
+]
 
 _WORDS = {
     "bound": "how far the rows reach",
@@ -31,7 +37,7 @@ _WORDS = {
 }
 
 
-# What nobody can tell, by what neighbours do; {} is the unit.
+# What a guarantee protects, by what neighbours do; {} is the unit.
 _SECRETS = {
     "add or remove": "whether any one {} was in the data",
     "replace": "whether any one {} was as it is or quite another",
@@ -63,7 +69,7 @@ def in_plain_words(name: str) -> str:
 
 
 def secret_in_words(relation: str, unit: str) -> str:
-    """What a guarantee protects, to follow "nobody can tell".
+    """What a guarantee protects, to follow "a guess".
 
     Parameters
     ----------
@@ -127,35 +133,53 @@ def best_guess(
     return min(by_epsilon, (1 + min(1.0, distance + delta)) / 2)
 
 
-def what_can_be_told(secret: str, guess: float, can: str = "can") -> str:
-    """What nobody can tell, and what is left for a guess.
+def in_per_cent(guess: float) -> float:
+    """A bound of right guesses as it is printed: in per cent, rounded up to a tenth.
+
+    Examples
+    --------
+    >>> in_per_cent(best_guess(1.0, 1e-6)), in_per_cent(best_guess(1.0, 1e-6, 0.028, gaussian=True))
+    (73.2, 54.8)
+    """
+    # An upper bound stays one when it is printed; 1e-9 stands for the rounding of the formulas.
+    return math.ceil(1000 * (guess + 1e-9)) / 10
+
+
+def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") -> str:
+    """How often a guess is right, and what epsilon and delta alone say of that.
 
     Parameters
     ----------
     secret : str
         From :func:`secret_in_words`.
-    guess : float
-        From :func:`best_guess`; shown in per cent, rounded up.
+    guess, alone : float
+        From :func:`best_guess`, with all that is known of the law of what is released, and with
+        epsilon and delta only.
     can : str
         "can", or "could" of a fit that has not been.
 
     Returns
     -------
     words : str
-        A clause without its beginning, which says of what, and without a full stop.
+        One or two sentences, without the beginning, which says of what.
 
     Examples
     --------
-    >>> print(what_can_be_told("this", 0.5468).replace(": ", "\\n"))
-    nobody can tell this
-    from even chances, a guess is right at most 54.7 % of the time (a coin
-    50 %), even for those who know all other rows
+    >>> what_can_be_told("this", 1.0, 1.0)
+    'the guarantee is too weak to limit how often a guess this is right.'
     """
-    # An upper bound stays one when it is printed; 1e-9 stands for the rounding of the formulas.
-    per_cent = math.ceil(1000 * (guess + 1e-9)) / 10
-    if per_cent >= 100:
-        return f"the guarantee is too weak to say that nobody {can} tell {secret}"
+    shown, whatever = in_per_cent(guess), in_per_cent(alone)
+    if shown >= 100:
+        return f"the guarantee is too weak to limit how often a guess {secret} is right."
+    words = (
+        f"{secret} {can} be guessed correctly at most {shown:.1f} % of the time by someone who "
+        "knows all other rows, if it was a coin toss before (50 %)."
+    )
+    if shown == whatever:
+        return f"{words} That follows from epsilon and delta alone."
+    if whatever >= 100:
+        return f"{words} That follows from the law of the noise."
     return (
-        f"nobody {can} tell {secret}: from even chances, a guess is right at most {per_cent:.1f} % "
-        "of the time (a coin: 50 %), even for those who know all other rows"
+        f"{words} That follows from the law of the noise; epsilon and delta alone would allow "
+        f"{whatever:.1f} %."
     )

@@ -152,9 +152,10 @@ def test_a_ledger_says_what_its_total_allows_and_who_spent_what():
     page = Reader(ledger._repr_html_())
     # Of the total, not of what is spent: e^3 / (1 + e^3), and delta.
     assert page.texts[0] == (
-        "From all that the fits of this ledger ever release together, nobody can tell whether any "
-        "one row was in the data: from even chances, a guess is right at most 95.3 % of the time "
-        "(a coin: 50 %), even for those who know all other rows."
+        "From all that the fits of this ledger ever release together, whether any one row was in "
+        "the data can be guessed correctly at most 95.3 % of the time by someone who knows all "
+        "other rows, if it was a coin toss before (50 %). That follows from epsilon and delta "
+        "alone."
     )
     assert page.texts[1].startswith("Spent so far: epsilon = ") and " of 3, " in page.texts[1]
     assert {"A", "B, 2 fits", "50 %", "not spent"} <= set(page.texts)

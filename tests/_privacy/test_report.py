@@ -36,9 +36,10 @@ def test_seeded_noise_is_the_first_note():
 
 
 GUESS = (
-    "from even chances, a guess is right at most {} % of the time (a coin: 50 %), "
-    "even for those who know all other rows."
+    "be guessed correctly at most {} % of the time by someone who knows all other rows, if it was "
+    "a coin toss before (50 %). That follows from {}"
 )
+BY_LAW = "the law of the noise; epsilon and delta alone would allow 73.5 %."
 
 
 @pytest.mark.parametrize(
@@ -60,15 +61,14 @@ GUESS = (
 def test_a_report_says_who_can_tell_what(options, secret, percent):
     entry = PlanEntry("sum", "gaussian", 0.02880)  # a shift of .24 standard deviations
     plan = make_plan(entry, rho=0.02880, **options)
+    alone = options.get("delta") == 0.1
+    words = GUESS.format(percent, "epsilon and delta alone." if alone else BY_LAW)
     assert plan.report().told == (
-        f"From all that a fit by this plan releases, nobody could tell {secret}: "
-        + GUESS.format(percent)
+        f"From all that a fit by this plan releases, {secret} could " + words
     )
     session = PrivacySession(plan)
     session.gaussian("sum", 3, sensitivity=1.0)
-    assert session.report().told == (
-        f"From all that this fit releases, nobody can tell {secret}: " + GUESS.format(percent)
-    )
+    assert session.report().told == (f"From all that this fit releases, {secret} can " + words)
 
 
 def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
@@ -79,8 +79,8 @@ def test_a_plan_that_is_not_gaussian_claims_no_more_than_its_rho_does():
 
 def test_a_guarantee_that_says_nothing_is_not_dressed_up():
     assert make_plan(PlanEntry("sum", "gaussian", 50.0), rho=50.0).report().told == (
-        "From all that a fit by this plan releases, the guarantee is too weak to say that nobody "
-        "could tell whether any one row was in the data."
+        "From all that a fit by this plan releases, the guarantee is too weak to limit how "
+        "often a guess whether any one row was in the data is right."
     )
 
 

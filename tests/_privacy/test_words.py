@@ -1,6 +1,8 @@
 """Releases and guarantees in plain words; the numbers in them are bounds of exact laws."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from sklearn_dp._privacy._neighbours import RELATIONS
 from sklearn_dp._privacy._words import (
     _WORDS,
     best_guess,
+    in_per_cent,
     in_plain_words,
     secret_in_words,
     what_can_be_told,
@@ -90,9 +93,69 @@ def test_each_relation_and_unit_has_its_own_words():
 
 
 def test_the_bound_is_printed_rounded_up_and_a_weak_one_says_nothing():
-    assert "at most 54.7 % of" in what_can_be_told("x", 0.54601)
-    assert "at most 54.6 % of" in what_can_be_told("x", 0.546 - 1e-8)
-    assert "at most 99.9 % of" in what_can_be_told("x", 0.99895)
-    assert what_can_be_told("x", 0.9995, "could") == (
-        "the guarantee is too weak to say that nobody could tell x"
+    assert in_per_cent(0.54601) == 54.7 and in_per_cent(0.546 - 1e-8) == 54.6
+    assert "at most 99.9 % of" in what_can_be_told("x", 0.99895, 1.0)
+    assert what_can_be_told("x", 0.9995, 1.0) == (
+        "the guarantee is too weak to limit how often a guess x is right."
     )
+
+
+def test_both_bounds_are_told_where_they_differ():
+    by_law = what_can_be_told("x", 0.5477, 0.7311)
+    assert "at most 54.8 % of" in by_law and "alone would allow 73.2 %." in by_law
+    assert "epsilon" not in what_can_be_told("x", 0.5477, 1.0)
+    alone = what_can_be_told("x", 0.7311, 0.7311, "could")
+    assert alone.startswith("x could be guessed") and alone.endswith("epsilon and delta alone.")
+
+
+# -- what pages say --------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("doc/*.md"), *ROOT.glob("examples/**/*.py"),
+                 *ROOT.glob("sklearn_dp/**/*.py"))
+    if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md")
+)  # fmt: skip
+EPSILONS = (0.1, 1.0, 2.0, 5.0)
+
+
+def figures(epsilon):
+    """What can be guessed at most, by epsilon and delta alone and from a fit of DPKMeans."""
+    report = DPKMeans(4, epsilon=epsilon).privacy_plan(5).report()
+    by_law = re.search(r"at most ([\d.]+) %", report.told)
+    return f"{in_per_cent(best_guess(epsilon, 1e-6)):.1f}", by_law[1]
+
+
+def quoted(text):
+    """Shares of right guesses in the sentences, and lines of tables, that speak of a guess."""
+    for piece in re.split(r"(?<=[.:])\s+(?=[A-Z*])|\n\s*\n|\n\|", text):
+        if re.search(r"\bguess(ed)?\b", piece):
+            yield from re.findall(r"(?<![\d.])(\d\d\.\d) %", piece)
+
+
+def test_every_page_quotes_the_one_function():
+    known = {figure for epsilon in EPSILONS for figure in figures(epsilon)}
+    found = {path.name: set(quoted(path.read_text(encoding="utf-8"))) for path in PAGES}
+    assert {name: figures - known for name, figures in found.items() if figures - known} == {}
+    assert "54.8" in found["README.md"] & found["get_started.md"]
+
+
+def test_the_table_of_epsilons_is_that_of_the_function():
+    page = (ROOT / "doc/epsilon_and_delta.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+) % \| ([\d.]+) % \|$", page, re.M)
+    assert rows == [(f"{epsilon:g}", *figures(epsilon)) for epsilon in EPSILONS]
+
+
+def test_no_page_says_that_nobody_can_tell():
+    """Somebody can, a little better than by a coin toss: that is what epsilon is."""
+    for path in PAGES:
+        words = " ".join(path.read_text(encoding="utf-8").split()).lower()
+        assert not re.search(r"nobody (can|could) tell (?!it\b)", words), path
+
+
+def test_a_planted_figure_is_found():
+    assert list(quoted("A guess is right at most 73.1 % of the time. And 99.9 % are rows.")) == [
+        "73.1"
+    ]
+    assert list(quoted("It can be guessed\nin 95.3 % of cases.")) == ["95.3"]
