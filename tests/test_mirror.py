@@ -33,6 +33,7 @@ COMMON = {
     "test_engine_benchmark.py": "a script of benchmarks/",
     "test_entropy.py": "sources of randomness of all estimators",
     "test_examples.py": "scripts of examples/",
+    "test_extreme_parameters.py": "all estimators",
     "test_extreme_rows.py": "all estimators",
     "test_frontier_benchmark.py": "a script of benchmarks/",
     "test_gallery.py": "scripts of examples/from_scikit_learn/",

@@ -105,7 +105,8 @@ class Domain:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
         # Wide enough for the rounding of x - center on every clipped row; a box that is a
         # single point still needs a positive radius.
-        radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
+        with np.errstate(under="ignore"):  # of a box that is refused below
+            radius = float(np.linalg.norm(high - low)) / 2 * (1 + 1e-12)
         if not radius <= _LARGEST:
             raise ValueError(f"bounds: no entry or width may exceed {_LARGEST:g}.")
         radius = max(radius, 1e-9 * scale)

@@ -120,6 +120,7 @@ def pooled(past, ellipsoid, second, noise):
     for then, moment, level in past:
         b = (ellipsoid.axes / ellipsoid.scales).T @ then.factor
         cross = b @ b.T
+        level = max(level, 1e-140)  # its square is a normal float
         spread = level**2 * (np.outer(np.diag(cross), np.diag(cross)) + cross**2)
         own = 2 / (spread + (0.0 if then is ellipsoid else _DRIFT**2))
         total += own * (b @ moment @ b.T)

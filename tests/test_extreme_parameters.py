@@ -1,0 +1,224 @@
+"""Positive parameters of all sizes: refused by name before the charge, or private and in range.
+
+Numbers that are divided by or squared leave the floats long before they leave their type, and NaN
+as an integer is -2**63. Each float parameter of each estimator is tried from 1e-300 to 1e300, with
+rows of its own size and of others, under replay: neighbours within the claims, and no statistic
+farther from that of no rows than there are units.
+"""
+
+import inspect
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from test_extreme_rows import strict
+from weight_tools import LastColumn
+
+from sklearn_dp import PrivacyBudget, PrivacyLedger
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.audit import all_estimators, neighbouring_pairs
+from sklearn_dp.audit._check_tools import Watched
+from sklearn_dp.audit._player import Replay
+from sklearn_dp.audit._replay import replay_recording
+from sklearn_dp.cluster import aggregate_k_tuples, int_point
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
+    "ignore::sklearn_dp.exceptions.UtilityWarning",
+)
+ESTIMATORS = dict(all_estimators())
+SMALL = {
+    "DPKMeans": {"n_clusters": 2},
+    "DPKTupleKMeans": {"n_clusters": 2, "n_tuples": 4},
+    "DPOneClusterKMeans": {"n_clusters": 2},
+    "FederatedDPKMeans": {"n_clusters": 2},
+    "SampleAndAggregate": {"n_blocks": 6},
+}
+WEIGHTED = {
+    name: type(f"Weighted{name}", (LastColumn, cls), {"__module__": __name__})
+    for name, cls in ESTIMATORS.items()
+}
+globals().update({cls.__name__: cls for cls in WEIGHTED.values()})  # as pickles look for them
+LADDER = (
+    *(5e-324, 1e-300, 1e-160, 1e-141, 1.1e-140, 1e-101, 1.1e-100, 1e-50, 1e-20, 1e-9, 1e-3, 0.999),
+    *(1.0, 1e3, 1e9, 1e20, 1e50, 9e99, 1e101, 9e139, 1e141, 1e160, 1e300),
+)
+WIDEST = (1e-139, 1e139)  # about the smallest and the largest length that bounds may have
+THIN = (1e99, 1.0000001e99)  # a box far from the origin, over its width
+N = 24
+IN_STEPS = ("gaussian", "laplace")
+PAIRS = ("diameter_range", "bounds", "output_bounds")
+
+
+@cache
+def float_parameters(name):
+    """Those that the docstring calls numbers: of the class, or of one that it derives from."""
+    found = []
+    for parameter in inspect.signature(ESTIMATORS[name]).parameters:
+        for base in ESTIMATORS[name].__mro__:
+            told = re.search(rf"^ *{parameter} : (.*)$", base.__doc__ or "", re.M)
+            if told:
+                found += [parameter] if re.search(r"\bfloat\b", told[1]) else []
+                break
+    return found
+
+
+def model_of(name, parameter, value, **options):
+    """An estimator, and the size of lengths that the parameter speaks of; none without a plan."""
+    options = {
+        **SMALL.get(name, {}),
+        "epsilon": 5.0,
+        **options,
+        parameter: value,
+        "random_state": 0,
+    }
+    if parameter == "rho":
+        options["epsilon"] = None
+    return (WEIGHTED if parameter == "max_weight" else ESTIMATORS)[name](**options)
+
+
+def forms(parameter, value):
+    """A number as the parameter takes it: by itself, and as the ends of an interval."""
+    if parameter != "diameter_range":
+        yield value
+    if parameter in PAIRS:
+        yield (value, 2 * value)
+        yield (min(value, 1 / max(value, 1e-307)), max(value, 1 / max(value, 1e-307)))
+    if parameter in PAIRS[1:]:
+        yield (-value, value)
+
+
+def accepted(name, parameter, values, **options):
+    """Estimators with those values that are taken; the others are refused, for nothing."""
+    for value in values:
+        for form in forms(parameter, value):
+            model = model_of(name, parameter, form, **options)
+            try:
+                with strict():
+                    model.privacy_plan(2)
+            except ValueError as error:
+                assert re.search(rf"\b{parameter}\b", str(error)), error
+                refused_for_nothing(ESTIMATORS[name](**model.get_params(deep=False)), parameter)
+            else:
+                yield value, model
+
+
+def refused_for_nothing(model, parameter):
+    """A fit is refused as well, by name, before the charge and before its rows are looked at."""
+
+    def touch():
+        raise AssertionError("the rows were looked at")
+
+    model.ledger = PrivacyLedger(PrivacyBudget(epsilon=1e9, delta=0.1))
+    with pytest.raises(ValueError, match=rf"\b{parameter}\b"):
+        model.fit(Watched(rows_of(1.0), touch))
+    assert not model.ledger.entries
+
+
+def rows_of(size, n=N):
+    """Rows about as long as that; the last one is as long as any."""
+    rows = np.random.default_rng(0).normal(size=(n, 2)) * min(size, 1e307)
+    rows[-1] = 1.7e308
+    return rows
+
+
+def check(model, size):
+    """Two neighbours under replay, and what is released against what there is at most."""
+    X = rows_of(size)
+    pairs = list(neighbouring_pairs(X, 0, kinds=["farthest", "remove_last"]))
+    result, events = replay_recording(model, X, None, pairs, 0, "C", strangers=False)
+    assert result.violations == [], (model, size)
+    in_range(events, len(X))
+
+
+def in_range(events, n_units):
+    """No statistic is farther from 0, in claims, than there are units."""
+    for event in events:
+        if event.kind in IN_STEPS:
+            share = np.asarray(event.value, dtype=np.float64) / event.sensitivity
+            assert np.abs(share).max(initial=0.0) <= n_units * (1 + 1e-9), event.entry
+
+
+CASES = [(name, parameter) for name in ESTIMATORS for parameter in float_parameters(name)]
+
+
+@pytest.mark.quick("*bounds", "*min_radius", "*diameter*", "*max_weight", "FriendlyCovariance-rho")
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_the_smallest_and_the_largest_number_that_is_taken(name, parameter):
+    for values in (LADDER[::2], LADDER[::-2]):
+        value, model = next(accepted(name, parameter, values))
+        check(model, value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bounds", [None, *WIDEST, THIN], ids=str)
+@pytest.mark.parametrize(("name", "parameter"), CASES)
+def test_every_number_in_ratio_to_bounds_and_rows(name, parameter, bounds):
+    if parameter == "bounds" and bounds is not None:
+        pytest.skip("there are no two of them")
+    tried = 0
+    known = {None: 1.0, THIN: THIN[0]}.get(bounds, bounds)
+    for value, model in accepted(name, parameter, LADDER, bounds=bounds):
+        for size in sorted({1.0, value, known}):
+            check(model, size)
+            tried += 1
+    assert tried >= 8
+
+
+# -- what is no fit of an estimator in memory ------------------------------------------------------
+
+
+def one_row_less(call, size):
+    """The same for any function of rows: the last of them is taken away under replay."""
+    X, recorder = rows_of(size), Trace()
+    with strict(), trace(recorder):
+        call(X)
+    replay = Replay(recorder.events, np.arange(len(X) - 1))
+    with strict(), trace(replay):
+        call(X[:-1])
+    assert replay.voided or replay.finish() == []
+    assert any(event.kind in IN_STEPS for event in recorder.events)
+    in_range(recorder.events, len(X))
+
+
+def in_parts(X):
+    """Parts of which the last one has a single row; without it, none."""
+    return [X[:9], X[9:9], X[9:-1], X[-1:]] if len(X) == N else [X[:9], X[9:9], X[9:], X[:0]]
+
+
+@pytest.mark.parametrize("name", ["DPKMeans", "FederatedDPKMeans"])
+@pytest.mark.parametrize("place", ["memory", "parts", "groups"])
+def test_scores_of_all_caps_and_centers(name, place):
+    options = {"random_state": 0, "epsilon": 5.0}
+    for bounds in (1e-139, 1.0, 1e30, 1e139):
+        fitted = model_of(name, "bounds", bounds).fit(rows_of(bounds))
+        for cap in (1.1e-140, 1e-20, 1.0, 1e20, 9e139):
+
+            def scored(X, fitted=fitted, cap=cap):
+                groups = np.arange(len(X)) if place == "groups" else None
+                table = in_parts(X) if place == "parts" else X
+                fitted.private_score(table, groups=groups, max_distance=cap, **options)
+
+            one_row_less(scored, bounds)
+
+
+PARTS = [name for name, cls in ESTIMATORS.items() if hasattr(cls, "fit_partitions")]
+
+
+@pytest.mark.quick("DPKMeans*", "FriendlyMean*", "*Mixture*", "DPOneCluster")
+@pytest.mark.parametrize("name", PARTS)
+def test_fits_of_parts_with_the_smallest_and_the_largest_bounds(name):
+    for bounds in WIDEST:
+        for size in (1.0, bounds):
+            model = model_of(name, "bounds", bounds)
+            one_row_less(lambda X, model=model: clone(model).fit_partitions(in_parts(X)), size)
+
+
+def test_functions_of_rows_with_the_smallest_and_the_largest_bounds():
+    for bounds in WIDEST:
+        budget = {"bounds": bounds, "epsilon": 50.0, "random_state": 0}
+        one_row_less(lambda X, o=dict(budget): int_point(X[:, 0], n_points=5, **o), bounds)
+        budget |= {"aggregator": "friendly_core", "neighbours": "add_remove"}
+        one_row_less(lambda X, o=budget: aggregate_k_tuples(X[:, None], **o), bounds)
