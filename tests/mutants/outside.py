@@ -11,7 +11,9 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
+from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
+from sklearn_dp._aggregate.one_cluster import search as _one_cluster
 from sklearn_dp._aggregate.tuples import box_means as _box_means
 from sklearn_dp._aggregate.tuples import far_balls as _far_balls
 from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
@@ -190,5 +192,24 @@ OUTSIDE = [
         "math.expm1(epsilon) / rate**2",
         "test_composite_steps.py::test_a_radius_on_a_sample",
         {"method": "above_threshold"},
+    ),
+    Edit(
+        "boxes of replaced points with the noise for one more",
+        _boxes,
+        "heaviest",
+        "math.sqrt(2) if replace else 1.0",
+        "1.0",
+        "ensemble/test_sample_and_aggregate.py::"
+        "test_a_row_that_moves_its_block_from_one_place_to_another",
+        {"options": {"agreement": 0.3}, "entry": "box"},
+    ),
+    Edit(
+        "a sampling rate from the true number of rows",
+        _one_cluster,
+        "_radius",
+        "enough / task.size, max(1, round(enough / task.size * target))",
+        "enough / sum(task.sizes.in_order()), max(1, round(enough / task.size * target))",
+        "_aggregate/one_cluster/test_search.py::test_replay",
+        {"options": {"epsilon": 1.0, "n_points": 5, "sample_size": 8}},
     ),
 ]

@@ -91,7 +91,9 @@ TOGETHER = (
 )
 
 
-@pytest.mark.quick("*clip*", "*binary_search*", "*'n_points': 0.5*", "*above_threshold*", "*pca*")
+@pytest.mark.quick(
+    "*clip*", "*binary_search*", "*'n_points': 0.5*", "*above_threshold*", "*pca*", "*sample_size*"
+)
 @pytest.mark.parametrize("options", [each for each in SETTINGS if each not in TOGETHER], ids=str)
 def test_replay(options):
     total = audited(options)
