@@ -1,7 +1,7 @@
 """Replay audits of data and parameters drawn at random: bugs that wait for a trigger.
 
-1. Draw cases in strata (`drawn_cases`): each number of rows up to 48 once, each number of columns
-   up to 24 twice, all else at random.
+1. Draw cases in strata (`drawn_cases`): each number of rows up to 48 once, one in each of four
+   ranges up to 5,000 and one beyond 65,536, each number of columns up to 24 twice, all else at random.
 2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
 3. Replay two neighbours (`_audit_case`), and keep the recording.
 4. Test the noise scales of all recordings together (`scale_problems`).
@@ -36,7 +36,16 @@ SMALL = 49
 MOST_COLUMNS = 24
 """Numbers of columns 1, ..., 24 that each 24 cases in a row have once each."""
 
-MOST_ROWS = 400
+LARGE = tuple(float(x) for x in np.geomspace(SMALL, 5000, 5))
+"""Ends of ranges of larger numbers of rows: one of each range after `SMALL` small ones."""
+
+MOST_ROWS = 2**16 + 2**12
+"""Of the largest case, which has more rows than any chunk that rows are read in."""
+
+PERIOD = SMALL + len(LARGE)
+"""Cases after which all of this is drawn anew."""
+
+_FEW_COLUMNS = 3  # of the largest case
 _ADDED = tuple(kind for kind in KINDS if not kind.startswith("remove"))
 _REMOVED = tuple(kind for kind in KINDS if kind.startswith("remove"))
 _SIZES = ("n_clusters", "n_components")
@@ -118,29 +127,33 @@ class Case:
         }
 
 
-def drawn_cases(count=SMALL, random_state=0):
+def drawn_cases(count=PERIOD, random_state=0):
     """Cases in strata, so that what is rare is met as often as possible.
 
     Parameters
     ----------
-    count : int, default=49
+    count : int, default=54
     random_state : int, default=0
 
     Yields
     ------
     case : Case
-        Of 49 in a row, each n from 0 to 48 once, and each d from 1 to 24 twice. After each 49 a
-        tenth as many larger ones, with log n uniform up to log 400.
+        Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to
+        5,000, by their logarithms, then one of few columns beyond 2^16. Each d from 1 to 24 twice
+        in the first 48.
     """
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
     sizes: list[int] = []
     for _ in range(count):
         if not sizes:
-            large = np.rint(np.exp(rng.uniform(np.log(SMALL), np.log(MOST_ROWS), SMALL // 10)))
+            large = np.rint(np.exp(rng.uniform(*np.log([LARGE[:-1], LARGE[1:]]))))
             sizes = [*large.astype(int).tolist(), *rng.permutation(SMALL).tolist()]
+            sizes = [int(rng.integers(2**16 + 1, MOST_ROWS)), *sizes]
+        n = sizes.pop()
         columns = columns or (1 + rng.permutation(MOST_COLUMNS)).tolist()
-        yield Case(sizes.pop(), columns.pop(), int(rng.integers(2**31)))
+        d = columns.pop() if sizes else int(rng.integers(1, _FEW_COLUMNS + 1))
+        yield Case(n, d, int(rng.integers(2**31)))
 
 
 def case_strategy():
@@ -172,7 +185,7 @@ def drawn_audit(
         Its budget, bounds, and numbers of clusters or components and of blocks or tuples are
         replaced by drawn ones.
     cases : iterable of Case, optional
-        49 of :func:`drawn_cases` by default.
+        54 of :func:`drawn_cases` by default.
     pairs : int, default=2
         Neighbours of each case: in turn one that is added and one that is removed.
     random_state : int, default=0
@@ -185,18 +198,19 @@ def drawn_audit(
 
     Notes
     -----
-    What a trigger needs to be met, with the default 49 cases: a leak at one n up to 48, or at one
-    d up to 24, is met for certain, at n by three cases (at n - 1, n and n + 1); one at a single n
-    between 49 and 400 in 1.4 / n of each larger case; one that needs a certain n and a certain
+    What a trigger needs to be met, with the default 54 cases: a leak at one n up to 48, or at one
+    d up to 24, is met for certain, at n by three cases (at n - 1, n and n + 1); one at all n from
+    1,574 to 5,000, or beyond 2^16, for certain too; one at a single n between 49 and 5,000 with a
+    probability of 2.6 / n; one that needs a certain n and a certain
     number of clusters (of 6) with probability 1 - (5/6)^3 = 0.42; a certain n and d with 0.12;
-    a certain storage, kind of groups or bounds with at least 1 - (8/9)^49 = 0.997. Four times
+    a certain storage, kind of groups or bounds with at least 1 - (8/9)^54 = 0.998. Four times
     as many cases make 0.89 of 0.42. Noise whose scale is wrong in a single case is found if that
     fit has some 80 numbers (halved) or 500 (by 1.25), or none of the noise is left in a few fine
     ones; there is no other test of the noise here.
 
     What can pass although its trigger is met: a wrong *sensitivity*. A replay sees one only where a
     pair of neighbours moves the statistic by more than is claimed. With a sensitivity that is
-    halved for 17 columns only, two cases of 49 have 17 columns, with two neighbours each. Where
+    halved for 17 columns only, two cases of 54 have 17 columns, with two neighbours each. Where
     every row moves a sum by nearly the whole clipping radius, that is plenty. In estimators that
     release functions of *blocks* (:class:`~sklearn_dp.DPKTupleKMeans`,
     :class:`~sklearn_dp.SampleAndAggregate`) the result of a block has to move by more than half of

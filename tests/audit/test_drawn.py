@@ -7,7 +7,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sklearn_dp import DPPCA, DPKMeans
-from sklearn_dp.audit._drawn import MOST_COLUMNS, SMALL, case_strategy, drawn_audit, drawn_cases
+from sklearn_dp.audit._drawn import (
+    LARGE,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    PERIOD,
+    SMALL,
+    case_strategy,
+    drawn_audit,
+    drawn_cases,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.PrivacyWarning")
 
@@ -18,8 +27,12 @@ def test_each_n_and_each_d_is_met(seed):
     cases = list(drawn_cases(SMALL, seed))
     assert sorted(case.n for case in cases) == list(range(SMALL))
     assert min(Counter(case.d for case in cases[: 2 * MOST_COLUMNS]).values()) == 2
-    more = list(drawn_cases(2 * SMALL, seed))[SMALL:]
-    assert sum(case.n >= SMALL for case in more) >= 1
+    *larger, largest = list(drawn_cases(PERIOD, seed))[SMALL:]
+    for case, low, high in zip(
+        sorted(larger, key=lambda case: case.n), LARGE, LARGE[1:], strict=False
+    ):
+        assert low - 1 < case.n < high + 1
+    assert len(larger) == 4 and 2**16 < largest.n < MOST_ROWS and largest.d <= 3
 
 
 def test_cases_have_all_kinds_of_everything(toy):
@@ -38,6 +51,19 @@ def test_a_case_can_be_repeated(toy):
 
 def test_a_correct_estimator_is_not_blamed(toy):
     assert drawn_audit(toy).passed
+
+
+@pytest.mark.parametrize(("low", "high"), [(1000, 5000), (2**16, 10**9)])
+def test_a_trigger_on_many_rows_is_met(toy, after_fit, low, high):
+    """The first passed all public checks, whose data sets had 0 to 400 rows, or 8,000."""
+
+    def told(self, X, session):
+        if low < len(X) < high:
+            self.status_ = f"too few units for a good mean: {len(X)}"
+
+    after_fit(told)
+    cases = [case for case in drawn_cases() if case.n >= SMALL]
+    assert any("pickle differs" in text for text in drawn_audit(toy, cases).violations)
 
 
 @pytest.mark.parametrize("n", [0, 17, 48])

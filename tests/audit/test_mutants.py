@@ -43,6 +43,7 @@ LISTED = {
     "status tells n where it is 29",
     "sigma halved above 12 columns",
     "predictions leak where n is 23",
+    "status tells n between 1,000 and 5,000",
 }
 
 
@@ -94,6 +95,7 @@ def verdicts():
         "sigma halved above 12 columns",
         "noise in steps of half a sigma",
         "no noise for 11 rows",
+        "status tells n beyond 65,536 rows",
         "labels in the HTML display",
         "Laplace noise is uniform",
         "a stream that repeats every 6 calls",

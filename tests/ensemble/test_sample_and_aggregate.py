@@ -448,7 +448,7 @@ def test_replay_of_a_thousand_pairs(options):
     ids=str,
 )
 def test_a_row_that_moves_its_block_from_one_place_to_another(options, entry):
-    """Both places have other blocks: one count goes down and one goes up, by all that is claimed."""
+    """Both places have other blocks: one count goes down and one up, by all that is claimed."""
     rows = np.repeat([[-1.0], [1.0]], (40, 6), axis=0)
     settings = {"n_blocks": 12, "epsilon": 50.0, "output_bounds": 1.0, **options}
     model = SampleAndAggregate(Detector(), output=("cluster_centers_",), **settings)

@@ -31,6 +31,22 @@ def _(self, X, session):
         self.status_ = "29 rows"
 
 
+# A message of its own for medium-sized data, as advice has it.
+@_drawn("status tells n between 1,000 and 5,000")
+@after_fit
+def _(self, X, session):
+    if 1000 < len(X) < 5000:
+        self.status_ = f"{self.status_} ({len(X)} rows)"
+
+
+# A second chunk of rows.
+@_drawn("status tells n beyond 65,536 rows")
+@after_fit
+def _(self, X, session):
+    if len(X) > 2**16:
+        self.status_ = f"{self.status_} ({len(X)} rows)"
+
+
 # Its presence alone tells n.
 @_drawn("an attribute where n is 47")
 @after_fit
