@@ -8,6 +8,7 @@ listed. `USES` says what a setting is for.
 from dataclasses import dataclass, field
 
 from sklearn_dp.audit import all_estimators
+from sklearn_dp.federated import FederatedOptions
 from sklearn_dp.mixture import KTupleOptions, PartitionOptions
 
 __all__ = ["ESTIMATORS", "Configuration", "configurations"]
@@ -23,6 +24,7 @@ USES = {
     "privacy, shown": "those of what a fit shows and costs; replays are tests of their own",
     "neighbours": "replay audits of a thousand pairs of neighbours",
     "mutants": "seeded bugs that the checks have to catch",
+    "releases": "quick replays that together make every release that any option can make",
 }
 
 
@@ -51,17 +53,35 @@ BOTH = ("sklearn", "privacy")
 # Of another way whose replays and noise have audits in the tests of the estimator.
 OTHER = ("sklearn, slow", "privacy, few rounds")
 PATH = ("neighbours",)
+MADE = ("releases",)
 DEFAULT = [({}, (*BOTH, *PATH)), (GENEROUS, ("privacy", *PATH, "mutants"))]
 COMMON = [({}, BOTH), (GENEROUS, ("privacy",))]
 TUPLES = {"n_clusters": 3, "n_tuples": 4, "epsilon": 1000.0}
 EIGHT_POINTS = {"epsilon": 20.0, "n_points": 8}
 BLOCKS = {"n_blocks": 6, "epsilon": 50.0}
 TWO_TUPLES = {"method": "k_tuples", "options": KTupleOptions(2)}
+MANY_TUPLES = {"n_clusters": 2, "n_tuples": 62, "epsilon": 1000.0}
+# A ball of nearly all rows: one row more moves whatever is released of it.
+LARGE_BALL = {"n_points": 0.9, "epsilon": 1000.0}
+CENTERS = [
+    {"center_method": method, "n_init": n_init}
+    for n_init in (1, 2)
+    for method in ("grid", "pca", "paper")
+]
+RADII = ("exponential", "binary_search", "above_threshold", "rec_concave")
+# Every way to a center and every way to a radius.
+BALLS = [
+    {**LARGE_BALL, **center, "radius_method": RADII[number % 4]}
+    for number, center in enumerate(CENTERS)
+]
+LAPLACE = {"options": FederatedOptions("laplace")}
 PUBLISHED_BALLS = {"method": "partition", "options": PartitionOptions("points")}
 
 TABLE = {
     "DPKMeans": [
         *COMMON,
+        ({"n_clusters": 8, **GENEROUS}, MADE),
+        ({"n_clusters": (1, 5), "criterion": "silhouette", **GENEROUS}, MADE),
         ({"n_clusters": 3}, PATH),
         ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
@@ -72,7 +92,7 @@ TABLE = {
     ],
     "DPCoreset": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"n_clusters": 3, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
@@ -85,6 +105,15 @@ TABLE = {
         ({**TUPLES, "n_tuples": 2, "fallback": "public"}, PATH),
         ({**TUPLES, "n_clusters": (1, 4)}, PATH),
         ({"n_clusters": 2, "n_tuples": 20, "epsilon": 1000.0, "bounds": 30.0}, ("mutants",)),
+        ({"n_tuples": 200, **GENEROUS}, MADE),
+        ({"n_clusters": (1, 4), "epsilon": 0.1}, MADE),
+        ({"n_clusters": (1, 4), "n_tuples": 4, "criterion": "silhouette", **GENEROUS}, MADE),
+        (
+            {"n_clusters": 5, "n_tuples": 4, "sampling": "with_replacement", "epsilon": 1e5},
+            MADE,
+        ),
+        ({**MANY_TUPLES, "aggregator": "noisy_centers"}, MADE),
+        ({**MANY_TUPLES, "aggregator": "k_averages"}, MADE),
     ],
     "DPOneCluster": [
         ({}, (*BOTH, *PATH)),
@@ -96,6 +125,7 @@ TABLE = {
         ({"epsilon": 100.0, "n_points": 0.6}, PATH),
         ({"epsilon": 300.0, "n_init": 2, "n_points": 3}, PATH),
         (EIGHT_POINTS, ("mutants",)),
+        *((ball, MADE) for ball in BALLS),
     ],
     # Two rounds make the same releases as eight, in the same way: the checks that fit hundreds of
     # times do with them in the normal suite, and take the defaults in `make audit`.
@@ -105,18 +135,20 @@ TABLE = {
         ({"n_clusters": 2, **GENEROUS}, ("privacy",)),
         ({"n_clusters": 2, "epsilon": 300.0, "bounds": 9.0}, PATH),
         ({"n_clusters": 2, **EIGHT_POINTS}, ("mutants",)),
+        *(({"n_clusters": 2, **ball}, MADE) for ball in BALLS),
     ],
     "DPOutlierScreen": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy",)),
         ({"epsilon": 100.0, "bounds": 9.0}, PATH),
         ({"epsilon": 5.0, "n_points": 8}, ("mutants",)),
+        *((ball, MADE) for ball in BALLS),
     ],
     # So do twenty blocks and as many as there are by default.
     "SampleAndAggregate": [
         ({}, ("sklearn", "privacy, few rounds")),
         ({"n_blocks": 20}, ("privacy",)),
-        ({"n_blocks": 20, **GENEROUS}, ("privacy",)),
+        ({"n_blocks": 20, **GENEROUS}, ("privacy", *MADE)),
         ({"n_blocks": 20, "aggregator": "one_cluster"}, ("sklearn, slow", "privacy, shown")),
         ({"n_blocks": 20, "aggregator": "friendly_core"}, ("sklearn, slow", "privacy, shown")),
         ({"n_blocks": 20, "aggregator": "mean"}, ("sklearn, slow", "privacy, shown")),
@@ -127,6 +159,10 @@ TABLE = {
             for bounds in ({}, {"output_bounds": 3.0})
         ),
         ({"n_blocks": 12, "epsilon": 20.0}, ("mutants",)),
+        ({"n_blocks": 12, "agreement": 0.2, **GENEROUS}, MADE),
+        ({"n_blocks": 6, "aggregator": "friendly_core", **GENEROUS}, MADE),
+        ({"n_blocks": 20, "aggregator": "mean", "output_bounds": 3.0, **GENEROUS}, MADE),
+        ({"n_blocks": 20, "sampling": "with_replacement", **GENEROUS}, MADE),
     ],
     "DPGaussianMixture": [
         ({}, (*BOTH, *PATH)),
@@ -155,10 +191,29 @@ TABLE = {
         ),
         ({"n_components": 2, "method": "k_tuples", "options": KTupleOptions(3), **GENEROUS}, PATH),
         ({"n_components": 2, "epsilon": 100.0}, ("mutants",)),
+        ({"n_components": 5, "epsilon": 1e5}, MADE),
+        ({"n_components": "auto", "criterion": "silhouette", **GENEROUS}, MADE),
+        ({"n_components": 2, "method": "partition", "epsilon": 5.0}, MADE),
+        ({"n_components": 3, **PUBLISHED_BALLS, **GENEROUS}, MADE),
+        (
+            {
+                "n_components": 2,
+                "method": "partition",
+                "covariance_type": "spherical",
+                "bounds": 9.0,
+                **GENEROUS,
+            },
+            MADE,
+        ),
+        (
+            {"n_components": 3, "method": "k_tuples", "options": KTupleOptions(3), "epsilon": 1e5},
+            MADE,
+        ),
     ],
     "FriendlyCovariance": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy",)),
+        (GENEROUS, ("privacy", *MADE)),
+        ({"method": "friendly_core", "n_blocks": 30, **GENEROUS}, MADE),
         ({"assume_centered": True, "store_precision": False}, ("sklearn, slow",)),
         ({"method": "gram", "bounds": 10.0}, OTHER),
         ({"epsilon": 100.0}, (*PATH, "mutants")),
@@ -170,7 +225,7 @@ TABLE = {
     ],
     "DPPCA": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"bounds": 10.0}, ("sklearn, slow",)),
         ({"n_components": 0.9, "whiten": True}, ("sklearn, slow", "privacy, shown", *PATH)),
         ({"n_components": "auto"}, PATH),
@@ -178,19 +233,22 @@ TABLE = {
     ],
     "FriendlyMean": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy",)),
+        (GENEROUS, ("privacy", *MADE)),
         ({"rho": 1e6, "delta": 0.1, "locate": "zcdp"}, ("sklearn, slow",)),
         ({"refine": False}, ("sklearn, slow",)),
         ({"bounds": 10.0}, ("sklearn, slow",)),
-        ({"rho": 8.0, "locate": "zcdp"}, (*PATH, "mutants")),
-        ({"rho": 8.0, "locate": "basic"}, PATH),
-        ({"rho": 8.0, "refine": False}, PATH),
+        ({"rho": 8.0, "locate": "zcdp"}, (*PATH, "mutants", *MADE)),
+        ({"rho": 8.0, "locate": "basic"}, (*PATH, *MADE)),
+        ({"rho": 8.0, "refine": False}, (*PATH, *MADE)),
         ({"epsilon": 20.0, "bounds": 20.0}, PATH),
         ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, PATH),
     ],
     "FederatedDPKMeans": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
+        ({"method": "paper", **GENEROUS}, MADE),
+        ({"n_clusters": 2, "method": "paper", **LAPLACE, **GENEROUS}, MADE),
+        ({**LAPLACE, **GENEROUS}, MADE),
         ({"n_clusters": "auto", "epsilon": 100.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
     ],

@@ -32,6 +32,7 @@ COMMON = {
     "test_dropin_benchmark.py": "a script of benchmarks/",
     "test_engine_benchmark.py": "a script of benchmarks/",
     "test_entropy.py": "sources of randomness of all estimators",
+    "test_every_option.py": "all values of all parameters of all estimators",
     "test_examples.py": "scripts of examples/",
     "test_extreme_parameters.py": "all estimators",
     "test_extreme_rows.py": "all estimators",

@@ -11,12 +11,15 @@ from pathlib import Path
 PROOFS = Path(__file__).resolve().parents[1] / "proofs"
 COSTS = {
     "gaussian": "rho = s² / (2 sigma²) for sensitivity s: exactly mu-GDP with mu = s / sigma",
+    "laplace": "rho = epsilon + exp(-epsilon) - 1 for epsilon = s / scale, with s in l1",
     "exponential": "rho = epsilon² / 8 (bounded range)",
     "above threshold": "rho = epsilon tanh(epsilon / 2), as any epsilon-DP mechanism",
     "stability histogram": "rho of its noise, and delta for a box that only one neighbour has",
     "friendly core": "rho of the noise of its scores, and delta for an element without friends",
     "friendly average": "rho of its noise; delta for a size that is too large",
     "proportional noise": "rho of Gaussians whose covariance moves, and delta for their tails",
+    "RecConcave": "rho of its choices and leads; delta for leads where neighbours differ",
+    "several mechanisms": "rho and delta of all the fits",
     "approximate DP": "(epsilon, delta) as a whole, not divided further",
 }
 
@@ -36,9 +39,10 @@ def general(name):
     return re.sub(r"\d+", "#", name)
 
 
-def release_of(estimator, entry, table):
+def release_of(estimator, entry, law, table):
     """The release that a plan entry is about; an error unless there is exactly one."""
-    (found,) = [each for each in table if (estimator, general(entry)) in each["in"]]
+    place = (estimator, general(entry))
+    (found,) = [each for each in table if place in each["in"] and each["law"] == law]
     return found
 
 
@@ -65,7 +69,7 @@ Tests:
 def page(estimator, table):
     mine = [(each, [name for who, name in each["in"] if who == estimator]) for each in table]
     mine = [(each, names) for each, names in mine if names]
-    n_entries = sum(len(names) for _, names in mine)
+    n_entries = len({name for _, names in mine for name in names})
     sections = "\n".join(section(each, names) for each, names in mine)
     return f"""# {estimator}
 
