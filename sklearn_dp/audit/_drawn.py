@@ -1,7 +1,8 @@
 """Replay audits of data and parameters drawn at random: bugs that wait for a trigger.
 
 1. Draw cases in strata (`drawn_cases`): each number of rows up to 48 once, one in each of four
-   ranges up to 5,000 and one beyond 65,536, each number of columns up to 24 twice, all else at random.
+   ranges up to 5,000 and one beyond 65,536; each number of columns up to 24 twice; all else at
+   random.
 2. For each, set the drawn parameters, as far as the estimator takes them (`_with_parameters`).
 3. Replay two neighbours (`_audit_case`), and keep the recording.
 4. Test the noise scales of all recordings together (`scale_problems`).
