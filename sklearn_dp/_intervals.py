@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._privacy._checks import check_choice, check_number, is_real
 from ._privacy._html import framed, table
+from ._privacy._optional import extra
 from ._privacy._report import PrivacyReport
 
 __all__ = ["Interval", "StandardErrors", "Summary"]
@@ -66,14 +67,15 @@ class Summary:
     notes: tuple[str, ...] = ()
 
     def to_frame(self):
-        """All lines as a pandas DataFrame (needs pandas).
+        """All lines as a pandas DataFrame (extra ``pandas``).
 
         Returns
         -------
         frame : DataFrame
             One row for each released number, with the columns value, std_error, low and high.
         """
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         return pd.DataFrame(
             [line[1:] for line in self.lines],

@@ -41,8 +41,9 @@ _HARMLESS = (
 # The number of rows is private, too. Scikit-learn's checks ask for the parentheses around it.
 _REWORDED = {
     "Complex data": "Complex data not supported: {} must be real.",
-    "Expected 2D array": "Expected 2D array: {} must have shape (n_samples, n_features). "
-    "Reshape your data.",
+    "Expected 2D array": "Expected 2D array: {0} must have shape (n_samples, n_features). "
+    "Reshape your data: {0}.reshape(-1, 1) if it has one feature, {0}.reshape(1, -1) if it is one "
+    "row.",
     "could not convert": "{} must be numeric: it holds what is no number.",
     "float() argument": "{} must be numeric: its argument must be a string or a real number.",
     "Sparse data was passed": "{} is sparse, and this estimator needs dense rows. " + PROJECT,

@@ -21,9 +21,33 @@ class BudgetExceededError(RuntimeError):
 
     It is raised before anything is spent and before any data are read.
 
-    What is left is in ``ledger.remaining``: a fit of a smaller epsilon, or of a smaller delta, may
-    still be admitted. Nothing that was charged is ever given back.
+    A fit of a smaller epsilon, or of a smaller delta, may still be admitted. Nothing that was
+    charged is ever given back.
+
+    Parameters
+    ----------
+    message : str
+        The amounts in it are of budgets, which are public.
+    asked, left : dict of str to float, optional
+        What the charge needs, and what the ledger still holds, of each cost that it counts:
+        "epsilon" and "delta", or "rho" and "delta_failure".
+
+    Attributes
+    ----------
+    asked, left : dict of str to float
+        As above.
     """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        asked: dict[str, float] | None = None,
+        left: dict[str, float] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.asked = asked or {}
+        self.left = left or {}
 
 
 class LedgerError(ValueError):

@@ -103,6 +103,11 @@ def test_weights_that_are_no_finite_numbers_are_refused_by_name(weight):
     [
         ("Found array with dim 3, while dim <= 2 is required.", "X: Found array with dim 3"),
         ("Found array with 0 feature(s) (shape=(77, 0))", "X: Found array with 0 feature"),
+        (
+            "Expected 2D array, got 1D array instead:\narray=[77.]",
+            "Expected 2D array: X must have shape (n_samples, n_features). Reshape your data: "
+            "X.reshape(-1, 1) if it has one feature, X.reshape(1, -1) if it is one row.",
+        ),
         ("Input X contains NaN.", "Input X contains NaN."),
         ("Feature names are only supported if ...", "X: Feature names are only supported"),
         ("Expected unique column names, got:\n- 'a'", "X: the names of columns must differ."),

@@ -28,6 +28,7 @@ from typing import Any
 
 from ._accounting import mu_from_rho
 from ._ledger_terms import LedgerCharge
+from ._optional import extra
 from ._rounding import sum_up
 
 __all__ = ["events_of"]
@@ -48,8 +49,8 @@ def events_of(charges: Sequence[LedgerCharge]) -> tuple[Any, float]:
     delta_failure : float
         The sum of their failure probabilities, rounded up.
     """
-    import dp_accounting
-
+    with extra("accounting"):
+        import dp_accounting
     event = dp_accounting.ComposedDpEvent([_event_of(charge) for charge in charges])
     return event, sum_up(charge.delta_failure for charge in charges)
 

@@ -203,7 +203,15 @@ class PrivacyLedger:
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"path={self.path!r}"
-        return f"<PrivacyLedger {where}>"
+        try:
+            state = self.state()
+        except LedgerError:  # its file has gone: a display is no place to say so
+            return f"<PrivacyLedger {where}>"
+        spent = ", ".join(
+            f"{name} {cost:.4g} of {cap:.4g}"
+            for (name, cost), cap in zip(state.spent.items(), state.terms.caps, strict=True)
+        )
+        return f"<PrivacyLedger {where}: {spent} spent>"
 
     def _repr_html_(self) -> str:
         try:

@@ -269,9 +269,8 @@ class LedgerTerms:
         """
         self._check_kind(charge)
         costs = self.costs(charge)
-        for name, cap, cost, column in zip(
-            self.columns, self.caps, costs, _columns(spent), strict=True
-        ):
+        columns = _columns(spent)
+        for name, cap, cost, column in zip(self.columns, self.caps, costs, columns, strict=True):
             slack = 0.0 if self._derived else cap * _TYPED_SLACK
             # Exact: `fsum` rounds once, so its sign is the true sign.
             if math.fsum([*column, cost, -cap, -slack]) > 0:
@@ -280,7 +279,9 @@ class LedgerTerms:
                 rest = f"only {left:.6g}" if left > 1e-6 * cap else "nothing"
                 raise BudgetExceededError(
                     f"ledger: this needs {name} {cost:.6g} but {rest} of {cap:.6g} is left "
-                    f"({self.composition} composition). Nothing was spent, no data were read."
+                    f"({self.composition} composition). Nothing was spent, no data were read.",
+                    asked=dict(zip(self.columns, costs, strict=True)),
+                    left=dict(zip(self.columns, map(_left, self.caps, columns), strict=True)),
                 )
 
     def _check_kind(self, charge: LedgerCharge) -> None:

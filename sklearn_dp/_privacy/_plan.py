@@ -28,6 +28,7 @@ from . import _accounting as accounting
 from ._budget import PrivacyBudget
 from ._checks import is_integer
 from ._neighbours import check_relation, check_unit
+from ._optional import extra
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
 
@@ -272,8 +273,9 @@ class PrivacyPlan:
         ]
 
     def to_frame(self):
-        """The table as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
+        """The table as a pandas DataFrame (extra ``pandas``)."""
+        with extra("pandas"):
+            import pandas as pd
 
         return pd.DataFrame(self.rows())
 

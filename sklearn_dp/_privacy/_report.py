@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ._html import cell, columns_of, report_page
 from ._neighbours import in_words
+from ._optional import extra
 from ._parts import maximum_cost
 from ._words import best_guess, secret_in_words, what_can_be_told
 
@@ -111,14 +112,15 @@ class PrivacyReport:
         return ("seeded noise: no guarantee against those who know random_state", *self.notes)
 
     def to_frame(self):
-        """The releases as a pandas DataFrame (needs pandas).
+        """The releases as a pandas DataFrame (extra ``pandas``).
 
         Returns
         -------
         frame : DataFrame
             A row for each release, or for each plan entry before a fit.
         """
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         return pd.DataFrame(list(self.releases))
 

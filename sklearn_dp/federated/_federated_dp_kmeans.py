@@ -24,7 +24,15 @@ from ._engines import LocalEngine, check_distinct, partition, run_rounds
 from ._errors import FederatedErrors
 from ._flower import FlowerEngine, is_grid
 from ._options import FederatedOptions, public_points
-from ._parameters import UNITS, check_parameters, plan_of, public_ball, relation_of, setup_of
+from ._parameters import (
+    UNITS,
+    check_parameters,
+    plan_of,
+    public_ball,
+    public_width,
+    relation_of,
+    setup_of,
+)
 from ._server import first_message, server_update
 
 __all__ = ["FederatedDPKMeans"]
@@ -260,7 +268,8 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
             different places are not looked for: that they are somebody else's is for you to know.
             Or the ``Grid`` of a Flower ServerApp (extra ``federated``), with at least one node.
         n_features : int, optional
-            Public number of columns; needed without `X_server`.
+            Public number of columns. By default that of `X_server`, or of the clients that are
+            arrays, if all of these have the same.
         X_server : array-like of shape (m, n_features), optional
             Public points.
         timeout : float, optional
@@ -285,23 +294,20 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         The unit of privacy is the client, unless ``privacy_unit="row"``.
         """
         server = public_points(X_server)
-        if n_features is None and server is None:
-            raise ValueError("n_features must be given where there is no X_server.")
-        width = server.shape[1] if n_features is None else n_features
-        width = check_integer(width, "n_features", low=1, high=MOST_FEATURES)
         if timeout is not None:
             check_real(timeout, "timeout")
         engine: Any
         if is_grid(clients):
-            engine = FlowerEngine(clients, timeout)
+            engine, arrays = FlowerEngine(clients, timeout), []
             engine.check()
         else:
             try:
-                clients = list(clients.values() if isinstance(clients, Mapping) else clients)
+                arrays = list(clients.values() if isinstance(clients, Mapping) else clients)
             except TypeError:
                 raise TypeError("clients must be an iterable or a mapping.") from None
-            check_distinct(clients)
-            engine = LocalEngine(clients, self.n_jobs, timeout)
+            check_distinct(arrays)
+            engine = LocalEngine(arrays, self.n_jobs, timeout)
+        width = public_width(n_features, server, arrays)
         session = self._start_session(self._make_plan(width, self._unit(True), server=server))
         self.n_features_in_ = width
         if session.noise == "seeded" and isinstance(engine, LocalEngine):

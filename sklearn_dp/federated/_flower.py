@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .._privacy._optional import extra
 from .._privacy.laws.shares import NoiseShares
 from ._answers import Arrays
 from ._client import client_update, read_rows
@@ -123,9 +124,9 @@ def flower_client(
     app : flwr.clientapp.ClientApp
         For ``flower-supernode``, or a simulation.
     """
-    from flwr.app import Message, RecordDict
-    from flwr.clientapp import ClientApp
-
+    with extra("federated"):
+        from flwr.app import Message, RecordDict
+        from flwr.clientapp import ClientApp
     app = ClientApp()
 
     @app.query()

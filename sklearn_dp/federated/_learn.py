@@ -33,6 +33,7 @@ import numpy as np
 
 from .._aggregate.kmeans.gap import gap_of_points
 from .._aggregate.shared.bounds import ball_of
+from .._aggregate.shared.remedies import plain
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._mechanisms import radius_from_bins
@@ -303,7 +304,7 @@ def _judged(state, gain):
     more = math.sqrt((1 - gain) / max(gain, 1e-4))
     return _warned(
         state,
-        f"the centers are mostly those of the server's points; {more:.2g} times "
+        f"the centers are mostly those of the server's points; {plain(more)} times "
         "as many rows or clients, or as large an epsilon, would make them mostly "
         "the clients'",
     )

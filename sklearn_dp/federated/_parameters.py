@@ -7,13 +7,14 @@ data are seen, and a fit may do nothing that its plan does not hold, so both sta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._aggregate.kmeans.candidates import Candidates
 from .._aggregate.kmeans.n_clusters import reference_number
-from .._base import check_integer
+from .._base import MOST_FEATURES, check_integer
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import check_choice
 from .._privacy._domain import Domain
@@ -27,7 +28,15 @@ from ._state import Setup
 if TYPE_CHECKING:
     from ._federated_dp_kmeans import FederatedDPKMeans
 
-__all__ = ["UNITS", "check_parameters", "plan_of", "public_ball", "relation_of", "setup_of"]
+__all__ = [
+    "UNITS",
+    "check_parameters",
+    "plan_of",
+    "public_ball",
+    "public_width",
+    "relation_of",
+    "setup_of",
+]
 
 UNITS = ("auto", "row", "client")
 _MOST_ROUNDS = 1000  # each has its share of the budget, and asks all clients
@@ -95,6 +104,24 @@ def public_ball(server: np.ndarray) -> Domain:
     # Points of one place have a ball too, as small as `bounds` may be: squares of its steps are
     # numbers.
     return Domain(center, max(float(reach), 1e-9 * float(np.abs(center).max()), 1e-140))
+
+
+def public_width(n_features: Any, server: np.ndarray | None, clients: Sequence[Any]) -> int:
+    """The number of columns: as given, of the server's points, or of the clients that are arrays.
+
+    The shape of an array is public in its columns; those of all have to agree.
+    """
+    if n_features is None and server is not None:
+        n_features = server.shape[1]
+    if n_features is None:
+        widths = {np.shape(one)[1] for one in clients if getattr(one, "ndim", 0) == 2}
+        if len(widths) != 1:
+            raise ValueError(
+                "n_features must be given where neither X_server nor the arrays of the clients "
+                "tell it."
+            )
+        n_features = widths.pop()
+    return check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
 
 
 def setup_of(

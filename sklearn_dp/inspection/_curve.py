@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from .._base import BaseDPEstimator, RandomStateLike, check_integer
 from .._privacy._checks import check_positive
+from .._privacy._optional import extra
 from ._metrics import cost_floor, yardstick
 from ._public_rows import inside_bounds, public_rows, synthetic_rows
 from ._scaling import fits, plan_at, scale_freely, seeds, settings
@@ -58,7 +59,7 @@ class PrivacyUtilityCurve:
         return np.quantile(self.values, [0.25, 0.5, 0.75], axis=1)
 
     def to_frame(self):
-        """The curve as a pandas DataFrame (needs pandas).
+        """The curve as a pandas DataFrame (extra ``pandas``).
 
         Returns
         -------
@@ -66,7 +67,8 @@ class PrivacyUtilityCurve:
             A row for each epsilon, with median, quartiles, the reference and, where it is known,
             the floor.
         """
-        import pandas as pd
+        with extra("pandas"):
+            import pandas as pd
 
         low, median, high = self.quartiles
         columns = {"epsilon": self.epsilons, "median": median, "lower quartile": low}

@@ -249,7 +249,11 @@ def _remaining(made):
             try:
                 state.terms.admit(charge, spent)
             except BudgetExceededError as error:
-                raise BudgetExceededError(_too_many(charges, done, error)) from None
+                raise BudgetExceededError(
+                    _too_many(charges, done, error),
+                    asked=type(state)(state.terms, tuple(charges)).spent,
+                    left=state.remaining,
+                ) from None
             spent.append(state.terms.costs(charge))
         after = type(state)(state.terms, (*state.charges, *charges))
         left[_name(book, left)] = after.remaining

@@ -14,6 +14,7 @@ from .._aggregate.shared.single_rows import finite, row_guard
 from .._partitions import engine_of
 from .._privacy._checks import is_real
 from .._privacy._domain import Domain
+from .._privacy._optional import extra
 from .._tables import check_table
 from .._validation import check_real
 
@@ -233,8 +234,8 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
             Numbers in their units; of each category the share, in [0, 1]. A value that the schema
             does not know counts as an equal share of each category.
         """
-        import pandas as pd
-
+        with extra("pandas"):
+            import pandas as pd
         check_is_fitted(self)
         columns = self._columns()
         ends = np.cumsum([len(column.names) for column in columns])

@@ -199,9 +199,31 @@ def test_none_means_no_ledger_and_objects_pass_through(ledger):
 
 
 def test_repr_names_the_place(path):
-    assert repr(PrivacyLedger(BUDGET)) == "<PrivacyLedger in memory>"
-    assert repr(PrivacyLedger(path=path)) == f"<PrivacyLedger path={path!r}>"
+    assert "PrivacyLedger in memory: " in repr(PrivacyLedger(BUDGET))
+    assert f"PrivacyLedger path={path!r}: " in repr(PrivacyLedger(path=path))
     assert "team.ledger" in repr(Fit(path))
+
+
+def test_repr_tells_budget_and_spent_rounded(tmp_path):
+    path = tmp_path / "file"
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5), path)
+    for _ in range(3):
+        ledger.charge(LedgerCharge(epsilon=0.1, delta=1e-7))
+    assert repr(ledger).endswith(": epsilon 0.3 of 1, delta 3e-07 of 1e-05 spent>")
+    path.unlink()
+    assert repr(ledger) == f"<PrivacyLedger path={str(path)!r}>"
+
+
+def test_a_refusal_says_in_numbers_what_was_asked_and_what_is_left():
+    ledger = PrivacyLedger(PrivacyBudget(epsilon=1.0, delta=1e-5))
+    ledger.charge(LedgerCharge(epsilon=0.75, delta=1e-6))
+    with pytest.raises(BudgetExceededError) as caught:
+        ledger.charge(LedgerCharge(epsilon=0.5, delta=2e-6))
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
+        assert error.asked == {"epsilon": 0.5, "delta": 2e-6}
+        assert error.left == ledger.remaining and error.left["epsilon"] == 0.25
+    ledger.charge(LedgerCharge(epsilon=error.left["epsilon"], delta=1e-6))
+    assert BudgetExceededError("x").asked == {} == BudgetExceededError("x").left
 
 
 def test_what_rounding_leaves_is_nothing():

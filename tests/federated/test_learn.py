@@ -54,7 +54,7 @@ def test_the_status_tells_how_much_more_is_needed():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_learn, "replace", lambda state, status: status)
         assert "points; 2 times as many rows" in _learn._judged(state, 0.2)
-        assert "points; 1e+02 times" in _learn._judged(state, 0.0)
+        assert "points; 100 times" in _learn._judged(state, 0.0)
     assert _learn._judged(state, 0.5) is state
     worse = SimpleNamespace(status="no bound found: the unit ball is used")
     assert _learn._judged(worse, 0.1) is worse

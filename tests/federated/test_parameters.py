@@ -1,13 +1,20 @@
 """What the parameters of the estimator mean: rounds, starts, relations, public bounds."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sklearn_dp import FederatedDPKMeans
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp.federated import FederatedOptions
-from sklearn_dp.federated._parameters import check_parameters, plan_of, public_ball, setup_of
+from sklearn_dp.federated._parameters import (
+    check_parameters,
+    plan_of,
+    public_ball,
+    public_width,
+    setup_of,
+)
 
 SERVER = np.random.default_rng(0).normal(size=(20, 4))
 BALL, TARGET = Domain.from_bounds(2.0, 4), PrivacyBudget(epsilon=1.0, delta=1e-6)
@@ -121,3 +128,19 @@ def test_a_server_whose_points_are_one_place_has_an_answer(scale):
     """The moment of the rows was a NaN: squares of the steps of so small a ball were zero."""
     model = FederatedDPKMeans(1, random_state=0).fit(SERVER, X_server=scale * SERVER)
     assert np.isfinite(model.cluster_centers_).all() and model.status_ != "ok"
+
+
+def test_the_number_of_columns_is_that_of_the_arrays():
+    arrays, frame = [np.zeros((n, 3)) for n in (0, 5)], pd.DataFrame(np.zeros((2, 3)))
+    assert public_width(None, None, [*arrays, frame, print, [[1.0]]]) == 3
+    assert public_width(None, np.zeros((9, 4)), arrays) == 4
+    assert public_width(2, np.zeros((9, 4)), arrays) == 2
+    with pytest.warns():
+        fitted = FederatedDPKMeans(2, random_state=0).fit_clients({"a": np.ones((50, 3))})
+    assert fitted.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("clients", [[], [print], [np.zeros((2, 3)), np.zeros((2, 4))], [[[1.0]]]])
+def test_clients_that_do_not_tell_the_number_of_columns(clients):
+    with pytest.raises(ValueError, match="n_features must be given"):
+        public_width(None, None, clients)

@@ -45,6 +45,10 @@ def test_what_a_ledger_cannot_hold_is_refused_before_the_first_fit():
     with pytest.raises(BudgetExceededError, match="7 private fits need epsilon 3.5 .* holds 6 of"):
         preflight(search, X)
     assert ledger.entries == ()
+    with pytest.raises(BudgetExceededError) as caught:
+        preflight(search, X)
+    assert caught.value.asked["epsilon"] == pytest.approx(3.5)
+    assert caught.value.left == ledger.remaining
     search.set_params(refit=False)
     assert preflight(search, X).n_fits == 6
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..shared.remedies import two_digits
+from ..shared.remedies import plain
 from .lloyd import LloydResult
 from .tuning import Tuning
 
@@ -130,8 +130,8 @@ def missed_in_words(
     if not few or far.cost <= tuning.far_dear * (near[0] - 2 * near[1]):
         return None
     return (
-        f"clusters may be missing: about {two_digits(far.count)} units are "
-        f"{two_digits(far.distance)} or more from every center, and cost at least "
-        f"{two_digits(far.cost)}, beside {two_digits(near[0])} of all others: small clusters "
+        f"clusters may be missing: about {plain(far.count)} units are "
+        f"{plain(far.distance)} or more from every center, and cost at least "
+        f"{plain(far.cost)}, beside {plain(near[0])} of all others: small clusters "
         "that were not found, or outliers"
     )

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.stats import norm
 
 from ..._privacy._mechanisms import NoisyNorms
-from .remedies import two_digits
+from .remedies import plain
 
 __all__ = ["clipped_in_words", "is_ok", "most_beyond", "ok_inside"]
 
@@ -165,7 +165,7 @@ def clipped_in_words(status: str, norms: NoisyNorms, radius: float, inertia: flo
     if status != "ok" or cost <= inertia / 2:
         return status
     return (
-        f"rows far out: at least {two_digits(least)} units are {distance:.3g} or more from the "
-        f"origin; clipped to {radius:.3g}, they cost more than half of inertia_ beside it; bounds "
-        "that hold them, or leaving them out, would help"
+        f"rows far out: at least {plain(least)} units are {plain(distance, 3)} or more from the "
+        f"origin; clipped to {plain(radius, 3)}, they cost more than half of inertia_ beside it; "
+        "bounds that hold them, or leaving them out, would help"
     )

@@ -6,7 +6,7 @@ noise is most of it. All of it is made of released values.
 
 import math
 
-__all__ = ["hidden_in_noise", "two_digits", "would_help"]
+__all__ = ["hidden_in_noise", "plain", "would_help"]
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
@@ -42,10 +42,10 @@ def would_help(times: float, epsilon: float, size: float | None = None, units: s
     """
     if not times < _MOST_TIMES:
         return ""
-    number = "" if size is None else f" ({two_digits(times * size)})"
+    number = "" if size is None else f" ({plain(times * size)})"
     return (
-        f"; about {two_digits(times)} times the {units}{number}, or an epsilon of about "
-        f"{two_digits(times * epsilon)}, would help"
+        f"; about {plain(times)} times the {units}{number}, or an epsilon of about "
+        f"{plain(times * epsilon)}, would help"
     )
 
 
@@ -97,7 +97,7 @@ def hidden_in_noise(
     if not least > 0:
         found = f"too few {units} for this budget: their number is lost in the noise"
         # Error times size does not depend on the size as long as it is noise.
-        return f"{found}; about {two_digits(max(part, 1.0) / _ENOUGH * size)} {units} would help"
+        return f"{found}; about {plain(max(part, 1.0) / _ENOUGH * size)} {units} would help"
     if not part > _HIDDEN:
         return "ok"
     words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
@@ -105,10 +105,10 @@ def hidden_in_noise(
     return found + would_help(min(part, part**power) / _ENOUGH, epsilon, size, units)
 
 
-def two_digits(number: float) -> str:
-    """Two digits: no more are known.
+def plain(number: float, digits: int = 2) -> str:
+    """A number in a sentence, as people write it; more digits are seldom known.
 
-    >>> two_digits(1234.5), two_digits(0.256)
-    ('1200', '0.26')
+    >>> plain(1234.5), plain(0.256), plain(100.4), plain(1234.5, 3)
+    ('1200', '0.26', '100', '1230')
     """
-    return f"{float(f'{number:.2g}'):.12g}"
+    return f"{float(f'{number:.{digits}g}'):.12g}"
