@@ -253,7 +253,7 @@ def digest(rows: np.ndarray) -> int:
     step = max(1, 2**20 // max(1, rows.shape[1]))  # what is copied, if rows are not contiguous
     for start in range(0, len(rows), step):
         piece = np.ascontiguousarray(rows[start : start + step]).view(np.uint8)
-        found = zlib.crc32(piece, found)  # type: ignore[arg-type]
+        found = zlib.crc32(piece.data, found)
     return found
 
 

@@ -238,7 +238,7 @@ def _stacked(parts: Sequence[Any], lengths: Sequence[Any] | None, example: np.nd
     lengths = lengths or [float("nan")] * len(parts)
     name = new_key("rows")
     rest = (0,) * (example.ndim - 1)
-    layer = {(name, i, *rest): (same, part.key) for i, part in enumerate(parts)}
+    layer: dict[Any, Any] = {(name, i, *rest): (same, part.key) for i, part in enumerate(parts)}
     graph = HighLevelGraph.from_collections(name, layer, dependencies=list(parts))
     chunks = (tuple(lengths), *((width,) for width in example.shape[1:]))
     return da.Array(graph, name, chunks, meta=example)

@@ -97,7 +97,7 @@ def tasks_of_pieces(
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
-    layer: dict[tuple, tuple] = {
+    layer: dict[Any, Any] = {
         (piece_key, i, number): (_piece, part.key, number)
         for i, part in enumerate(parts)
         for number in range(n_tasks)

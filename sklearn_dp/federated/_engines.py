@@ -46,7 +46,9 @@ from ._state import State
 __all__ = ["LocalEngine", "check_distinct", "partition", "run_rounds", "total_of"]
 
 _BLOCK = 2**16  # rows of a client, where nobody says who holds what
-_MOST_WORK = 1000  # of numpy's search for a common element of two arrays; strides of rows need one
+_MOST_WORK: Any = (
+    1000  # of numpy's search for a common element of two arrays; strides of rows need one
+)
 _MOST_PAIRS = 2**16  # of arrays that lie in one another's gaps: a tenth of a second
 
 
@@ -119,7 +121,7 @@ def _overlap(arrays):
 def _share(one, other):
     """Whether an element is in both arrays; False also where that takes too long to tell."""
     try:
-        return np.shares_memory(one, other, max_work=_MOST_WORK)  # type: ignore[arg-type]
+        return np.shares_memory(one, other, max_work=_MOST_WORK)
     except np.exceptions.TooHardError:
         return False
 

@@ -13,6 +13,8 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 
 from zlib import crc32
 
+import math
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import exp2, xlogy
@@ -205,7 +207,7 @@ class Fitted:
             # Scipy's functions take one number after the other; numpy's may differ by lane.
             most, total = np.maximum.reduce(columns), np.zeros(len(rows))
             for column in columns:
-                total += exp2((column - most) * np.log2(np.e))
+                total += exp2((column - most) * np.log2(math.e))
             return (most + xlogy(1.0, total))[:, None]
 
         return for_rows(density, np.asarray(X, dtype=np.float64), 1)[:, 0]

@@ -16,6 +16,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .sections import section_of_thread
 __all__ = ["own_streams"]
 
 _lock = threading.RLock()
+_numpy: Any = np.random  # not all of its functions are in the stubs of older versions
 
 
 @contextmanager
@@ -38,8 +40,8 @@ def own_streams() -> Iterator[Callable[[int], None]]:
 
         def start(seed: int) -> None:
             # A user may have set another one; that of the process may not take a seed.
-            if np.random.get_bit_generator() is not stream:  # type: ignore[attr-defined]
-                np.random.set_bit_generator(stream)  # type: ignore[attr-defined]
+            if _numpy.get_bit_generator() is not stream:
+                _numpy.set_bit_generator(stream)
             np.random.seed(seed)  # noqa: NPY002
             random.seed(seed)
 
@@ -66,13 +68,13 @@ def _turn() -> Iterator[None]:
 @contextmanager
 def _restored() -> Iterator[None]:
     """Put both generators back as they were: the objects and their states."""
-    generator = np.random.get_bit_generator()  # type: ignore[attr-defined]
+    generator = _numpy.get_bit_generator()
     state = np.random.get_state(legacy=False)  # noqa: NPY002
     state_of_python = random.getstate()
     try:
         yield
     finally:
-        np.random.set_bit_generator(generator)  # type: ignore[attr-defined]
+        _numpy.set_bit_generator(generator)
         np.random.set_state(state)  # noqa: NPY002
         random.setstate(state_of_python)
 

@@ -39,7 +39,7 @@ class Section:
     def __init__(self) -> None:
         outer = section_of_thread()
         self.active = True
-        self.has_turn = outer is not None and outer.has_turn
+        self.has_turn: bool = outer is not None and outer.has_turn
         self.filters: list[tuple] = []
         self.logs: list[list] = []
         self.targets: dict[str, Any] = {}
