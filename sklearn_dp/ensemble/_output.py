@@ -82,9 +82,10 @@ def target_column(y, n, labels=None):
         y = column_or_1d(entries(y))
         if labels is not None:
             order = {label: i for i, label in enumerate(labels.tolist())}
-            # A column may be a list of lists of one label.
-            found = [v[0] if isinstance(v, list) and len(v) == 1 else v for v in y.tolist()]
-            y = np.array([order.get(label, -1) for label in found])
+            places = [_place_of(label, order) for label in y.tolist()]
+            if places and all(isinstance(v, list) and len(v) != 1 for v in y.tolist()):
+                raise ValueError("a matrix")
+            y = np.array(places)
         y = real_array(y)
     except MemoryError:
         raise
@@ -96,6 +97,16 @@ def target_column(y, n, labels=None):
             "one for each row of X."
         )
     return y
+
+
+def _place_of(label, order):
+    """The place of a public label; -1 of any other, also of one that cannot be looked up."""
+    if isinstance(label, list) and len(label) == 1:  # a column may be a list of lists
+        label = label[0]
+    try:
+        return order.get(label, -1)
+    except Exception:  # of one row, which must not decide about the fit
+        return -1
 
 
 @dataclass(frozen=True)

@@ -37,18 +37,28 @@ def test_rows_with_other_labels_are_left_out():
     assert np.array_equal(first.intercept_, second.intercept_)
 
 
-@pytest.mark.parametrize("odd", ["x", b"x", None, np.nan, 0.5, 2**70, pd.NA, (), [1, 2]], ids=repr)
+class Unhashable:
+    def __hash__(self):
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["x", b"x", None, np.nan, 0.5, 2**70, pd.NA, (), [1, 2], [], {}, np.ones(2), Unhashable()],
+    ids=lambda odd: type(odd).__name__,
+)
 def test_the_label_of_one_row_does_not_change_those_of_others(odd):
     """NumPy makes texts of all entries of a list for the sake of one."""
     labels = np.array([2**53 + 1, 3])
-    if odd == [1, 2]:  # unhashable: an error that quotes nothing
-        with pytest.raises(ValueError, match="^y must be a vector"):
-            target_column([3, odd], 2, labels)
-        return
     found = target_column([2**53 + 1, 3, 3, odd, [3], True], 6, labels)
     assert found.tolist() == [0, 1, 1, -1, 1, -1]
     numbers = target_column([np.float32(0.1), 1, "2.5"], 3)
     assert numbers.tolist() == [float(np.float32(0.1)), 1.0, 2.5]
+
+
+def test_a_matrix_of_labels_is_refused():
+    with pytest.raises(ValueError, match="^y must be a vector"):
+        target_column([[0, 1], [1, 0]], 2, np.array([0, 1]))
 
 
 def test_a_probe_knows_the_shapes_before_any_data_and_a_vector_makes_the_round_trip():
