@@ -55,6 +55,7 @@ COMMON = {
     "test_reading.py": "README and the page for beginners",
     "test_regression_benchmark.py": "a script of benchmarks/",
     "test_rows_beyond.py": "a bound that all estimators with a released radius have",
+    "test_second_replay.py": "all estimators, by a replay of their own",
     "test_site.py": "the pages of doc/ and what builds them",
     "test_tiny_data.py": "all estimators",
     "test_tutorials.py": "scripts of examples/tutorials/",

@@ -94,6 +94,23 @@ def scattered_rows(n, d, far, seed):
     )
 
 
+def rows_on_rings():
+    """Rows at two distances from the origin, and one more at the nearer one.
+
+    Returns
+    -------
+    pair : Pair
+    """
+    near, far = (np.tile([place, -place], 500) for place in (_NEAR, _FAR))
+    rows = np.concatenate([near[:_N_NEAR], far[: 1000 - _N_NEAR]])
+    return Pair(
+        f"{_N_NEAR} rows at +-{_NEAR:g} and {1000 - _N_NEAR} at +-{_FAR:g}, and one more at "
+        f"{_NEAR:g}",
+        rows[:, None],
+        [_NEAR],
+    )
+
+
 class Detector(ClusterMixin, BaseEstimator):
     """The worst inner estimator: what it learns tells whether the record is among its rows."""
 
@@ -136,20 +153,28 @@ _OPPOSITE = equal_rows(4, place=-1.0)
 _ONE = {"bounds": 1.0}
 _ZCDP = 8.0
 
+# Balls about means. The rows are symmetric and many, so each center is near 0; the public radii
+# that matter are 2**-1/4 = .841 and 1, and each ring is just inside one of them. The record is in
+# every ball, near the border of most. A choice tells most if half of its chance is on radii whose
+# score the record raises, and half on those whose score it lowers. On the way to the last center,
+# where a ball has to hold 80 % of `n_points`, these are .841 and 1, of equal scores; for the last
+# radius they are 1 and the sixteen above it.
+_NEAR, _FAR, _N_NEAR = 0.83, 0.99, 787
+_RINGS = rows_on_rings()
+_BALLS = {"n_points": 1011, "center_method": "clip", **_ONE}
+
 CASES = {
     # Cells are split only where rows are: a hundred in one place make each level of the tree count.
     "DPCoreset": Case({"n_clusters": 1, **_ONE}, (equal_rows(100, place=1.0),)),
     "DPGaussianMixture": Case({"n_components": 1, **_ONE}, (_ALONE,)),
     "DPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "DPKTupleKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,), _ZCDP),
-    "DPOneCluster": Case({"n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP),
-    "DPOneClusterKMeans": Case(
-        {"n_clusters": 1, "n_points": 1, "center_method": "clip", **_ONE}, (_ALONE,), _ZCDP
-    ),
-    "DPOutlierScreen": Case(_ONE, (_ALONE,), _ZCDP),
+    "DPOneCluster": Case(_BALLS, (_RINGS,), _ZCDP),
+    "DPOneClusterKMeans": Case({"n_clusters": 1, **_BALLS}, (_RINGS,), _ZCDP),
+    "DPOutlierScreen": Case(_BALLS, (_RINGS,), _ZCDP),
     "DPPCA": Case({"n_components": 1, **_ONE}, (_OPPOSITE,)),
     "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
-    "FriendlyCovariance": Case(_ONE, (_OPPOSITE,)),
+    "FriendlyCovariance": Case(_ONE, (_ALONE,)),
     "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),
     # Two blocks, and an inner estimator that looks for the record.
     "SampleAndAggregate": Case(

@@ -1,0 +1,73 @@
+"""The second replay finds nothing in the estimators, and finds what is planted."""
+
+import pytest
+import second_replay
+from configurations import ESTIMATORS, configurations
+from second_replay import (
+    DISTANCES,
+    claimed,
+    claimed_half,
+    data_sets,
+    halves,
+    less_noise,
+    replayed,
+)
+
+from sklearn_dp import DPOneCluster
+from sklearn_dp.audit.laws import KINDS
+
+ONE_SETTING = {name: configurations("mutants", name)[0].estimator for name in ESTIMATORS}
+KMEANS = ONE_SETTING["DPKMeans"]
+TEN = list(claimed(KMEANS))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_estimator_is_farther_from_a_neighbour_than_it_claims(name):
+    """One setting and one data set; all of them in `make audit`."""
+    result = replayed(ONE_SETTING[name], [next(data_sets())])
+    assert result.problems == [] and result.voided < result.pairs
+    assert max(result.ratios.values()) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_setting_is_farther_from_a_neighbour_than_it_claims(name):
+    line, problems = second_replay.line_of(name, mutants=False)
+    assert problems == [], line
+
+
+def test_dp_kmeans_claims_ten_sensitivities():
+    assert len(TEN) == 10
+
+
+@pytest.mark.parametrize("entry", TEN)
+def test_each_halved_sensitivity_of_dp_kmeans_is_caught(entry):
+    with claimed_half(entry):
+        problems = replayed(KMEANS, stop=True).problems
+    assert problems and all(text.startswith(f"{entry}: ") for text in problems), problems
+
+
+# Their noise has room for more than the pairs that are tried need.
+ROOM = {
+    "FriendlyMean": {"core mean"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_each_halved_sensitivity_is_caught(name):
+    missed = {entry for entry, label in halves(name).items() if label is None}
+    assert missed == ROOM.get(name, set())
+
+
+@pytest.mark.parametrize("estimator", [KMEANS, DPOneCluster(epsilon=20.0, n_points=8)], ids=str)
+def test_noise_that_is_too_small_by_a_thousandth_is_caught(estimator):
+    with less_noise(1.001):
+        problems = replayed(estimator, [next(data_sets())], stop=True).problems
+    assert any("less noise than it is charged for" in text for text in problems)
+
+
+def test_it_knows_the_kinds_of_releases_that_the_first_one_knows():
+    assert DISTANCES.keys() == KINDS.keys()
