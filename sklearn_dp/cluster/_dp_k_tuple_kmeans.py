@@ -113,7 +113,8 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
-        Blocks fitted at a time, through joblib.
+        Blocks fitted at a time, through joblib: by processes, since threads of one process share
+        the global generators and take turns.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.

@@ -11,9 +11,8 @@ Spaces: rows are given in the space of the search's input. Each step but the las
 `centers` are in the space of the last step, `input_centers` back in that of the input.
 """
 
-from zlib import crc32
-
 import math
+from zlib import crc32
 
 import numpy as np
 from scipy.linalg import solve_triangular

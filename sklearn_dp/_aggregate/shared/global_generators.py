@@ -25,6 +25,7 @@ from .sections import section_of_thread
 __all__ = ["own_streams"]
 
 _lock = threading.RLock()
+_stream = np.random.MT19937(0)  # to make one takes as long as a small fit
 _numpy: Any = np.random  # not all of its functions are in the stubs of older versions
 
 
@@ -36,12 +37,11 @@ def own_streams() -> Iterator[Callable[[int], None]]:
     Threads that know nothing of this draw from its streams.
     """
     with _turn(), _restored():
-        stream = np.random.MT19937(0)
 
         def start(seed: int) -> None:
             # A user may have set another one; that of the process may not take a seed.
-            if _numpy.get_bit_generator() is not stream:
-                _numpy.set_bit_generator(stream)
+            if _numpy.get_bit_generator() is not _stream:
+                _numpy.set_bit_generator(_stream)
             np.random.seed(seed)  # noqa: NPY002
             random.seed(seed)
 
@@ -83,6 +83,9 @@ def _renew_lock() -> None:
     """In the child of a fork: the thread that held it is not there."""
     global _lock
     _lock = threading.RLock()
+
+
+_stream = np.random.MT19937(0)  # to make one takes as long as a small fit
 
 
 if hasattr(os, "register_at_fork"):
