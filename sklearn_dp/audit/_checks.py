@@ -53,6 +53,7 @@ from ._loss_checks import (
     check_refit,
     check_replay,
     check_replay_of_hard_groups,
+    check_replay_of_methods,
     check_seeded_noise_is_told,
 )
 from ._observe import accepts_groups, prepared, run_fit
@@ -380,6 +381,7 @@ CHECKS = (
     check_exhausted_ledger_refuses,
     check_replay,
     check_replay_of_hard_groups,
+    check_replay_of_methods,
     check_missing_groups_are_refused,
     check_drawn_data,
     check_refit,

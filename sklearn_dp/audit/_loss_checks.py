@@ -5,18 +5,24 @@ compromise: enough to meet what is usually wrong, in seconds. What waits for ano
 `check_drawn_data`.
 """
 
+import inspect
+
 import numpy as np
 
-from .._privacy._trace import Trace
+from .._privacy._trace import Trace, trace
 from ..exceptions import SeededNoiseWarning
+from ._charges import rich_ledger
 from ._check_tools import assert_none, check_data, check_groups, hard_groups, succeed
 from ._claims import paid
 from ._drawn import drawn_audit
+from ._neighbours import neighbouring_pairs
 from ._noise_law import kernel_problems, noise_audit
 from ._observe import accepts_groups, prepared, run_fit
+from ._player import Replay
 from ._refit import refit_problems
 from ._repeats import FINGERPRINT_BITS, entropy_problems, fingerprint, fork_problems
 from ._replay import replay_audit
+from .laws import law_of
 
 __all__ = [
     "check_drawn_data",
@@ -27,7 +33,9 @@ __all__ = [
     "check_refit",
     "check_replay",
     "check_replay_of_hard_groups",
+    "check_replay_of_methods",
     "check_seeded_noise_is_told",
+    "paying_methods",
     "telling_fit",
 ]
 
@@ -43,6 +51,7 @@ REPLAYED = (
 )
 # Which of the ways to name groups are replayed.
 HARD_GROUPS = slice(None)
+_SIZES = (5e-324, 1e-300, 1e-156, 1e-130, 1e-9, 1.0, 1e9, 1e130, 1e156, 1e300)
 # Fits to narrow data, to 128 columns, and with groups.
 NOISE_FITS = (30, 3, 10)
 
@@ -70,6 +79,52 @@ def check_replay_of_hard_groups(estimator):
     if accepts_groups(estimator):
         for groups in list(hard_groups(20).values())[HARD_GROUPS]:
             assert_none(_replayed(estimator, check_data(20, 20), groups=groups, strangers=False))
+
+
+def check_replay_of_methods(estimator):
+    """Methods that pay for what they release (`private_score`) are as private as fits.
+
+    With all sizes of the other numbers that they take: these are refused before the charge, or
+    neighbours are within the claims.
+    """
+    methods, X = paying_methods(type(estimator)), check_data(30)
+    if not methods:
+        return
+    outcome = run_fit(prepared(estimator), X)
+    succeed(outcome)
+    for name, numbers in methods.items():
+        method = getattr(outcome.estimator, name)
+        for options in [{}, *({number: size} for number in numbers for size in _SIZES)]:
+            found = _method_problems(method, X, options)
+            assert_none([f"{name}, {options}: {text}" for text in found])
+
+
+def paying_methods(kind):
+    """Methods with a budget of their own, but for fits; of each the other numbers that it takes."""
+    found = {}
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        known = inspect.signature(method).parameters
+        if {"X", "epsilon", "random_state"} <= known.keys() and not name.startswith(("_", "fit")):
+            numbers = [word for word, each in known.items() if "float" in str(each.annotation)]
+            found[name] = [word for word in numbers if word not in ("epsilon", "delta", "rho")]
+    return found
+
+
+def _method_problems(method, X, options):
+    """What a replay of one call finds wrong."""
+    recorder, ledger = Trace(), rich_ledger()
+    try:
+        with trace(recorder):
+            method(X, **options, epsilon=1.0, random_state=0, ledger=ledger)
+    except ValueError:
+        return ["refused after the charge"] if ledger.entries else []
+    found = [text for event in recorder.events for text in law_of(event).claims(event)]
+    for pair in neighbouring_pairs(X, 0, kinds=("farthest", "remove")):
+        replay = Replay(recorder.events, pair.units)
+        with trace(replay):
+            method(pair.X, **options, epsilon=1.0, random_state=0, ledger=False)
+        found += [] if replay.voided else replay.finish()
+    return found
 
 
 def check_missing_groups_are_refused(estimator):

@@ -16,6 +16,7 @@ from ._charges import rich_ledger
 from ._check_tools import check_data, check_groups, hard_groups
 from ._checks import CHECKS
 from ._crashes import is_of_audit, is_of_mutant
+from ._loss_checks import paying_methods
 from ._noise_law import kernel_problems
 from ._observe import accepts_groups, prepared, run_fit
 
@@ -193,6 +194,9 @@ def _visits(estimator):
         outcome = run_fit(copy, X)
         if outcome.error is None:
             outcome.face(html=True)
+            for name in paying_methods(type(copy)):
+                with suppress(Exception):
+                    getattr(copy, name)(X, epsilon=1.0, random_state=0)
         yield
     for unit, groups in (("row", None), ("group", check_groups(20))):
         if groups is None or accepts_groups(estimator):

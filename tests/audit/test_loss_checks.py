@@ -7,12 +7,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+from mutants import MUTANTS
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._base import BaseDPEstimator
 from sklearn_dp._privacy import _session
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy._units import Units
-from sklearn_dp.audit import _loss_checks
+from sklearn_dp.audit import _loss_checks, all_estimators, killer
 from sklearn_dp.audit._repeats import FINGERPRINT_BITS, fingerprint
 
 pytestmark = pytest.mark.filterwarnings(
@@ -65,3 +67,13 @@ def test_a_telling_fit_has_enough_bits(toy):
     moderate, X = _loss_checks.telling_fit(toy)
     assert moderate.rho is None and X.shape == (3, 8) and moderate.epsilon == 1.0
     assert fingerprint(moderate, X)[1] >= FINGERPRINT_BITS
+
+
+def test_methods_that_pay_are_found_and_their_bugs_too():
+    """Where no fit runs the code of a method, a mutant of it is reached by the method."""
+    found = {name: _loss_checks.paying_methods(cls) for name, cls in all_estimators()}
+    assert found["DPKMeans"] == {"private_score": ["max_distance"]} and found["FriendlyMean"] == {}
+    bugs = [bug for bug in MUTANTS if bug.killed_by == ("check_replay_of_methods",)]
+    assert len(bugs) >= 2
+    for bug in bugs:
+        assert killer(bug, DPKMeans(2, bounds=4.0)) == "check_replay_of_methods"

@@ -25,6 +25,7 @@ from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
 from sklearn_dp._privacy import _mechanisms
 from sklearn_dp.audit import mutant
+from sklearn_dp.cluster import _nearest
 from sklearn_dp.cluster._centers import BaseDPCenters
 from sklearn_dp.cluster._dp_k_tuple_kmeans import DPKTupleKMeans
 
@@ -35,6 +36,27 @@ def _rows_of(X):
         (part,) = parts_in_memory(X)
         return part.source.read()
     return X
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@mutant("private_score: half of the claim", "check_replay_of_methods", _nearest, "_capped_sum")
+def _(original):
+    def capped_sum(part, centers, cap):
+        part, (total,) = original(part, centers, cap)
+        return part, (2 * total,)
+
+    return capped_sum
+
+
+@mutant("private_score: NaN as an integer", "check_replay_of_methods", _nearest, "_capped_sum")
+def _(original):
+    def capped_sum(part, centers, cap):
+        part, (total,) = original(part, centers, cap)
+        return part, (np.full_like(total, -(2**63)) if cap <= 1.0 else total,)
+
+    return capped_sum
 
 
 # -- k-means engine --------------------------------------------------------------------------------

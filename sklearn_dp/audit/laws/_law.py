@@ -31,10 +31,14 @@ __all__ = [
     "same_shape",
     "stated_delta",
     "too_little",
+    "wraps",
 ]
 
 CLOSE = 1 - 1e-12
 """Of a comparison in floating point; scales are rounded up, so none is needed the other way."""
+
+
+_ROOM = 2**62
 
 
 class UnknownLawError(LookupError):
@@ -128,6 +132,16 @@ def around(noise, scale, cdf):
     low, high : ndarray of float
     """
     return cdf((noise - 0.5) / scale), cdf((noise + 0.5) / scale)
+
+
+def wraps(event):
+    """The complaint where a sum has no room in its integers: a cast of NaN, or one that wraps.
+
+    Neighbours may agree about such a number: -2**63 of each chunk tells how many there are.
+    """
+    value = np.asarray(event.value)
+    if value.dtype == np.int64 and np.any((value >= _ROOM) | (value <= -_ROOM)):
+        yield f"{event.entry}: a statistic of 2**62 or more, which int64 may not hold"
 
 
 def too_little(event, enough):

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from .._conversions import gaussian_delta
-from ._law import Law, around, free, same_shape, too_little
+from ._law import Law, around, free, same_shape, too_little, wraps
 
 __all__ = ["LAWS", "gaussian_numbers", "squared_shift"]
 
@@ -82,7 +82,8 @@ def _replay(player, known, event):
 
 def _claims(event):
     """``scale >= sensitivity / sqrt(2 rho)``: the cost of a shift, solved for the scale."""
-    return too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
+    yield from too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
+    yield from wraps(event)
 
 
 def _replay_inner(player, known, event):
@@ -100,6 +101,7 @@ def _claims_inner(event):
     mu = float(np.max(np.asarray(event.sensitivity) / np.asarray(event.scale)))
     if not gaussian_delta(mu, event.cost) <= event.public["delta"] * (1 + _CLOSE_DELTA):
         yield f"{event.entry}: too little noise for its sensitivity and cost"
+    yield from wraps(event)
 
 
 LAWS = {

@@ -13,7 +13,7 @@ sensitivity is a claim about all the others.
 import numpy as np
 
 from .._conversions import rho_of_laplace
-from ._law import Law, around, same_shape, too_little
+from ._law import Law, around, same_shape, too_little, wraps
 
 __all__ = ["LAWS", "laplace_cdf"]
 
@@ -50,7 +50,8 @@ def _numbers(event):
 
 def _claims(event):
     """``scale >= sensitivity / epsilon``."""
-    return too_little(event, np.asarray(event.scale) * event.cost)
+    yield from too_little(event, np.asarray(event.scale) * event.cost)
+    yield from wraps(event)
 
 
 def _shifts(known, event):
