@@ -16,6 +16,7 @@ from configurations import ESTIMATORS
 from sklearn_dp import DPKMeans, DPKTupleKMeans, FederatedDPKMeans, SampleAndAggregate
 from sklearn_dp._privacy._random_words import Stream
 from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp.federated import client_update
 from sklearn_dp.model_selection import DPGridSearch
 
 SECRET = ("noise", "share")  # first words of the tags of what has to come from the system
@@ -69,9 +70,20 @@ ROWS = np.repeat(CLUSTERS, 40, axis=0) + 0.1 * np.random.default_rng(0).normal(s
 COPIES = {"sampling": "with_replacement", "epsilon": 8.0, "delta": 1e-2}
 
 
-def of_clients(model):
+def of_clients(model, client=lambda rows: rows):
     """A fit to clients that hold the rows."""
-    return model.fit_clients(np.array_split(ROWS, 6), X_server=np.zeros((1, 2)) + CLUSTERS)
+    clients = [client(rows) for rows in np.array_split(ROWS, 6)]
+    return model.fit_clients(clients, X_server=np.zeros((1, 2)) + CLUSTERS)
+
+
+class Alone:
+    """A client that answers by itself, and adds its noise where it is."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def update(self, kind, message):
+        return client_update(kind, message, self.rows)
 
 
 FITS = {
@@ -82,6 +94,9 @@ FITS = {
     "a sample": lambda: ESTIMATORS["DPOneCluster"](n_points=40, sample_size=60).fit(ROWS),
     "clients": lambda: of_clients(FederatedDPKMeans(3, epsilon=5.0)),
     "clients that add noise": lambda: of_clients(FederatedDPKMeans(3, epsilon=5.0, n_honest=4)),
+    "clients far away": lambda: of_clients(
+        FederatedDPKMeans(3, epsilon=5.0, n_honest=4), client=Alone
+    ),
     "a search": lambda: search("all").fit(ROWS),
     "the best of some runs": lambda: search("best").fit(ROWS),
 }

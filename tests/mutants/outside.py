@@ -19,8 +19,10 @@ from sklearn_dp._aggregate.tuples import far_balls as _far_balls
 from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
+from sklearn_dp._privacy.laws.shares import NoiseShares
 from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
+from sklearn_dp.federated import _claims, _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection._runs import Runner
 
@@ -59,13 +61,14 @@ class Edit:
         return Mutant(self.name, (), ((self.owner, self.attribute, self._edited),)).planted()
 
     def _edited(self, original):
-        source = textwrap.dedent(inspect.getsource(original))
+        function = inspect.unwrap(original)
+        source = textwrap.dedent(inspect.getsource(function))
         if source.count(self.old) != 1:
             raise LookupError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times")
         names: dict[str, Any] = {}
         text = source.replace(self.old, self.new)
-        exec(compile(text, inspect.getfile(original), "exec"), original.__globals__, names)
-        return names[original.__name__]
+        exec(compile(text, inspect.getfile(function), "exec"), function.__globals__, names)
+        return names[function.__name__]
 
 
 OUTSIDE = [
@@ -211,5 +214,32 @@ OUTSIDE = [
         "enough / sum(task.sizes.in_order()), max(1, round(enough / task.size * target))",
         "_aggregate/one_cluster/test_search.py::test_replay",
         {"options": {"epsilon": 1.0, "n_points": 5, "sample_size": 8}},
+    ),
+    Edit(
+        "a share of a client far away from a constant seed",
+        _client,
+        "client_update",
+        "NoiseShares() if shares is None",
+        "NoiseShares(0) if shares is None",
+        "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
+        {"name": "clients far away"},
+    ),
+    Edit(
+        "a share of noise from the name of its client",
+        NoiseShares,
+        "draw",
+        "NoiseSource(self._seed, f",
+        "NoiseSource(hash(self._name) % 97, f",
+        "test_entropy.py::test_two_fits_without_a_seed_have_no_bit_in_common",
+        {"name": "clients that add noise"},
+    ),
+    Edit(
+        "moments of clients in one another's place without their rounding",
+        _claims,
+        "_bound_of_a_swap",
+        "_ROOT_2 * (bound + rounded)",
+        "_ROOT_2 * bound",
+        "federated/test_claims.py::"
+        "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
     ),
 ]
