@@ -51,6 +51,17 @@ def test_a_client_without_usable_rows_sends_zeros(state):
             assert not value.any()
 
 
+@all_kinds(CLIENT_STATES)
+def test_a_client_uses_its_first_rows_only(state):
+    message, rows = state.message | {"most_rows": np.array([9.0])}, data(5, 30)
+    most, first, all_rows = (
+        client_update(state.kind, asked, some)
+        for asked, some in ((message, rows), (state.message, rows[:9]), (state.message, rows))
+    )
+    assert all(np.array_equal(most[name], first[name]) for name in first)
+    assert any(not np.array_equal(most[name], all_rows[name]) for name in first)
+
+
 @pytest.mark.quick("moment0", "lift", "lloyd")
 @all_kinds(ROW_STATES)
 @given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 99))

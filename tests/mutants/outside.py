@@ -11,6 +11,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
+from federated_states import CLIENT_STATES
+
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
@@ -241,5 +243,14 @@ OUTSIDE = [
         "_ROOT_2 * bound",
         "federated/test_claims.py::"
         "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
+    ),
+    Edit(
+        "a client uses all of its rows",
+        _client,
+        "_rows_of",
+        'saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)',
+        "saturated(X)",
+        "federated/test_client.py::test_a_client_uses_its_first_rows_only",
+        {"state": CLIENT_STATES[0]},
     ),
 ]
