@@ -84,9 +84,26 @@ def test_padding_runs_are_no_candidates(monkeypatch, drawn, winner):
     monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
     monkeypatch.setattr(_runs.Runner, "_scored", scored)
     found = search(selection=BestOf(constant_time=True), final="winner").fit(corners(90))
-    assert made[: len(drawn)] == drawn and made[len(drawn) :].count(0) >= 1
+    assert made == drawn + [0] * (3 - len(drawn))
     assert found.best_index_ == winner
     assert found.best_estimator_.n_clusters == GRID["n_clusters"][winner]
+    shown = np.flatnonzero(~np.isnan(found.cv_results_["mean_test_score"]))
+    assert shown.tolist() == [winner]
+
+
+@pytest.mark.parametrize("drawn", [[1], [1, 0, 2]])
+def test_as_many_tasks_whatever_the_number_of_runs(monkeypatch, drawn):
+    """Threads and those who watch them would know it otherwise."""
+    tasks, original = [], _runs.ask_all
+
+    def ask_all(function, shares, **options):
+        tasks.append(len(shares))
+        return original(function, shares, **options)
+
+    monkeypatch.setattr(_runs, "ask_all", ask_all)
+    monkeypatch.setattr(Thin, "draw", lambda self, source: np.array(drawn))
+    search(selection="best", final="winner", n_jobs=4).fit(corners(90))
+    assert tasks == [4]
 
 
 def number_kept(monkeypatch):

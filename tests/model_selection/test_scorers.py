@@ -68,20 +68,45 @@ def test_a_score_that_is_drawn_is_a_function_of_its_row(draw):
     assert len(np.unique(scores)) == 20
 
 
-def test_limits_near_the_largest_float_have_a_middle():
-    """Their sum is infinite: all scores would be the lowest."""
-    low, high = 1e308, 1.7e308
+def released(X, low, high, units):
+    """The release of a score that is the first entry of a row: the exact sum and its claim."""
     scorer = scorer_of(PrivateScorer(lambda model, x, y: x[0], low, high), None)
-    X, recorder = np.array([[low], [high], [high]]), Trace()
     plan = PrivacyPlan(
         PrivacyBudget(rho=1.0, delta=1e-6),
         (PlanEntry("score", Mechanism.GAUSSIAN, 1.0, sensitivity="1"),),
     )
-    with trace(recorder):
+    with trace(Trace()) as recorder:
         session = PrivacySession(plan, random_state=0)
-        noisy_score(session, "score", scorer, SimpleNamespace(model=None), X, None, Units(3))
-    (value,) = (event.value for event in recorder.events if event.kind == "gaussian")
-    assert value.tolist() == [2**19]
+        noisy_score(session, "score", scorer, SimpleNamespace(model=None), X, None, units)
+    (event,) = (event for event in recorder.events if event.kind == "gaussian")
+    return int(event.value[0]), event.sensitivity
+
+
+def test_limits_near_the_largest_float_have_a_middle():
+    """Their sum is infinite: all scores would be the lowest."""
+    low, high = 1e308, 1.7e308
+    assert released(np.array([[low], [high], [high]]), low, high, Units(3))[0] == 2**19
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["rows", "groups"])
+def test_a_unit_moves_a_score_by_what_is_claimed_and_no_more(many):
+    """The limits of 40 scorers, rounded as they come; what is beyond them, and no number."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(7), [1, 2, 3, 1, 1, 4, 1]) if many else np.arange(7)
+    worst = 0.0
+    for _ in range(40):
+        low = float(rng.normal() * 10.0 ** rng.integers(-3, 4))
+        high = low + float(10.0 ** rng.uniform(-3, 4))
+        of_units = np.array([low, high, np.nan, -np.inf, 1e300, (low + high) / 2, -1e300])
+        X = of_units[groups][:, None]
+        total, claim = released(X, low, high, Units(len(X), groups if many else None))
+        for unit in range(7):
+            left = groups != unit
+            units = Units(int(left.sum()), groups[left] if many else None)
+            rest, other_claim = released(X[left], low, high, units)
+            assert other_claim == claim and abs(total - rest) <= claim
+            worst = max(worst, abs(total - rest) / claim)
+    assert worst > 1 - 1e-4
 
 
 @pytest.mark.parametrize("odd", ["x", pd.NA, None, np.ones(3), 2**70], ids=repr)

@@ -26,6 +26,7 @@ from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.federated import _claims, _client
 from sklearn_dp.federated._engines import LocalEngine
+from sklearn_dp.model_selection import _scorers
 from sklearn_dp.model_selection._runs import Runner
 
 __all__ = ["OUTSIDE", "Edit"]
@@ -252,5 +253,50 @@ OUTSIDE = [
         "saturated(X)",
         "federated/test_client.py::test_a_client_uses_its_first_rows_only",
         {"state": CLIENT_STATES[0]},
+    ),
+    Edit(
+        "a score with the noise of one row where a group counts",
+        _scorers,
+        "noisy_score",
+        "largest = _STEPS * units.scale",
+        "largest = _STEPS",
+        "model_selection/test_scorers.py::test_a_unit_moves_a_score_by_what_is_claimed_and_no_more",
+        {"many": True},
+    ),
+    Edit(
+        "a score as far out as rounding takes it",
+        _scorers,
+        "noisy_score",
+        "exact_integers(np.clip(steps, -_STEPS, _STEPS))",
+        "exact_integers(steps)",
+        "model_selection/test_scorers.py::test_a_unit_moves_a_score_by_what_is_claimed_and_no_more",
+        {"many": False},
+    ),
+    Edit(
+        "the score of the winner in the rows of all candidates",
+        Runner,
+        "_best",
+        "scores[index] = score",
+        "scores[:] = score",
+        "model_selection/test_runs.py::test_padding_runs_are_no_candidates",
+        {"drawn": [2, 1], "winner": 1},
+    ),
+    Edit(
+        "no more tasks than runs",
+        Runner,
+        "_made",
+        "n_threads(self._n_jobs)",
+        "min(n_threads(self._n_jobs), len(numbers))",
+        "model_selection/test_runs.py::test_as_many_tasks_whatever_the_number_of_runs",
+        {"drawn": [1]},
+    ),
+    Edit(
+        "a search that is padded to one run less",
+        Runner,
+        "_best",
+        "longest(rule) - counted",
+        "longest(rule) - counted - 1",
+        "model_selection/test_runs.py::test_padding_runs_are_no_candidates",
+        {"drawn": [1], "winner": 1},
     ),
 ]
