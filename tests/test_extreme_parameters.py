@@ -7,6 +7,7 @@ farther from that of no rows than there are units.
 """
 
 import inspect
+import itertools
 import re
 from functools import cache
 
@@ -16,13 +17,14 @@ from sklearn.base import clone
 from test_extreme_rows import strict
 from weight_tools import LastColumn
 
-from sklearn_dp import PrivacyBudget, PrivacyLedger
+from sklearn_dp import DPPCA, DPGaussianMixture, DPKMeans, PrivacyBudget, PrivacyLedger
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp.audit import all_estimators, neighbouring_pairs
 from sklearn_dp.audit._check_tools import Watched
 from sklearn_dp.audit._player import Replay
 from sklearn_dp.audit._replay import replay_recording
 from sklearn_dp.cluster import aggregate_k_tuples, int_point
+from sklearn_dp.model_selection import DPGridSearch
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn_dp.exceptions.SeededNoiseWarning",
@@ -222,3 +224,27 @@ def test_functions_of_rows_with_the_smallest_and_the_largest_bounds():
         one_row_less(lambda X, o=dict(budget): int_point(X[:, 0], n_points=5, **o), bounds)
         budget |= {"aggregator": "friendly_core", "neighbours": "add_remove"}
         one_row_less(lambda X, o=budget: aggregate_k_tuples(X[:, None], **o), bounds)
+
+
+SEARCHES = {
+    "cost": (DPKMeans(2), {"max_weight": [1.0, 2.0]}),
+    "silhouette": (DPKMeans(), {"n_clusters": [1, 2]}),
+    "reconstruction": (DPPCA(), {"n_components": [1, 2]}),
+    "log_density": (DPGaussianMixture(), {"n_components": [1, 2]}),
+}
+
+
+@pytest.mark.quick("cost", "reconstruction")
+@pytest.mark.parametrize("scoring", SEARCHES)
+def test_searches_with_the_smallest_and_the_largest_cap_and_bounds(scoring):
+    model, grid = SEARCHES[scoring]
+    for bounds, cap in itertools.product(WIDEST, (1.1e-140, 9e139)):
+        found = DPGridSearch(
+            clone(model).set_params(bounds=bounds),
+            grid,
+            scoring=scoring,
+            max_distance=cap,
+            epsilon=5.0,
+            random_state=0,
+        )
+        one_row_less(lambda X, found=found: clone(found).fit(X), bounds)
