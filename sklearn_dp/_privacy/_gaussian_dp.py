@@ -89,7 +89,7 @@ def _log_curve(a: float, mu: float) -> float:
     b = a + mu
     if mu < 0.25:
         x = a + mu / 2 * (1 + _NODES)
-        log_difference = math.log(mu / 2) + math.log(_WEIGHTS @ (1 - x * _mills(x)))
+        log_difference = math.log(max(mu / 2, 5e-324)) + math.log(_WEIGHTS @ (1 - x * _mills(x)))
     elif a < 0:
         density = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)
         return math.log(ndtr(-a) - density * _mills(b))
@@ -214,7 +214,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     at_far = epsilon / (_FAR / 2 + math.sqrt(_FAR * _FAR / 4 + epsilon / 2))
     low = max(delta * math.sqrt(2 * math.pi), at_far) / 2
     high = max(2 * low, math.sqrt(2) * math.sqrt(epsilon))
-    while _log_delta_up(high, epsilon) <= log_delta:
+    while excess(math.log(high)) <= 0:  # of its logarithm, as below: it is rounded
         high = 2 * high + 1
     mu = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-14, rtol=1e-14))
     mu = move_until(mu, -1, lambda mu: gaussian_epsilon(mu, delta) <= epsilon)

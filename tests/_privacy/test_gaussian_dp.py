@@ -61,6 +61,14 @@ def test_gaussian_epsilon_is_above_the_curve_and_close(delta):
         assert less < 0 or exact_delta(mu, less) > delta
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.999])
+def test_epsilons_of_all_sizes_have_a_mu(delta):
+    """Where the curve is steep, the rounding of a logarithm decides on which side its end is."""
+    for epsilon in [m * 10.0**k for k in range(-300, 100, 7) for m in (1, 9)] + [9e57, 9e99]:
+        assert 0 < gaussian_mu(epsilon, delta) < math.inf
+    assert gaussian_epsilon(5e-324, delta) <= 1 and gaussian_delta(5e-324, 5e-324) <= 1e-300
+
+
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("invert", [gaussian_mu, lambda *a: 1 / mp.mpf(gaussian_sigma(*a))])
 def test_gaussian_mu_and_sigma_stay_within_the_target_and_close(delta, invert):
