@@ -1,0 +1,248 @@
+"""Columns in comparable units: the origin and the scale of each, public or released.
+
+Noise has the same size in all coordinates of a sum, so a table of ages and salaries is put into
+comparable units before it is summed. With a box of public bounds the units are known: the middle
+and half the width of each side. Without bounds they are released (:func:`release_columns`), from
+histograms of single columns that zoom in:
+
+1. A histogram of the sign and the octave of each entry, over public bins, for all columns at once.
+2. Bins that stand out of the noise tell an interval and, unless they are as wide as the interval
+   that they are in, the mean and the standard deviation of the column.
+3. A column that fills only a bin or two is far from zero by its own standards. Its next histogram
+   has `_BINS` equal bins in the interval; columns that are done take no part. At most `_LEVELS`
+   levels follow, so offsets of up to about 10^7 standard deviations are resolved.
+
+The widest bins that stand out decide, so a column that is mostly zero, or has two values far apart,
+has the scale of its spread and not of its bulk. A column whose entries are all alike ends with a
+scale that is tiny beside its value. All releases are Gaussian: no event of probability delta.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import weighted_bincount
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import round_up
+from ..._privacy._session import PrivacySession
+from .rows import row_slices
+from .table import Part, PartSource, Table
+
+__all__ = ["Columns", "column_entry", "release_columns"]
+
+_OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
+_BINS, _LEVELS = 16, 6
+_FIRST = 0.5  # of the budget, for the histogram of octaves; each level takes as much of what is left
+_CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
+_RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
+_FARTHEST = 1e100  # scales, from the origin: no square overflows
+_MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
+_OCTAVE_EDGES = np.concatenate(
+    [-_MAGNITUDES[::-1], _MAGNITUDES]
+)  # one bin about zero; the outermost octaves take all beyond
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Affine coordinates, column by column: ``(x - origin) / scale``.
+
+    Attributes
+    ----------
+    origin, scale : ndarray of shape (d,)
+    known : ndarray of bool of shape (d,)
+        False where a column did not stand out of the noise: its origin is 0 and its scale 1.
+    box : Domain or None
+        Public bounds, in the units of the table.
+    """
+
+    origin: np.ndarray
+    scale: np.ndarray
+    known: np.ndarray
+    box: Domain | None = None
+
+    @classmethod
+    def of(cls, domain: Domain | None, n_features: int) -> Self:
+        """Those of a public box; the units of the table for a ball, or where nothing is known."""
+        every = np.ones(n_features, dtype=bool)
+        if domain is None or domain.low is None:
+            return cls(np.zeros(n_features), np.ones(n_features), every, domain)
+        half = (domain.high - domain.low) / 2
+        return cls(domain.center, np.where(half > 0, half, 1.0), every, domain)
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are the units of the table."""
+        return not self.origin.any() and bool(np.all(self.scale == 1.0))
+
+    @property
+    def domain(self) -> Domain | None:
+        """The public bounds in these coordinates."""
+        if self.box is None or self.box.low is None:
+            return self.box
+        low, high = (self.of_table(side) for side in (self.box.low, self.box.high))
+        return Domain.from_bounds((low, high), len(self.scale))
+
+    def of_table(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of the table in these coordinates: each a function of its row alone, elementwise."""
+        if self.box is not None and self.box.low is not None:
+            rows = np.clip(rows, self.box.low, self.box.high)
+        return np.clip((rows - self.origin) / self.scale, -_FARTHEST, _FARTHEST)
+
+    def to_table(self, points: np.ndarray) -> np.ndarray:
+        """Released points, back in the units of the table and within its box."""
+        points = self.origin + self.scale * points
+        return points if self.box is None else self.box.clip_points(points)
+
+    def read(self, table: Table) -> Table:
+        """The table with its rows in these coordinates."""
+        if not self.plain:
+            table.update(_in_columns, self)
+        return table
+
+
+class _ColumnSource(PartSource):
+    """Rows of a source in other coordinates."""
+
+    def __init__(self, source: PartSource, columns: Columns) -> None:
+        self.source, self.columns, self.number = source, columns, source.number
+        self.in_memory, self.sparse = source.in_memory, False
+
+    def read(self) -> Any:
+        return _ColumnRows(self.source.read(), self.columns)
+
+    def n_rows(self) -> int:
+        return self.source.n_rows()
+
+
+class _ColumnRows:
+    """Rows that are put into other coordinates when they are asked for."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, X: Any, columns: Columns) -> None:
+        self.X, self.columns, self.shape = X, columns, X.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, places: Any) -> np.ndarray:
+        return self.columns.of_table(np.asarray(self.X[places], dtype=np.float64))
+
+
+def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
+    return part.reading(_ColumnSource(part.source, columns)), ()
+
+
+# -- released columns ------------------------------------------------------------------------------
+
+
+def column_entry(name: str, rho: float) -> PlanEntry:
+    """The plan entry that pays for :func:`release_columns`."""
+    return PlanEntry(
+        name,
+        Mechanism.GAUSSIAN,
+        rho,
+        uses=None,
+        sensitivity="a unit adds 1 to a histogram of each column",
+    )
+
+
+def release_columns(session: PrivacySession, entry: str, table: Table) -> Columns:
+    """The origin and the scale of each column of a table without bounds; see the top of the module."""
+    d = table.n_features
+    origin, scale = np.zeros(d), np.ones(d)
+    known = np.zeros(d, dtype=bool)
+    active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
+    for level in range(_LEVELS + 1):
+        left = session.remaining(entry)
+        rho = _FIRST * left if level < _LEVELS else left
+        (exact,) = table.sums(_octaves if level == 0 else _histograms, active, edges)
+        # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
+        sensitivity = round_up(table.units.scale * math.sqrt(len(active)))
+        counts = session.gaussian(
+            entry, exact, sensitivity=sensitivity, unit=table.units.step, rho=rho
+        )
+        sd = math.sqrt(len(active) / (2 * rho))
+        further = []
+        for place, (column, own) in enumerate(zip(active, edges, strict=True)):
+            found = _moments(counts[place], own, sd, len(active))
+            if found is None:
+                continue  # what a level before has told stays
+            known[column] = True
+            origin[column], scale[column], resolved, low, high = found
+            if not resolved:
+                further.append((column, np.linspace(low, high, _BINS + 1)))
+        if not further:
+            break
+        active = np.array([column for column, _ in further])
+        edges = np.array([own for _, own in further])
+    return Columns(origin, scale, known)
+
+
+def _moments(
+    counts: np.ndarray, edges: np.ndarray, sd: float, n_columns: int
+) -> tuple[float, float, bool, float, float] | None:
+    """Mean, standard deviation, whether they are resolved, and the interval, from a noisy histogram.
+
+    Bins count that stand clear of the noise, and their neighbours as far as these are above it.
+    None where there is none.
+    """
+    bins = len(counts)
+    clear = counts > sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
+    if not clear.any():
+        return None
+    above = counts > _NEXT * sd + 0.5
+    kept = clear.copy()
+    for i in [*range(1, bins), *range(bins - 2, -1, -1)]:
+        near = kept[i - 1] if i else False
+        near |= kept[i + 1] if i + 1 < bins else False
+        kept[i] |= near and above[i]
+    places = np.flatnonzero(kept)
+    weight = counts[places] / counts[places].sum()
+    width = np.diff(edges)[places]
+    middle = (edges[places] + edges[places + 1]) / 2
+    mean = float(weight @ middle)
+    spread = math.sqrt(float(weight @ np.square(middle - mean)))
+    typical = float(weight @ width)
+    low, high = float(edges[places[0]]), float(edges[places[-1] + 1])
+    # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
+    scale = max(spread, typical / math.sqrt(12))
+    return mean, scale, spread > _RESOLVED * typical, low, high
+
+
+def _octaves(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+    """A pass: weights by sign and octave of the entries of each column."""
+    zero = 2 * _OCTAVES  # the bin about zero
+
+    def bins(x: np.ndarray) -> np.ndarray:
+        exponents = np.frexp(x)[1] - 1  # |x| in [2**e, 2**(e + 1))
+        octave = np.clip(exponents, -_OCTAVES - 1, _OCTAVES - 1) + _OCTAVES + 1
+        octave[x == 0] = 0
+        return np.sign(x).astype(np.int64) * octave + zero
+
+    return part, (_counted(part, active, len(edges[0]) - 1, bins),)
+
+
+def _histograms(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+    """A pass: weights in equal bins of each column; entries outside are left out."""
+    low, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
+
+    def bins(x: np.ndarray) -> np.ndarray:
+        found = np.floor(np.clip((x - low) / width, -1.0, _BINS)).astype(np.int64)
+        return np.where(found < _BINS, found, -1)
+
+    return part, (_counted(part, active, _BINS, bins),)
+
+
+def _counted(part: Part, active: np.ndarray, n_bins: int, bins: Any) -> np.ndarray:
+    """Weights in the bins of each active column, of shape (active, n_bins), as integers."""
+    counts = np.zeros((len(active), n_bins), dtype=np.int64)
+    X = part.source.read()
+    for place in row_slices(part.units.n_rows, X.shape[1]):
+        own, units = bins(np.asarray(X[place], dtype=np.float64)[:, active]), part.units.take(place)
+        for column in range(len(active)):
+            counts[column] += weighted_bincount(own[:, column], units, n_bins)
+    return counts
