@@ -20,6 +20,7 @@ from .._aggregate.friendly.mean import (
 )
 from .._aggregate.friendly.points import unit_points
 from .._aggregate.friendly.route_choice import LOCATORS
+from .._aggregate.shared.columns import Columns
 from .._aggregate.shared.single_rows import for_rows, narrowed, row_guard
 from .._aggregate.shared.table import Table
 from .._base import (
@@ -209,8 +210,19 @@ class FriendlyMean(
             diameter=self._diameter(),
             refine=self.refine,
             bounded=self.bounds is not None,
+            scaled=self._columns(n_features).scaled,
             locate=self.locate,
+            columns=self._scaled() and self.bounds is None,
         )
+
+    def _scaled(self):
+        """Whether columns are put into comparable units: lengths that are given are the table's."""
+        given = self.diameter is not None or tuple(self.diameter_range) != RADII
+        return self.refine and self.locate == "auto" and not given
+
+    def _columns(self, n_features):
+        """The coordinates that public bounds tell."""
+        return Columns.of(self._domain(n_features), n_features, scaled=self._scaled())
 
     @with_callbacks
     def fit(
@@ -280,7 +292,7 @@ class FriendlyMean(
     def _known(self, n_features):
         """What is public of the points."""
         return {
-            "domain": self._domain(n_features),
+            "columns": self._columns(n_features),
             "diameter": self._diameter(),
             "radii": self._radii(),
         }
@@ -291,6 +303,7 @@ class FriendlyMean(
         self.mean_std_error_ = result.std_error
         self.diameter_, self.size_ = result.diameter, result.size * units.unit_weight
         self.size_std_error_ = result.size_sd * units.unit_weight
+        self.column_scale_ = result.columns.scale
         self.status_ = result.status
 
     @row_guard

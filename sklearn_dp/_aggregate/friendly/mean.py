@@ -37,11 +37,16 @@ import numpy as np
 from scipy.special import chdtri, ndtri
 
 from ..._privacy._mechanisms import noisy_count_and_weight
+from ..._privacy._budget import PrivacyBudget
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
+from ..shared.columns import Columns, column_entry, release_columns
 from ..shared.remedies import hidden_in_noise
+from ..shared.table import Table
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
-from .mean_facts import Facts, most_pairs
+from .mean_facts import Facts, Here, most_pairs
 from .points import Points
 from .refine import Refined, approach, refine
 from .route_choice import choose_route
@@ -56,77 +61,54 @@ __all__ = [
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 
+_LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
+_REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
+_ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
+_APPROACH = 0.15  # of the budget, for the step from the middle of a box
+_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
 
 
 @dataclass(frozen=True)
 class FriendlyMeanResult:
-    """What a fit released.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (d,)
-    radius : float
-        Clipping radius about the estimate; inf if the mean is the public default.
-    size : float
-        Noisy number of points; their weight, in units, where they have weights.
-    diameter : float
-        Given or found; nan if none was found.
-    status : str
-        "ok", "no diameter found", "no location found", or that the noise hides the mean.
-    method : str
-        How the location was found.
-    size_sd : float
-        Of the noise of `size`.
-    std_error : ndarray of shape (d,)
-        Of the mean, for the noise and the sampling of the points; infinite where there is none.
-    """
+    """What a fit released: the mean in the units of the table, lengths in those of the columns."""
 
     mean: np.ndarray
-    radius: float
-    size: float
-    diameter: float
+    radius: float  # that points are clipped to about the estimate; inf if there is none
+    size: float  # noisy number of points, or their weight in units
+    diameter: float  # given or found; nan if none was found
     status: str
-    method: str
+    method: str  # how the location was found
     size_sd: float
-    std_error: np.ndarray
+    std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
+    columns: Columns
 
     @classmethod
-    def missing(cls, d, size, size_sd, diameter, missing, method=""):
+    def missing(cls, columns, size, size_sd, diameter, missing, method=""):
         """The public default where a step found nothing: the origin, of infinite error."""
-        return cls(
-            np.zeros(d),
-            math.inf,
-            size,
-            diameter,
-            f"no {missing} found",
-            method,
-            size_sd,
-            np.full(d, math.inf),
-        )
+        d = len(columns.scale)
+        status, error = f"no {missing} found", np.full(d, math.inf)
+        return cls(np.zeros(d), math.inf, size, diameter, status, method, size_sd, error, columns)
 
 
 # -- plan -------------------------------------------------------------------------------------
 
 
-def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, locate="auto"):
-    """The plan of :func:`fit_friendly_mean`, or of :func:`fit_published_mean`.
+def friendly_mean_entries(
+    budget: PrivacyBudget,
+    *,
+    diameter: float | None = None,
+    bounded: bool = False,
+    scaled: bool = False,
+    refine: bool = True,
+    locate: str = "auto",
+    columns: bool = False,
+) -> tuple[PlanEntry, ...]:
+    """The plan of :func:`fit_friendly_mean`, or, without `refine`, of :func:`fit_published_mean`.
 
-    Parameters
-    ----------
-    budget : PrivacyBudget
-    diameter : float or None
-        None: it has to be found.
-    bounded : bool
-        Whether there are public bounds: all releases are plain Gaussian then.
-    refine : bool
-        False: the published algorithm, a friendly core and its average.
-    locate : {"auto", "zcdp", "basic", "cells"}
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
+    A diameter of None has to be found, but in a box whose columns are `scaled`. With public bounds
+    all releases are plain Gaussian. `columns`: origins and scales of columns are released.
     """
     located = refine and not bounded
     core = not refine or (located and _resolve(budget, locate) != "cells")
@@ -136,7 +118,9 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, 
     delta = part * budget.delta if core or located else 0.0
     rho = budget.to_rho(gaussian=not core, delta_failure=delta)
     entries = []
-    if diameter is None:
+    if columns:
+        entries.append(column_entry("columns", 0.03 * rho, _COLUMNS * rho))
+    if diameter is None and not (scaled):
         share = (0.06 if refine else 0.1) * rho
         entries.append(
             PlanEntry(
@@ -149,7 +133,7 @@ def friendly_mean_entries(budget, *, diameter=None, bounded=False, refine=True, 
             )
         )
     left = sum_down([rho, *(-entry.rho for entry in entries)])
-    rest = _refine_entries(left, delta, core) if refine else fc_average_entries(left, delta)
+    rest = _refine_entries(left, delta, core, rho) if refine else fc_average_entries(left, delta)
     # The size comes first: the search for the diameter reads it.
     return (rest[0], *entries, *rest[1:])
 
@@ -163,25 +147,19 @@ def _resolve(budget, locate):
     return "cells" if locate == "auto" and budget.rho is None else locate
 
 
-def _refine_entries(rho, delta, core):
-    """Entries of a mean by locate, approach and refine.
+def _refine_entries(
+    rho: float, delta: float, core: bool, most: float
+) -> tuple[PlanEntry, ...]:
+    """Entries of a mean by locate, approach and refine, worth `rho` together, of `most` in all.
 
-    Parameters
-    ----------
-    rho : float
-        Of all entries together.
-    delta : float
-        For failures of the location; 0 where public bounds make it needless.
-    core : bool
-        Whether the location may be a friendly core.
+    `delta` is for failures of the location; 0 where public bounds make it needless. `core`:
+    whether the location may be a friendly core.
 
-    Notes
-    -----
     The shares are what each release gets at least. How much the location and the approach really
     take depends on released facts, under the caps: the entries draw on each other's shares, so
     that together they never exceed `rho`, and the mean may spend whatever the others leave.
     """
-    shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.01 * rho]
+    shares = [0.01 * rho, 0.1 * rho if delta else 0.0, 0.1 * rho, 0.08 * rho]
     size, location, approach, distances = shares
     entries = [PlanEntry("size", Mechanism.GAUSSIAN, size, sensitivity="1 unit")]
     if delta:
@@ -210,7 +188,7 @@ def _refine_entries(rho, delta, core):
             "mean",
             Mechanism.GAUSSIAN,
             sum_down([rho, *(-s for s in shares)]),
-            max_rho=rho,
+            max_rho=most,
             sensitivity="clipping radius",
         ),
     ]
@@ -220,63 +198,48 @@ def _refine_entries(rho, delta, core):
 # -- fit --------------------------------------------------------------------------------------
 
 
-def fit_friendly_mean(session, table, *, domain=None, diameter=None, radii=None, locate="auto"):
+def fit_friendly_mean(
+    session: PrivacySession,
+    table: Table,
+    columns: Columns,
+    *,
+    diameter: float | None = None,
+    radii: np.ndarray | None = None,
+    locate: str = "auto",
+) -> FriendlyMeanResult:
     """Private mean of the points of a table, by locate, approach and refine.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        With the entries of :func:`friendly_mean_entries`.
-    table : Table
-        In memory or in parts; every row is a unit (see :func:`.points.unit_points`).
-    domain : Domain or None
-        Public bounds.
-    diameter : float or None
-        Public: nearly all points are within it of each other.
-    radii : ndarray, optional
-        Public grid of diameters to choose from; 1e-6 to 1e12 in factors of 1.5 by default.
-    locate : {"auto", "zcdp", "basic", "cells"}
-
-    Returns
-    -------
-    result : FriendlyMeanResult
+    Every row is a unit (see :func:`.points.unit_points`). `columns` is what is public of them; a
+    plan that holds an entry for it has them released. The public `diameter` is one that nearly all
+    points are within of each other, in the coordinates of the columns; `radii` is the public grid
+    to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
     """
-    result = _fit_refined(session, Points(table, domain), domain, diameter, radii, locate)
-    return _in_bounds(result, domain)
+    return _in_table(_fit_refined(session, Points(table, columns), columns, diameter, radii, locate))
 
 
-def fit_published_mean(session, points, units, *, domain=None, diameter=None, radii=None):
-    """The same by the published algorithm, which compares all pairs of points.
-
-    Parameters
-    ----------
-    session : PrivacySession
-        With the entries of ``friendly_mean_entries(..., refine=False)``.
-    points : ndarray of shape (n, d), finite
-    units : Units
-        Of the points; each is a unit.
-    domain, diameter, radii
-        As for :func:`fit_friendly_mean`.
-
-    Returns
-    -------
-    result : FriendlyMeanResult
-    """
-    points = np.asarray(points, dtype=np.float64)
-    if domain is not None:
-        points = domain.clip_points(points) - domain.center
-    return _in_bounds(_fit_published(session, points, units, diameter, radii), domain)
+def fit_published_mean(
+    session: PrivacySession,
+    points: np.ndarray,
+    units: Units,
+    columns: Columns,
+    *,
+    diameter: float | None = None,
+    radii: np.ndarray | None = None,
+) -> FriendlyMeanResult:
+    """The same by the published algorithm, which compares all pairs of points, each of one unit."""
+    points = columns.of_table(points)
+    return _in_table(_fit_published(session, points, units, columns, diameter, radii))
 
 
-def _in_bounds(result, domain):
-    """What was found about the center of public bounds, where there are any, within them."""
-    if domain is None:
-        return result
-    mean = domain.clip_points(result.mean + domain.center)
-    return replace(result, mean=mean, radius=min(result.radius, domain.radius))
+def _in_table(result: FriendlyMeanResult) -> FriendlyMeanResult:
+    """What was found in the coordinates of the columns, in those of the table, within bounds."""
+    columns, domain = result.columns, result.columns.domain
+    radius = result.radius if domain is None else min(result.radius, domain.radius)
+    error = result.std_error * columns.scale
+    return replace(result, mean=columns.to_table(result.mean), radius=radius, std_error=error)
 
 
-def _fit_published(session, points, units, diameter, radii):
+def _fit_published(session, points, units, columns, diameter, radii):
     """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
@@ -292,19 +255,21 @@ def _fit_published(session, points, units, diameter, radii):
         )
     d = points.shape[1]
     if diameter is None:
-        return FriendlyMeanResult.missing(d, math.nan, math.inf, math.nan, "diameter")
+        return FriendlyMeanResult.missing(columns, math.nan, math.inf, math.nan, "diameter")
     paid = session.plan["core size"]
     size_sd = 1 / math.sqrt(2 * session.remaining("core size"))
     average = fc_average(session, points, diameter, units=units)
     if average is None:
-        return FriendlyMeanResult.missing(d, math.nan, math.inf, diameter, "location", "zcdp")
+        nothing = math.nan, math.inf, diameter, "location", "zcdp"
+        return FriendlyMeanResult.missing(columns, *nothing)
     # The released size is a lower bound: by so much, and its noise, it is off. Points that are
     # within a diameter of a friend have, by Jung, a mean square of at most half a diameter's.
     size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
     spread = diameter / math.sqrt(2 * d)
     error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
-    end = Refined(average.mean, diameter, error, spread, average.size, average.size)
-    return _answer(session, end, end.size, size_sd, diameter, "zcdp")
+    end = Refined(average.mean, diameter, error, np.full(d, spread), average.size, average.size, 0.0)
+    facts = Facts(end.size, d, diameter, 0.0, 0.0, None)
+    return _answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
 
 def _search(session, points, radii, slack, rho):
@@ -313,58 +278,85 @@ def _search(session, points, radii, slack, rho):
     return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
-def _fit_refined(session, points, domain, diameter, radii, locate):
+def _fit_refined(session, points, columns, diameter, radii, locate):
     """Locate, approach, refine; the origin where a step finds nothing.
 
     The releases of the later steps are skipped then: which ones were made depends on released
     values only.
     """
     # Where rows have weights, the number and the weight share the release half and half.
-    units, d = points.table.units, points.n_features
+    units = points.table.units
     halves = 1 if units.own_weights else 2
     size_sd = 1 / math.sqrt(halves * session.remaining("size"))
     size, weight = noisy_count_and_weight(session, "size", points.number, points.weight, units)
-    if diameter is None:
-        diameter = _diameter(session, points, radii, size)
-        if diameter is None:
-            return FriendlyMeanResult.missing(d, weight, size_sd, math.nan, "diameter")
-    # What the mean could still spend is for location, approach and mean together.
-    failure = sum(entry.delta for entry in session.plan.entries)
+    if any(entry.name == "columns" for entry in session.plan.entries):
+        found = release_columns(session, "columns", points.table, size)
+        if found is not None:
+            points, columns = points.within(found), found
+    reach = None if columns.domain is None else columns.domain.radius
     facts = Facts(
         max(size, 2.0),
-        d,
-        diameter,
+        points.n_features,
+        diameter or 2 * (reach or _REACH * math.sqrt(points.n_features)),
         session.remaining("mean"),
-        failure,
-        None if domain is None else domain.radius,
+        sum(entry.delta for entry in session.plan.entries),
+        reach,
         max(weight, 2.0) if units.own_weights else None,
     )
-    route = choose_route(facts, _resolve(session.plan.target, locate))
-    here = route.locate(session, points, facts)
-    if here is None:
-        return FriendlyMeanResult.missing(d, weight, size_sd, diameter, "location", route.name)
-    if units.own_weights:
-        # It was found for whole points: the weighted mean, which is among them too, may be up to a
-        # diameter away.
-        here = replace(here, variance=here.variance + diameter**2 / facts.d)
-    for _ in range(route.steps - route.first):
-        here = approach(session, points, here, facts, route.share)
+    if diameter is None and columns.scaled:
+        here, name = _start_of_columns(session, points, facts), "columns"
+    else:
+        if diameter is None:
+            diameter = _diameter(session, points, radii, size)
+        if diameter is None:
+            return FriendlyMeanResult.missing(columns, weight, size_sd, math.nan, "diameter")
+        # What the mean could still spend is for location, approach and mean together.
+        facts = replace(facts, diameter=diameter, rho=session.remaining("mean"))
+        route = choose_route(facts, _resolve(session.plan.target, locate))
+        here, name = route.locate(session, points, facts), route.name
+        if here is None:
+            nothing = weight, size_sd, diameter, "location", name
+            return FriendlyMeanResult.missing(columns, *nothing)
+        if units.own_weights:
+            # It was found for whole points: the weighted mean, which is among them too, may be up
+            # to a diameter away.
+            here = replace(here, variance=here.variance + diameter**2 / facts.d)
+        for _ in range(route.steps - route.first):
+            here = approach(session, points, here, facts, route.share)
     end = refine(session, points, here, facts)
-    return _answer(session, end, weight, size_sd, diameter, route.name)
+    return _answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
 
 
-def _answer(session, end, size, size_sd, diameter, method):
-    """The result, and whether its standard error leaves anything to be seen.
+def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> Here:
+    """A released origin, or the middle of a box and one step from there, if it leads nearer."""
+    center, reach = np.zeros(facts.d), facts.diameter / 2
+    if facts.reach is None:
+        return Here(center, reach, reach, _ORIGIN_VARIANCE)
+    here, share = Here(center, reach, reach, 1 / 3), _APPROACH * facts.rho
+    noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
+    return approach(session, points, here, facts, share) if noise < facts.total * reach / 4 else here
+
+
+def _answer(session, end, size, size_sd, diameter, method, columns, facts):
+    """The result, and whether the standard errors leave anything to be seen of each column.
 
     The spread is the released one, but at most that of a normal blob that has 99 % of its pairs
     within the diameter: where counts of distances were no use, nothing else is known.
     """
-    blob = diameter / math.sqrt(2 * chdtri(len(end.mean), 0.01))
-    error, spread = float(np.mean(end.std_error)), min(end.spread, blob)
-    epsilon, number = session.plan.epsilon, (end.size, end.least)
-    status = hidden_in_noise("the rows", error, spread, epsilon, *number, power=1 / 3)
+    blob = facts.diameter / math.sqrt(2 * chdtri(len(end.mean), 0.01))
+    spread = np.minimum(end.spread, blob)
+    worst = int(np.argmax(end.std_error / np.maximum(spread, 1e-300)))
+    error, epsilon = float(end.std_error[worst]), session.plan.epsilon
+    status = hidden_in_noise(
+        "the rows", error, float(spread[worst]), epsilon, end.size, end.least, power=1 / 3
+    )
+    if status == "ok" and end.hidden > _LEFT_OUT:
+        status = (
+            f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "
+            "so spread out that the noise hides them, and count as if they were nearer"
+        )
     return FriendlyMeanResult(
-        end.mean, end.clip, size, diameter, status, method, size_sd, end.std_error
+        end.mean, end.clip, size, diameter, status, method, size_sd, end.std_error, columns
     )
 
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..shared.columns import Columns, ColumnSource
 from ..shared.samples import ByPart, drawn_places
-from ..shared.table import PartSource, Table
+from ..shared.table import Table
 from .core import anchor_bound
 from .mean_facts import most_pairs
 
@@ -79,8 +80,8 @@ class Points:
     ----------
     table : Table
         From here on its sources give points.
-    domain : Domain or None
-        Public bounds: the points are moved into them, and are about their center.
+    columns : Columns
+        Their coordinates.
 
     Attributes
     ----------
@@ -89,15 +90,19 @@ class Points:
         Of all points, the weight in steps; unreleased.
     """
 
-    def __init__(self, table: Table, domain) -> None:
+    def __init__(self, table: Table, columns: Columns) -> None:
         self.table = table
-        self._sizes, self.weight = table.sums(_as_points, domain)
+        self._sizes, self.weight = table.sums(_as_points, columns)
         self.number = sum(self._sizes.values.values())
         self._sample: Sample | None = None
 
     @property
     def n_features(self) -> int:
         return self.table.n_features
+
+    def within(self, columns: Columns) -> "Points":
+        """The same points in coordinates that have been released."""
+        return Points(self.table, columns)
 
     def sample(self, session, size) -> Sample:
         """All points, or about as many of them as can be compared with each other.
@@ -125,48 +130,12 @@ class Points:
         return self._sample
 
 
-class _PointSource(PartSource):
-    """Rows of a source as points.
-
-    Parameters
-    ----------
-    source : PartSource
-    domain : Domain or None
-    """
-
-    def __init__(self, source, domain) -> None:
-        self.source, self.domain, self.number = source, domain, source.number
-        self.in_memory = source.in_memory
-
-    def read(self):
-        return _PointRows(self.source.read(), self.domain)
-
-    def n_rows(self):
-        return self.source.n_rows()
-
-
-class _PointRows:
-    """Points made of rows when they are asked for: each is a function of its row alone."""
-
-    def __init__(self, X, domain) -> None:
-        self.X, self.domain, self.shape, self.dtype = X, domain, X.shape, X.dtype
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def __getitem__(self, places):
-        points = np.asarray(self.X[places], dtype=np.float64)
-        if self.domain is None:
-            return points
-        return self.domain.clip_points(points) - self.domain.center
-
-
 # -- passes ----------------------------------------------------------------------------------------
 
 
-def _as_points(part, domain):
+def _as_points(part, columns):
     """The part with points for rows; how many, and what they weigh."""
-    part, units = part.reading(_PointSource(part.source, domain)), part.units
+    part, units = part.reading(ColumnSource(part.source, columns)), part.units
     weight = units.n_rows if units.weights is None else int(units.weights.sum())
     return part, (ByPart({part.source.number: units.n_rows}), weight)
 

@@ -26,17 +26,30 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import chdtri
 
 from ..._privacy._domain import Domain
 from ..._privacy._grid import clip_integer_rows, sum_type
-from ..._privacy._mechanisms import noisy_counts, quantile_from_histogram
+from ..._privacy._mechanisms import noisy_counts
 from ..._privacy._rounding import exact_integers
+from ..._privacy._session import PrivacySession
+from ..._privacy._units import Units
 from ..shared.grid_table import ROWS, GridTable
 from ..shared.row_sums import counted
-from .mean_facts import Here
+from ..shared.rows import Rows
+from .mean_facts import Facts, Here
+from .points import Points
 
 __all__ = ["Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
 
+_FREE = 0.2  # of the sampling error, that noise adds next to nothing to: 2 % in all
+_BIAS = 1.0  # standard deviations of noise that one of bias is worth: intervals know the noise
+_WINDOWS, _CLEAR = (1, 2, 4, 8), 4.0  # bins of distances, and when the number in them is no noise
+_SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the counts
+_HIDDEN = 1.5  # standard deviations of noise that points may hide in
+_INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
+_MANY_COLUMNS = 8
+_SQUARES = 0.05  # of the last release, in squared sensitivity, for the squares of the columns
 _FEWEST = 15.0  # points, in standard deviations of a count, below which counts would not help
 
 
@@ -46,9 +59,19 @@ class Refined(NamedTuple):
     mean: np.ndarray
     clip: float
     std_error: np.ndarray
-    spread: float
+    spread: np.ndarray
     size: float
     least: float
+    hidden: float
+
+
+class _Clip(NamedTuple):
+    """A clipping radius, and what is known of the distances: all of it released."""
+
+    radius: float
+    square: float  # mean square of the distances, clipped
+    excess: float  # by how much the distances exceed the radius, on average over all points
+    hidden: float  # share of the points that the noise hides at least, beyond all that stand out
 
 
 class _Look(NamedTuple):
@@ -95,38 +118,40 @@ def rows_about(points, here):
     return GridTable.quantise(points.table, Domain(here.center, 2 * here.ball))
 
 
-def ball_sum(rows, ball, clip, units):
-    """Exact sum of the rows in a ball, each clipped to a norm, and their number.
+def ball_sum(
+    rows: Rows, ball: float, clip: float, units: Units
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Exact sums of the rows in a ball, clipped to a norm: of the rows, of squares, their number.
 
-    Parameters
-    ----------
-    rows : Rows
-    ball, clip : float
-        In steps.
-    units : Units
-        Of the rows; every row is a unit.
-
-    Returns
-    -------
-    total : ndarray of integers of shape (d,), in steps
-    inside : int
-        In steps of weight, `units.step`: of both a row has the part that it weighs.
+    The first in steps; squares in those of :func:`_coarse`; the number in steps of weight,
+    `units.step`. Every row is a unit, and of all three has the part that it weighs.
     """
-    total, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 24)), 0
+    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 24))
+    squared, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 31)), 0
+    coarse = _coarse(clip)
     for part, x in rows.chunks():
         squares = rows.squares[part]
         near = np.flatnonzero(squares <= ball**2)
         clipped, number = clip_integer_rows(x[near], clip, squares[near]), len(near)
+        # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
+        own = np.square(np.trunc(clipped * (1 / coarse)))
         if units.weights is not None:
             weights = units.weights[part][near]
             # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is
             # no longer than its weight times the clip.
-            clipped = np.trunc(clipped * (weights * units.step)[:, None])
+            share = (weights * units.step)[:, None]
+            clipped, own = np.trunc(clipped * share), np.floor(own * share)
             number = int(weights.sum())
-        # At most 2**18 entries of at most 2**24: the float64 sums are exact.
+        # At most 2**18 entries of at most 2**30: the float64 sums are exact.
         total += exact_integers(clipped.sum(axis=0))
+        squared += exact_integers(own.sum(axis=0))
         inside += number
-    return total, inside
+    return total, squared, inside
+
+
+def _coarse(clip: float) -> float:
+    """Steps in which rows clipped to `clip` steps have norms of at most 2**15."""
+    return max(1.0, 2.0 ** math.ceil(math.log2(clip) - 15))
 
 
 def _ball_sum(part, ball, clip):
@@ -134,29 +159,24 @@ def _ball_sum(part, ball, clip):
     return part, ball_sum(part[ROWS], ball, clip, part.units)
 
 
-def released_mean(session, entry, rows, here, facts, clip, weight, rho):
+def released_mean(
+    session: PrivacySession,
+    entry: str,
+    rows: GridTable,
+    here: Here,
+    facts: Facts,
+    clip: float,
+    weight: float,
+    rho: float,
+    squared: float = 0.0,
+) -> tuple[Here, np.ndarray | None]:
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        Pays `rho`.
-    rows : GridTable
-        About the center of `here`; every row is a unit.
-    here : Here
-    facts : Facts
-    clip : float
-        Public or released.
-    weight : float
-        Share of the release, in squared sensitivity, that is for the number of points; in (0, 1).
-    rho : float
+    `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of
+    points and `squared` for their squares, column by column.
 
-    Returns
-    -------
-    here : Here
-        The combination of the old center and the noisy mean with the least variance, and a ball
-        about it.
+    Returns the combination of the old center and the noisy mean with the least variance, and a
+    ball about it; and the mean squares about the old center, if they were paid for.
 
     Notes
     -----
@@ -166,28 +186,39 @@ def released_mean(session, entry, rows, here, facts, clip, weight, rho):
     weights of the combination are those of their variances. The ball allows for the noise of the
     sum and for that of the number, which moves the mean along itself by up to the clipping radius.
     """
-    total, inside = rows.sums(_ball_sum, here.ball / rows.unit, clip / rows.unit)
-    # A point adds a vector of norm at most `limit` to the sum and one to the number:
-    # limit^2 (1 - weight) / limit^2 + weight = 1. One of weight w, a part of `units.scale` steps,
-    # adds a vector of norm at most w limit and the number w: w^2 of that, at most one.
-    up = 1 + 1e-12
-    limit, one = clip / rows.unit / math.sqrt(1 - weight) * up, up / math.sqrt(weight)
+    steps = clip / rows.unit
+    total, squares, inside = rows.sums(_ball_sum, here.ball / rows.unit, steps)
+    # A point adds a vector of norm at most `steps` to the sum, one of norm at most
+    # (steps / coarse)^2 to the squares (their sum is the square of the norm), and one to the
+    # number. Each over its claim, squared: (1 - weight - squared) + squared + weight = 1. A point
+    # of weight w, a part of `units.scale` steps, adds w times that, so at most w^2 of it.
+    up, d = 1 + 1e-12, facts.d
+    limit, one = steps / math.sqrt(1 - weight - squared) * up, up / math.sqrt(weight)
+    values = [total, [inside]]
+    sensitivity = [np.full(d, limit), [one * rows.units.scale]]
+    unit = [np.full(d, rows.unit), [rows.units.step]]
+    if squared:
+        coarse = _coarse(steps)
+        values.append(squares)
+        sensitivity.append(np.full(d, (steps / coarse) ** 2 / math.sqrt(squared) * up))
+        unit.append(np.full(d, (coarse * rows.unit) ** 2))
     noisy = session.gaussian(
         entry,
-        np.append(total, inside),
-        sensitivity=np.append(np.full(facts.d, limit), one * rows.units.scale),
-        unit=np.append(np.full(facts.d, rows.unit), rows.units.step),
+        np.concatenate(values),
+        sensitivity=np.concatenate(sensitivity),
+        unit=np.concatenate(unit),
         rho=rho,
     )
-    size = max(float(noisy[-1]), facts.total / 4, 1.0)
+    size = max(float(noisy[d]), facts.total / 4, 1.0)
     sd = limit * rows.unit / (size * math.sqrt(2 * rho))
     gain = here.variance / (here.variance + sd**2)
     variance = gain * sd**2
     miss = facts.spread * math.sqrt(variance) + clip * one / (size * math.sqrt(2 * rho))
-    center = here.center + gain * noisy[:-1] / size
+    center = here.center + gain * noisy[:d] / size
     # The number has noise of `one / sqrt(2 rho)`.
-    least = float(noisy[-1]) - 2 * one / math.sqrt(2 * rho)
-    return replace(Here.within(center, miss, variance, facts), size=size, least=least)
+    least = float(noisy[d]) - 2 * one / math.sqrt(2 * rho)
+    end = replace(Here.within(center, miss, variance, facts), size=size, least=least)
+    return end, noisy[d + 1 :] / size if squared else None
 
 
 def approach(session, points, here, facts, rho):
@@ -198,73 +229,157 @@ def approach(session, points, here, facts, rho):
     """
     weight = 1 / (1 + math.sqrt(facts.d))
     rows = rows_about(points, here)
-    return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)
+    return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)[0]
 
 
-def refine(session, points, here, facts):
+def refine(session: PrivacySession, points: Points, here: Here, facts: Facts) -> Refined:
     """The mean clipped to a radius that few points exceed, for all that is left.
 
-    Returns
-    -------
-    mean : ndarray of shape (d,)
-    clip : float
-        The radius.
-    std_error : ndarray of shape (d,)
-        Of the mean, from released values: see Notes.
-    spread : float
-        About the standard deviation of a coordinate of the points, clipped: released.
-    size, least : float
-        Number (or weight) of points: what was divided by, and what there is at least.
+    Returns the mean, the radius, the standard error of the mean, the standard deviation of each
+    column of the clipped points, and the number (or weight) of points: what was divided by, and
+    what there is at least.
 
     Notes
     -----
     Noise of the number moves the mean along its offset from the center, which is about `miss`
     long: the weight minimizes d clip^2 / (1 - w) + miss^2 / w.
 
-    The standard error adds up three variances: that of the noise of the sum; that of the noise of
-    the number, along the offset; and that of the points, over their number or weight, where the
-    mean squared distance to the center is shared out evenly among the coordinates. Points of
-    unequal weights at most one have a mean of at most that variance.
+    The standard error adds up four variances: that of the noise of the sum; that of the noise of
+    the number, along the offset; that of the points, column by column, over their number or
+    weight (points of unequal weights at most one have a mean of at most that variance); and the
+    square of the bias: what the clip takes from the distances is at most what they exceed it by.
     """
+    spread = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
+    free = _FREE * spread * math.sqrt(2 * session.remaining("mean") * facts.total)
+    if facts.reach is None:  # in bounds, the ball holds them all
+        here = replace(here, ball=max(here.ball, free))
     rows = rows_about(points, here)
-    clip, square = _clip_radius(session, rows, here, facts)
+    clip = _clip_radius(session, rows, here, facts)
     miss = facts.spread * math.sqrt(here.variance)
-    weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip)))
-    rho = session.remaining("mean")
-    end = released_mean(session, "mean", rows, here, facts, clip, weight, rho)
-    number_sd = 1 / (facts.total * math.sqrt(2 * rho * weight))
-    variance = end.variance + square / (facts.d * facts.total)
-    error = np.hypot(math.sqrt(variance), (end.center - here.center) * number_sd)
-    return Refined(end.center, clip, error, math.sqrt(square / facts.d), end.size, end.least)
+    whole = _whole_bounds(here, facts)
+    if whole < clip.radius:
+        miss += float(np.linalg.norm(here.center))
+        middle, most = np.zeros(facts.d), facts.reach
+        here, clip = Here(middle, most, most, most**2), _Clip(most, clip.square, 0.0, 0.0)
+        rows = rows_about(points, here)
+    weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip.radius)))
+    rho, n = session.remaining("mean"), facts.total
+    end, squares = released_mean(
+        session, "mean", rows, here, facts, clip.radius, weight, rho, _SQUARES
+    )
+    number_sd = 1 / (n * math.sqrt(2 * rho * weight))
+    offset = end.center - here.center
+    noise = clip.radius**2 / (n * math.sqrt(2 * rho * _SQUARES))
+    spread = _spreads(squares - offset**2, clip.square / facts.d, noise)
+    variance = end.variance + spread / n + (offset * number_sd) ** 2 + clip.excess**2 / facts.d
+    error, spread = np.sqrt(variance), np.sqrt(spread)
+    return Refined(end.center, clip.radius, error, spread, end.size, end.least, clip.hidden)
 
 
-def _clip_radius(session, rows, here, facts):
-    """Radius that few points exceed, and the mean square of the distances, clipped to it.
+def _whole_bounds(here: Here, facts: Facts) -> float:
+    """The radius about `here` whose noise is that of all points, about the middle of the bounds.
 
-    Where the counts would be too noisy to help, the radius that there was stands for both.
+    There nothing is clipped away; but the noise of the number counts by the offset of the mean.
+    """
+    if facts.reach is None:
+        return math.inf
+    return facts.reach + float(np.linalg.norm(here.center)) / math.sqrt(facts.d)
 
-    A radius longer by h lets each of m clipped points stick out by h less, so the bias falls by at
-    most m h / n; the noise grows by sqrt(d / (2 rho)) h / n. The two are equal where
-    m = sqrt(d / (2 rho)), and half as many points is the target.
+
+def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:
+    """Variances of columns: released ones, drawn to the pooled one by as much as they are noise.
+
+    How much columns differ is told by themselves where there are many, and guessed for a few.
+    """
+    differ = 0.5 * pooled**2
+    if len(variances) >= _MANY_COLUMNS:
+        differ = max(float(np.mean(np.square(variances - pooled))) - noise**2, 0.0)
+    gain = differ / max(differ + noise**2, 1e-300)
+    return np.maximum(pooled + gain * (variances - pooled), 0.05 * pooled)
+
+
+def _clip_radius(session: PrivacySession, rows: GridTable, here: Here, facts: Facts) -> _Clip:
+    """The radius with the least noise and bias, from noisy counts of distances.
+
+    Where the counts would be too noisy to help, the radius that there was stands for all. The
+    counts show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`);
+    and the radius is at least the one whose noise is `_FREE` of the sampling error, which makes
+    next to no difference: an unseen tail is then paid for by the rows themselves.
     """
     rho = session.remaining("distances")
     sd = 1 / math.sqrt(2 * rho)
     if sd > facts.total / _FEWEST:
-        return here.clip, here.clip**2
-    # Bins up to the radius that few points should exceed, one more from there to the ball.
+        return _Clip(here.clip, here.clip**2, 0.0, 0.0)
     look = _FEW if facts.d <= _FEW_FEATURES else _MANY
-    edges = np.concatenate([[0.0], here.clip * 2.0**look.bins, [here.ball]])
-    squares = np.square(edges[1:] / rows.unit)
-    (exact,) = rows.sums(_distance_counts, squares)
+    # Bins up to the radius that few points should exceed, and on to the ball.
+    edges = np.concatenate([[0.0], here.clip * 2.0**look.bins])
+    more = math.ceil(4 * math.log2(here.ball / here.clip))
+    edges = np.append(edges, here.clip * (here.ball / here.clip) ** (np.arange(1, more + 1) / more))
+    (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     counts = noisy_counts(session, "distances", exact, rows.units, rho)
-    target = 0.5 * math.sqrt(facts.d / (2 * session.remaining("mean")))
-    # Twice the sd: a bin of noise alone passes for points once in a thousand times.
-    found = quantile_from_histogram(counts, edges, 2 * sd, target)
-    if found is None:
-        return here.clip, here.clip**2
-    root = math.sqrt(_mean_square(counts, edges, found, facts))
-    found = min(max(found, root * (1 + look.blob / math.sqrt(facts.d))), here.clip)
-    return found, _mean_square(counts, edges, found, facts)
+    tail = _tail(counts, edges, sd)
+    if tail is None:
+        return _Clip(here.clip, here.clip**2, 0.0, 0.0)
+    noise = math.sqrt(facts.d / (2 * session.remaining("mean"))) / facts.total  # of a radius of 1
+    choices = edges[edges >= tail.start]
+    cost = np.square(noise * choices) + np.square(_BIAS * tail.excess(choices) / facts.total)
+    best = float(choices[np.argmin(cost)])
+    square = _mean_square(counts, edges, math.sqrt(2) * tail.start, facts)
+    blob = math.sqrt(square) * (1 + look.blob / math.sqrt(facts.d))
+    free = _FREE * math.sqrt(square / facts.total) / noise
+    radius = min(max(best, blob, free), here.ball)
+    whole = _whole_bounds(here, facts)
+    if (noise * whole) ** 2 <= cost.min():
+        radius = max(radius, whole * (1 + 1e-9))
+    seen = counts[edges[1:] <= tail.start * (1 + 1e-9)]
+    hidden = facts.total - float(seen.sum()) - _SURELY * sd * math.sqrt(len(seen))
+    return _Clip(
+        radius, square, float(tail.excess(radius)) / facts.total, max(hidden / facts.total, 0.0)
+    )
+
+
+class _Tail(NamedTuple):
+    """How many points are farther out than a distance: number * (distance / start) ** -index."""
+
+    start: float
+    number: float
+    index: float
+    end: float  # no point is farther out
+
+    def excess(self, radius):
+        """By how much distances exceed a radius, summed over points: the integral of the tail."""
+        near, far = (
+            (np.maximum(place, self.start) / self.start) ** (1 - self.index)
+            for place in (radius, self.end)
+        )
+        return self.number * self.start * (near - far) / (self.index - 1)
+
+
+def _tail(counts: np.ndarray, edges: np.ndarray, sd: float) -> _Tail | None:
+    """The tail beyond the farthest bin in which points stand out; None if none does.
+
+    A power law through two numbers: of the points in the octave beyond that bin, which is at least
+    what the noise could hide, and of those from half as far on. Tails of most laws are lighter
+    farther out, so it errs on the side of a larger excess.
+    """
+    last = -1
+    for width in _WINDOWS:
+        held = np.convolve(counts, np.ones(width), "valid")
+        clear = np.flatnonzero(held > _CLEAR * sd * math.sqrt(width) + 0.5)
+        if clear.size:
+            last = max(last, int(clear[-1]))
+    if last < 0:
+        return None
+    start, end = float(edges[last + 1]), float(edges[-1])
+
+    def number(low: float) -> tuple[float, float]:
+        places = (edges[:-1] >= low * (1 - 1e-9)) & (edges[1:] <= 2 * start * (1 + 1e-9))
+        return float(counts[places].sum()), sd * math.sqrt(max(np.count_nonzero(places), 1))
+
+    seen, noise = number(start)
+    far = max(seen, _HIDDEN * noise)
+    index = float(np.clip(math.log2(max(number(start / 2)[0] / far, 1.0)), *_INDICES))
+    return _Tail(start, far, index, max(end, start))
 
 
 def _distance_counts(part, squares):
@@ -281,19 +396,12 @@ def _distance_counts(part, squares):
     return part, (counted(cells, len(own), part.units, len(squares)),)
 
 
-def _mean_square(counts, edges, most, facts):
-    """Mean squared distance, clipped, from noisy counts of distances.
+def _mean_square(counts: np.ndarray, edges: np.ndarray, most: float, facts: Facts) -> float:
+    """Mean squared distance up to the farthest that counts stand out at.
 
-    Far bins hold next to nothing but noise, and their squares are large: they count as the clip.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (b,)
-    edges : ndarray of shape (b + 1,)
-    most : float
-        Distances beyond it count as this one.
-    facts : Facts
+    Bins beyond hold next to nothing but noise, and their squares are large: they are left out.
     """
-    middle = np.minimum((edges[1:] + edges[:-1]) / 2, most) ** 2
-    mean = float(counts @ middle) / max(float(counts.sum()), facts.total / 4)
-    return min(max(mean, 0.0), most**2)
+    seen = edges[1:] <= most * (1 + 1e-9)
+    squares = np.square((edges[1:] + edges[:-1]) / 2)[seen]
+    mean = float(counts[seen] @ squares) / max(float(counts[seen].sum()), facts.total / 4)
+    return min(max(mean, 0.01 * most**2 / len(counts)), most**2)

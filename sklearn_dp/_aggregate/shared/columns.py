@@ -19,6 +19,7 @@ scale that is tiny beside its value. All releases are Gaussian: no event of prob
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -26,17 +27,20 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
-from ..._privacy._rounding import round_up
+from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .rows import row_slices
 from .table import Part, PartSource, Table
 
-__all__ = ["Columns", "column_entry", "release_columns"]
+__all__ = ["ColumnSource", "Columns", "column_entry", "release_columns"]
 
 _OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
-_BINS, _LEVELS = 16, 6
-_FIRST = 0.5  # of the budget, for the histogram of octaves; each level takes as much of what is left
+_BINS, _LEVELS = 64, 6
+_WIDER = 4  # times an interval of some bins: its tails are seen too, in bins that are as wide as 1/16 of it
+_PARTS = 6.0  # bins that a column should fill and still be seen
+_LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as it may be
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
+_ALL = 0.9  # of the rows: what a column that is told by one bin has in it
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 _MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
@@ -52,27 +56,31 @@ class Columns:
     Attributes
     ----------
     origin, scale : ndarray of shape (d,)
-    known : ndarray of bool of shape (d,)
-        False where a column did not stand out of the noise: its origin is 0 and its scale 1.
+    scaled : bool
+        Whether columns of different units have become comparable.
     box : Domain or None
         Public bounds, in the units of the table.
     """
 
     origin: np.ndarray
     scale: np.ndarray
-    known: np.ndarray
+    scaled: bool
     box: Domain | None = None
 
     @classmethod
-    def of(cls, domain: Domain | None, n_features: int) -> Self:
-        """Those of a public box; the units of the table for a ball, or where nothing is known."""
-        every = np.ones(n_features, dtype=bool)
-        if domain is None or domain.low is None:
-            return cls(np.zeros(n_features), np.ones(n_features), every, domain)
-        half = (domain.high - domain.low) / 2
-        return cls(domain.center, np.where(half > 0, half, 1.0), every, domain)
+    def of(cls, domain: Domain | None, n_features: int, *, scaled: bool = True) -> Self:
+        """What public bounds tell: the middle of a box, and half of its widths if `scaled`.
 
-    @property
+        The units of the table for a ball, whose metric is that of the table, and without bounds.
+        """
+        origin, scale = np.zeros(n_features), np.ones(n_features)
+        boxed = domain is not None and domain.low is not None and (domain.low < domain.high).any()
+        if boxed:
+            half = (domain.high - domain.low) / 2
+            origin, scale = domain.center, np.where(half > 0, half, 1.0) if scaled else scale
+        return cls(origin, scale, bool(boxed and scaled), domain)
+
+    @cached_property
     def plain(self) -> bool:
         """Whether these are the units of the table."""
         return not self.origin.any() and bool(np.all(self.scale == 1.0))
@@ -87,8 +95,11 @@ class Columns:
 
     def of_table(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the table in these coordinates: each a function of its row alone, elementwise."""
-        if self.box is not None and self.box.low is not None:
-            rows = np.clip(rows, self.box.low, self.box.high)
+        rows = np.asarray(rows, dtype=np.float64)
+        if self.box is not None:
+            rows = self.box.clip_points(rows)
+        if self.plain:
+            return rows
         return np.clip((rows - self.origin) / self.scale, -_FARTHEST, _FARTHEST)
 
     def to_table(self, points: np.ndarray) -> np.ndarray:
@@ -103,12 +114,12 @@ class Columns:
         return table
 
 
-class _ColumnSource(PartSource):
+class ColumnSource(PartSource):
     """Rows of a source in other coordinates."""
 
     def __init__(self, source: PartSource, columns: Columns) -> None:
         self.source, self.columns, self.number = source, columns, source.number
-        self.in_memory, self.sparse = source.in_memory, False
+        self.in_memory, self.sparse = source.in_memory, source.sparse
 
     def read(self) -> Any:
         return _ColumnRows(self.source.read(), self.columns)
@@ -129,37 +140,51 @@ class _ColumnRows:
         return self.shape[0]
 
     def __getitem__(self, places: Any) -> np.ndarray:
-        return self.columns.of_table(np.asarray(self.X[places], dtype=np.float64))
+        return self.columns.of_table(self.X[places])
 
 
 def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
-    return part.reading(_ColumnSource(part.source, columns)), ()
+    return part.reading(ColumnSource(part.source, columns)), ()
 
 
 # -- released columns ------------------------------------------------------------------------------
 
 
-def column_entry(name: str, rho: float) -> PlanEntry:
-    """The plan entry that pays for :func:`release_columns`."""
+def column_entry(name: str, rho: float, most: float) -> PlanEntry:
+    """The plan entry that pays for :func:`release_columns`: `rho`, and up to `most` if it helps."""
     return PlanEntry(
         name,
         Mechanism.GAUSSIAN,
         rho,
         uses=None,
+        max_rho=most,
         sensitivity="a unit adds 1 to a histogram of each column",
     )
 
 
-def release_columns(session: PrivacySession, entry: str, table: Table) -> Columns:
-    """The origin and the scale of each column of a table without bounds; see the top of the module."""
+def release_columns(
+    session: PrivacySession, entry: str, table: Table, size: float
+) -> Columns | None:
+    """The origin and the scale of each column of a table without bounds; see the top of the module.
+
+    None where not every column stands out of the noise, or would not at the released size of the
+    table: nothing is spent then. Otherwise what it takes is.
+    """
     d = table.n_features
+    # A histogram is told well where a bin with one of `_PARTS` parts of the rows stands clear.
+    clear = math.sqrt(2 * math.log(len(_OCTAVE_EDGES) * d / _CLEAR))
+    wanted = d / 2 * (_PARTS * clear / max(size, 1.0)) ** 2
+    most = session.remaining(entry) / _LEVELS_PAID
+    if wanted > most:
+        return None
+    rho = min(max(4 * wanted, session.plan[entry].rho / _LEVELS_PAID), most)
     origin, scale = np.zeros(d), np.ones(d)
     known = np.zeros(d, dtype=bool)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
-    for level in range(_LEVELS + 1):
-        left = session.remaining(entry)
-        rho = _FIRST * left if level < _LEVELS else left
-        (exact,) = table.sums(_octaves if level == 0 else _histograms, active, edges)
+    for step in range(_LEVELS + 1):
+        if session.remaining(entry) < rho:
+            break
+        (exact,) = table.sums(_octaves if step == 0 else _histograms, active, edges)
         # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
         sensitivity = round_up(table.units.scale * math.sqrt(len(active)))
         counts = session.gaussian(
@@ -168,7 +193,11 @@ def release_columns(session: PrivacySession, entry: str, table: Table) -> Column
         sd = math.sqrt(len(active) / (2 * rho))
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
-            found = _moments(counts[place], own, sd, len(active))
+            found = _moments(counts[place], own, sd, len(active), size)
+            if found is None and step == 0:
+                # Both signs together: twice the rows for 1.4 times the noise.
+                folded = counts[place] + counts[place][::-1]
+                found = _moments(folded, own, math.sqrt(2) * sd, len(active), 2 * size)
             if found is None:
                 continue  # what a level before has told stays
             known[column] = True
@@ -179,11 +208,11 @@ def release_columns(session: PrivacySession, entry: str, table: Table) -> Column
             break
         active = np.array([column for column, _ in further])
         edges = np.array([own for _, own in further])
-    return Columns(origin, scale, known)
+    return Columns(origin, scale, True) if known.all() else None
 
 
 def _moments(
-    counts: np.ndarray, edges: np.ndarray, sd: float, n_columns: int
+    counts: np.ndarray, edges: np.ndarray, sd: float, n_columns: int, size: float
 ) -> tuple[float, float, bool, float, float] | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from a noisy histogram.
 
@@ -191,16 +220,18 @@ def _moments(
     None where there is none.
     """
     bins = len(counts)
-    clear = counts > sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
-    if not clear.any():
+    level = sd * math.sqrt(2 * math.log(bins * n_columns / _CLEAR)) + 0.5
+    kept = counts > level
+    if not kept.any():
         return None
     above = counts > _NEXT * sd + 0.5
-    kept = clear.copy()
     for i in [*range(1, bins), *range(bins - 2, -1, -1)]:
-        near = kept[i - 1] if i else False
-        near |= kept[i + 1] if i + 1 < bins else False
+        near = (i > 0 and kept[i - 1]) or (i + 1 < bins and kept[i + 1])
         kept[i] |= near and above[i]
     places = np.flatnonzero(kept)
+    # One bin is a column of one value only if it holds the others too, wherever they hide.
+    if len(places) == 1 and counts[places[0]] < _ALL * size - 2 * sd:
+        return None
     weight = counts[places] / counts[places].sum()
     width = np.diff(edges)[places]
     middle = (edges[places] + edges[places + 1]) / 2
@@ -208,6 +239,9 @@ def _moments(
     spread = math.sqrt(float(weight @ np.square(middle - mean)))
     typical = float(weight @ width)
     low, high = float(edges[places[0]]), float(edges[places[-1] + 1])
+    if len(places) > 2:
+        margin = (_WIDER - 1) / 2 * (high - low)
+        low, high = low - margin, high + margin
     # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
     scale = max(spread, typical / math.sqrt(12))
     return mean, scale, spread > _RESOLVED * typical, low, high
@@ -221,7 +255,7 @@ def _octaves(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, t
         exponents = np.frexp(x)[1] - 1  # |x| in [2**e, 2**(e + 1))
         octave = np.clip(exponents, -_OCTAVES - 1, _OCTAVES - 1) + _OCTAVES + 1
         octave[x == 0] = 0
-        return np.sign(x).astype(np.int64) * octave + zero
+        return exact_integers(np.sign(x)) * octave + zero
 
     return part, (_counted(part, active, len(edges[0]) - 1, bins),)
 
@@ -231,7 +265,7 @@ def _histograms(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part
     low, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
 
     def bins(x: np.ndarray) -> np.ndarray:
-        found = np.floor(np.clip((x - low) / width, -1.0, _BINS)).astype(np.int64)
+        found = exact_integers(np.floor(np.clip((x - low) / width, -1.0, _BINS)))
         return np.where(found < _BINS, found, -1)
 
     return part, (_counted(part, active, _BINS, bins),)

@@ -12,6 +12,7 @@ from sklearn_dp._aggregate.friendly import points as _points
 from sklearn_dp._aggregate.friendly import refine as last_step
 from sklearn_dp._aggregate.friendly.mean_facts import Here
 from sklearn_dp._aggregate.friendly.points import unit_points
+from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -35,17 +36,22 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
         fm.friendly_mean_entries(
             budget,
             bounded=domain is not None,
+            scaled=domain is not None
+            and domain.low is not None
+            and not options.keys() & {"diameter", "locate"},
+            columns=domain is None and not options.keys() & {"refine", "diameter", "locate"},
             **{name: options[name] for name in names & options.keys()},
         ),
     )
     session = PrivacySession(plan, random_state=seed)
     units = Units(len(X), groups)
     points, units = unit_points(X, units), units.of_points()
+    columns = Columns.of(domain, points.shape[1], scaled=not options.keys() & {"diameter", "locate"})
     if options.pop("refine", True):
         table = Table.in_memory(points, units)
-        result = fm.fit_friendly_mean(session, table, domain=domain, **options)
+        result = fm.fit_friendly_mean(session, table, columns, **options)
     else:
-        result = fm.fit_published_mean(session, points, units, domain=domain, **options)
+        result = fm.fit_published_mean(session, points, units, columns, **options)
     assert session.spent <= budget.to_rho(plan.gaussian, plan.delta_failure)
     return result
 
@@ -226,7 +232,7 @@ def float_sum(rows, ball, clip, units):
     """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
     x = np.concatenate([x for _, x in rows.chunks()])
     near = np.linalg.norm(x, axis=1) <= ball
-    return np.rint(x[near].sum(axis=0)), int(near.sum())
+    return np.rint(x[near].sum(axis=0)), np.zeros(x.shape[1], dtype=np.int64), int(near.sum())
 
 
 def exact_mean(points):
@@ -244,12 +250,17 @@ MUTANTS = {
     "ball ignored": (
         last_step,
         "ball_sum",
-        lambda run: lambda rows, *others: (run(rows, *others)[0], rows.n_rows * 2),
+        lambda run: lambda rows, *others: (*run(rows, *others)[:2], rows.n_rows * 2),
     ),
     "clip twice as wide": (
         last_step,
         "ball_sum",
         lambda run: lambda rows, ball, clip, units: run(rows, ball, 2 * clip, units),
+    ),
+    "squares in finer steps": (
+        last_step,
+        "ball_sum",
+        lambda run: lambda *given: (run(*given)[0], 16 * run(*given)[1], run(*given)[2]),
     ),
     "share by the exact size": (
         fm,
@@ -263,7 +274,7 @@ MUTANTS = {
     "private clip": (
         last_step,
         "_clip_radius",
-        lambda run: lambda s, rows, *others: (typical_distance(rows), 1.0),
+        lambda run: lambda s, rows, *others: last_step._Clip(typical_distance(rows), 1.0, 0.0, 0.0),
     ),
     "private center": (
         fm,

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn_dp._aggregate.friendly.mean_facts import most_pairs
 from sklearn_dp._aggregate.friendly.points import Points, unit_points
 from sklearn_dp._aggregate.shared import samples
+from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._domain import Domain
@@ -33,7 +34,7 @@ def session(seed=0):
 def points_of(*pieces, domain=None, in_turn=slice(None)):
     parts = [Part(ArraySource(piece, i), Units(len(piece))) for i, piece in enumerate(pieces)]
     table = Table(LocalEngine(parts[in_turn]), 2, np.float64, Units(0).facts)
-    return Points(table, domain)
+    return Points(table, Columns.of(domain, 2, scaled=False))
 
 
 @given(st.integers(0, 10**6))

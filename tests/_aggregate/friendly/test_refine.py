@@ -10,6 +10,7 @@ from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
 from sklearn_dp._aggregate.friendly.points import Points
 from sklearn_dp._aggregate.friendly.refine import ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared import rows as _rows
+from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.grid_table import ROWS
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._privacy._budget import PrivacyBudget
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoi
 
 
 def points_of(X):
-    return Points(Table.in_memory(X, Units(len(X))), None)
+    return Points(Table.in_memory(X, Units(len(X))), Columns.of(None, X.shape[1]))
 
 
 def about(X, here):
@@ -37,12 +38,12 @@ def test_sums_in_the_ball_do_not_depend_on_order_or_chunks(stored, monkeypatch):
     X = rng.normal(size=(200, 3)) * 3 + 1e8
     here = Here(np.full(3, 1e8 + 0.1), 6.0, 5.0, 1.0)
     rows = about(X, here)
-    total, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
+    total, _, inside = ball_sum(rows, 6.0 / rows.unit, 4.0 / rows.unit, Units(200))
     monkeypatch.setattr(_rows, "_CHUNK_ENTRIES", 21)
     if not stored:
         monkeypatch.setattr(_rows, "_STORED_ARRAY", 0)
         monkeypatch.setattr(_rows, "_STORED_OF_ARRAY", 0)
-    again, count = ball_sum(
+    again, _, count = ball_sum(
         about(X[rng.permutation(200)], here), 6.0 / rows.unit, 4.0 / rows.unit, Units(200)
     )
     assert np.array_equal(total, again) and inside == count
@@ -54,13 +55,13 @@ def test_far_points_move_neither_sum_nor_number():
     rng = np.random.default_rng(1)
     X, here = rng.normal(size=(50, 4)), Here(np.zeros(4), 10.0, 3.0, 1.0)
     rows = about(X, here)
-    total, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit, Units(50))
+    total, _, inside = ball_sum(rows, 10.0 / rows.unit, 2.0 / rows.unit, Units(50))
     for far in (1e1, 1e3, 1e140):
         more = about(np.vstack([X, np.full((1, 4), far)]), here)
-        moved, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
+        moved, _, count = ball_sum(more, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
         assert count == inside and np.array_equal(moved, total)
     near = about(np.vstack([X, np.full((1, 4), 4.9)]), here)
-    moved, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
+    moved, _, count = ball_sum(near, 10.0 / rows.unit, 2.0 / rows.unit, Units(51))
     assert count == inside + 1
     assert 1.999 < np.linalg.norm((moved - total).astype(float)) * rows.unit <= 2.0
 
@@ -71,7 +72,7 @@ def test_weighted_rows_add_their_part_by_hand():
     rows = about(np.array([[8.0, 0.0], [0.0, -3.0], [30.0, 40.0], [100.0, 0.0]]), here)
     units, there = Units.weighted(np.array([0.5, 0.25, 9.0, 1.0]), 1.0)
     assert rows.unit == 1.0 and there.all()
-    total, inside = ball_sum(rows, 60.0, 10.0, units)
+    total, _, inside = ball_sum(rows, 60.0, 10.0, units)
     # (4, 0), (0, -3/4 toward zero), (30, 40) clipped to 10; the last one is out of the ball.
     assert total.tolist() == [4 + 5, 0 + 7]  # the factor 1/5 is rounded down
     assert inside == int(1.75 * 2**20)
@@ -92,12 +93,13 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
     found = refine(session, points_of(X), Here(np.zeros(20), 40.0, 20.0, 0.01), facts)
     mean, clip, error = found[:3]
     norms = np.linalg.norm(X, axis=1)
-    assert np.quantile(norms, 0.98) < clip < 1.1 * norms.max()
+    # So much budget that a wider clip costs next to nothing: a fifth of the sampling error.
+    assert np.quantile(norms, 0.98) < clip < 0.21 * 2 * math.sqrt(2.0 * 4000)
     assert np.linalg.norm(mean - X.mean(axis=0)) < 0.1
     # The rows have a standard deviation of one; the noise of a coordinate is clip / (2 n).
     noise, sampling = clip / math.sqrt(2 * 2.0) / 4000, 1 / math.sqrt(4000)
-    assert np.allclose(error, math.hypot(noise, sampling), rtol=0.1)
-    assert 0.9 < found.spread < 1.1
+    assert np.allclose(error, math.hypot(noise, sampling), rtol=0.2)
+    assert np.all((found.spread > 0.75) & (found.spread < 1.25))
     # Two sd of the number: it gets about a fiftieth of the release, miss over miss + sqrt(d) clip.
     miss = (math.sqrt(20) + 1) * 0.1
     share = miss / (miss + math.sqrt(20) * clip)
