@@ -36,8 +36,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import chdtri, ndtri
 
-from ..._privacy._mechanisms import noisy_count_and_weight
 from ..._privacy._budget import PrivacyBudget
+from ..._privacy._mechanisms import noisy_count_and_weight
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
@@ -147,9 +147,7 @@ def _resolve(budget, locate):
     return "cells" if locate == "auto" and budget.rho is None else locate
 
 
-def _refine_entries(
-    rho: float, delta: float, core: bool, most: float
-) -> tuple[PlanEntry, ...]:
+def _refine_entries(rho: float, delta: float, core: bool, most: float) -> tuple[PlanEntry, ...]:
     """Entries of a mean by locate, approach and refine, worth `rho` together, of `most` in all.
 
     `delta` is for failures of the location; 0 where public bounds make it needless. `core`:
@@ -214,7 +212,9 @@ def fit_friendly_mean(
     points are within of each other, in the coordinates of the columns; `radii` is the public grid
     to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
     """
-    return _in_table(_fit_refined(session, Points(table, columns), columns, diameter, radii, locate))
+    return _in_table(
+        _fit_refined(session, Points(table, columns), columns, diameter, radii, locate)
+    )
 
 
 def fit_published_mean(
@@ -267,7 +267,9 @@ def _fit_published(session, points, units, columns, diameter, radii):
     size_sd = math.hypot(size_sd, 1.5 - size_sd * float(ndtri(paid.delta)))
     spread = diameter / math.sqrt(2 * d)
     error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
-    end = Refined(average.mean, diameter, error, np.full(d, spread), average.size, average.size, 0.0)
+    end = Refined(
+        average.mean, diameter, error, np.full(d, spread), average.size, average.size, 0.0
+    )
     facts = Facts(end.size, d, diameter, 0.0, 0.0, None)
     return _answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
@@ -334,7 +336,9 @@ def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> 
         return Here(center, reach, reach, _ORIGIN_VARIANCE)
     here, share = Here(center, reach, reach, 1 / 3), _APPROACH * facts.rho
     noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
-    return approach(session, points, here, facts, share) if noise < facts.total * reach / 4 else here
+    return (
+        approach(session, points, here, facts, share) if noise < facts.total * reach / 4 else here
+    )
 
 
 def _answer(session, end, size, size_sd, diameter, method, columns, facts):

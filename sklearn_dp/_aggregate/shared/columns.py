@@ -6,11 +6,11 @@ and half the width of each side. Without bounds they are released (:func:`releas
 histograms of single columns that zoom in:
 
 1. A histogram of the sign and the octave of each entry, over public bins, for all columns at once.
-2. Bins that stand out of the noise tell an interval and, unless they are as wide as the interval
-   that they are in, the mean and the standard deviation of the column.
-3. A column that fills only a bin or two is far from zero by its own standards. Its next histogram
-   has `_BINS` equal bins in the interval; columns that are done take no part. At most `_LEVELS`
-   levels follow, so offsets of up to about 10^7 standard deviations are resolved.
+2. Bins that stand out of the noise tell the mean, the standard deviation and the interval of the
+   column.
+3. A column whose standard deviation is less than its bins are wide is far from zero by its own
+   standards. Its next histogram has equal bins in the interval; columns that are done take no part.
+   At most `_LEVELS` such histograms follow: offsets of 10^9 standard deviations are resolved.
 
 The widest bins that stand out decide, so a column that is mostly zero, or has two values far apart,
 has the scale of its spread and not of its bulk. A column whose entries are all alike ends with a
@@ -36,7 +36,7 @@ __all__ = ["ColumnSource", "Columns", "column_entry", "release_columns"]
 
 _OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
 _BINS, _LEVELS = 64, 6
-_WIDER = 4  # times an interval of some bins: its tails are seen too, in bins that are as wide as 1/16 of it
+_WIDER = 4  # times an interval of several bins: the tails are seen too
 _PARTS = 6.0  # bins that a column should fill and still be seen
 _LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as it may be
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
@@ -74,11 +74,10 @@ class Columns:
         The units of the table for a ball, whose metric is that of the table, and without bounds.
         """
         origin, scale = np.zeros(n_features), np.ones(n_features)
-        boxed = domain is not None and domain.low is not None and (domain.low < domain.high).any()
-        if boxed:
-            half = (domain.high - domain.low) / 2
-            origin, scale = domain.center, np.where(half > 0, half, 1.0) if scaled else scale
-        return cls(origin, scale, bool(boxed and scaled), domain)
+        if domain is None or domain.low is None or not (domain.low < domain.high).any():
+            return cls(origin, scale, False, domain)
+        half = (domain.high - domain.low) / 2
+        return cls(domain.center, np.where(half > 0, half, 1.0) if scaled else scale, scaled, domain)
 
     @cached_property
     def plain(self) -> bool:
@@ -90,7 +89,7 @@ class Columns:
         """The public bounds in these coordinates."""
         if self.box is None or self.box.low is None:
             return self.box
-        low, high = (self.of_table(side) for side in (self.box.low, self.box.high))
+        low, high = self.of_table(np.array([self.box.low, self.box.high]))
         return Domain.from_bounds((low, high), len(self.scale))
 
     def of_table(self, rows: np.ndarray) -> np.ndarray:
@@ -177,7 +176,7 @@ def release_columns(
     most = session.remaining(entry) / _LEVELS_PAID
     if wanted > most:
         return None
-    rho = min(max(4 * wanted, session.plan[entry].rho / _LEVELS_PAID), most)
+    rho = min(max(4 * wanted, session.plan[entry].rho / (_LEVELS + 1)), most)
     origin, scale = np.zeros(d), np.ones(d)
     known = np.zeros(d, dtype=bool)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
@@ -214,7 +213,7 @@ def release_columns(
 def _moments(
     counts: np.ndarray, edges: np.ndarray, sd: float, n_columns: int, size: float
 ) -> tuple[float, float, bool, float, float] | None:
-    """Mean, standard deviation, whether they are resolved, and the interval, from a noisy histogram.
+    """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
     Bins count that stand clear of the noise, and their neighbours as far as these are above it.
     None where there is none.

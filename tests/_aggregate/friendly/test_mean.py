@@ -46,7 +46,9 @@ def fit(X, budget=BUDGET, seed=0, groups=None, domain=None, **options):
     session = PrivacySession(plan, random_state=seed)
     units = Units(len(X), groups)
     points, units = unit_points(X, units), units.of_points()
-    columns = Columns.of(domain, points.shape[1], scaled=not options.keys() & {"diameter", "locate"})
+    columns = Columns.of(
+        domain, points.shape[1], scaled=not options.keys() & {"diameter", "locate"}
+    )
     if options.pop("refine", True):
         table = Table.in_memory(points, units)
         result = fm.fit_friendly_mean(session, table, columns, **options)

@@ -1,0 +1,162 @@
+"""Origins and scales of columns: of boxes, and released."""
+
+import math
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.shared import columns as _columns
+from sklearn_dp._aggregate.shared.columns import Columns, column_entry, release_columns
+from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._gaussian_dp import gaussian_mu
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Units
+from sklearn_dp.audit._player import Replay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+RHO = gaussian_mu(1.0, 1e-6) ** 2 / 2
+
+
+def released(X, rho=RHO, size=None, seed=0, units=None):
+    session = open_session(column_entry("columns", rho, rho), rho=rho, random_state=seed)
+    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    return release_columns(session, "columns", table, len(X) if size is None else size)
+
+
+def table_of_persons(n, rng):
+    return np.column_stack(
+        [rng.normal(45, 15, n), rng.lognormal(10.3, 0.6, n), rng.gamma(4, 9, n)]
+    )
+
+
+# -- public ----------------------------------------------------------------------------------------
+
+
+def test_a_box_is_the_unit_cube():
+    domain = Domain.from_bounds(([15, 0, 7], [95, 2e5, 7]), 3)
+    columns = Columns.of(domain, 3)
+    assert columns.scaled and columns.domain.radius == pytest.approx(math.sqrt(2))
+    rows = np.array([[15.0, 1e5, 7.0], [95.0, 9e9, -3.0]])
+    assert columns.of_table(rows).tolist() == [[-1, 0, 0], [1, 1, 0]]
+    assert columns.to_table(columns.of_table(rows)).tolist() == [[15, 1e5, 7], [95, 2e5, 7]]
+
+
+def test_powers_of_two_change_no_bit():
+    rng, unit = np.random.default_rng(0), 2.0 ** np.array([-7, 0, 12])
+    low, high, X = np.zeros(3), rng.uniform(1, 9, 3), rng.uniform(0, 9, (50, 3))
+    plain = Columns.of(Domain.from_bounds((low, high), 3), 3)
+    other = Columns.of(Domain.from_bounds((low * unit, high * unit), 3), 3)
+    assert np.array_equal(plain.of_table(X), other.of_table(X * unit))
+
+
+@pytest.mark.parametrize("bounds", [None, 5.0, (3.0, 3.0)])
+def test_a_ball_keeps_the_units_of_the_table(bounds):
+    columns = Columns.of(Domain.from_bounds(bounds, 2), 2)
+    assert columns.plain and not columns.scaled
+    assert not Columns.of(Domain.from_bounds((0.0, 4.0), 2), 2, scaled=False).scaled
+
+
+# -- released --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+def test_any_units_and_offsets(offset):
+    """A standard error of .05 of a scale or so; a wrong octave is a factor of two."""
+    rng = np.random.default_rng(0)
+    unit = 10.0 ** rng.uniform(-6, 6, 4)
+    Y = np.column_stack([rng.normal(size=(20_000, 2)), rng.gamma(2, size=(20_000, 2))])
+    X = unit * (Y + offset)
+    found = released(X)
+    assert found.scaled and found.box is None
+    assert np.all(np.abs(found.origin - X.mean(axis=0)) < 0.3 * X.std(axis=0))
+    ratio = found.scale / X.std(axis=0)
+    assert np.all((ratio > 0.75) & (ratio < 1.35))
+
+
+def test_ages_incomes_and_hours():
+    X = table_of_persons(3000, np.random.default_rng(0))
+    found = released(X)
+    assert np.all(np.abs(found.origin - X.mean(axis=0)) < 0.3 * X.std(axis=0))
+    assert np.all(np.abs(np.log(found.scale / X.std(axis=0))) < 0.5)
+
+
+def test_constant_mostly_zero_and_two_values():
+    rng, n = np.random.default_rng(0), 20_000
+    X = np.column_stack(
+        [
+            np.full(n, 37.5),
+            rng.exponential(100.0, n) * (rng.random(n) < 0.2),
+            np.where(rng.random(n) < 0.5, -1e6, 1.0),
+            np.zeros(n),
+        ]
+    )
+    found = released(X)
+    assert abs(found.origin[0] - 37.5) < 1e-6 and found.scale[0] < 1e-6
+    assert 20 < found.scale[1] < 100 and found.scale[2] == pytest.approx(5e5, rel=0.3)
+    assert abs(found.origin[3]) < 1e-20 and found.scale[3] < 1e-20
+
+
+def test_too_few_rows_spend_nothing_or_give_nothing():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    session = open_session(column_entry("columns", RHO, RHO), rho=RHO)
+    assert release_columns(session, "columns", Table.in_memory(X, Units(40)), 40.0) is None
+    assert session.spent == 0.0
+    assert released(X, size=1e5) is None  # a wrong size: the first histogram shows nothing
+
+
+def test_rows_hidden_beside_many_zeros_are_no_constant_column():
+    """A fifth of 600 rows is spread over octaves that the noise hides: the column is not told."""
+    rng = np.random.default_rng(0)
+    X = (rng.exponential(size=600) * (rng.random(600) < 0.2))[:, None]
+    assert released(X) is None
+
+
+def test_weights_and_groups_count_as_units():
+    """A unit of many rows far away is one unit: it does not widen the scale."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(50, 5, size=(4000, 1)), np.full((4000, 1), 1e9)])
+    groups = np.concatenate([np.arange(4000), np.full(4000, 4000)])
+    units = Units(8000, groups)
+    found = released(X, units=units, size=4001)
+    assert 3 < found.scale[0] < 8 and abs(found.origin[0] - 50) < 2
+
+
+def test_parts_add_up():
+    X = table_of_persons(3000, np.random.default_rng(1))
+    parts = [Part(ArraySource(X[:17], 0), Units(17)), Part(ArraySource(X[17:], 1), Units(2983))]
+    session = open_session(column_entry("columns", RHO, RHO), rho=RHO, random_state=0)
+    table = Table(LocalEngine(parts), 3, np.float64, Units(0).facts)
+    found = release_columns(session, "columns", table, 3000)
+    assert np.array_equal(found.scale, released(X).scale)
+
+
+def changed(X, rows):
+    """A recording of the columns of X, and its replay on other rows."""
+    with trace(Trace()) as recorder:
+        first = released(X, rho=50.0, size=len(X))
+    survivors = np.array([], dtype=np.int64)
+    with trace(Replay(recorder.events, survivors)) as replay:
+        second = released(rows, rho=50.0, size=len(X))
+    return first, second, replay
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [1e300, -1e-300], [-1e6, 1e6], [1.0, 1.0]])
+def test_one_row_more_moves_each_histogram_by_its_claim(row):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) * [1, 1e5] + [1e3, 0]
+    first, second, replay = changed(X, np.vstack([X, row]))
+    assert np.array_equal(first.scale, second.scale) and not replay.finish()
+    assert max(replay.ratios.values()) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_column_too_many_in_the_claim_is_seen(columns, monkeypatch):
+    """Half of the claim: a replay tells."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, columns))
+    monkeypatch.setattr(_columns, "round_up", lambda value: value / 2)
+    _, _, replay = changed(X, X[:-1])
+    assert replay.finish() and max(replay.ratios.values()) > 1.9
