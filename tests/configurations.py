@@ -241,6 +241,8 @@ TABLE = {
         ({"rho": 8.0, "locate": "basic"}, (*PATH, *MADE)),
         ({"rho": 8.0, "refine": False}, (*PATH, *MADE)),
         ({"epsilon": 20.0, "bounds": 20.0}, PATH),
+        ({"epsilon": 20.0, "bounds": (-20.0, 30.0)}, PATH),
+        ({"epsilon": 30.0}, PATH),
         ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, PATH),
     ],
     "FederatedDPKMeans": [

@@ -34,7 +34,7 @@ from sklearn_dp.decomposition import DPPCA
 from sklearn_dp.ensemble import SampleAndAggregate
 from sklearn_dp.mixture import DPGaussianMixture, KTupleOptions
 
-N, SAMPLE, N_PLACES = 12_000, 100, 150
+N, SAMPLE, N_PLACES = 20_000, 100, 150  # a histogram of each column has 400 bins
 RNG = np.random.default_rng(0)
 PLACES = 2 * np.eye(3)[np.arange(N_PLACES) % 3] + 0.1 * RNG.normal(size=(N_PLACES, 3))
 X = PLACES[RNG.integers(N_PLACES, size=N)]  # so that few cells hold any of them

@@ -44,13 +44,18 @@ _LENGTHS = {"low": 1e-100, "high": 1e100}
 class FriendlyMean(
     Replacing, StandardErrors, OneToOneFeatureMixin, TransformerMixin, BaseDPEstimator
 ):
-    """Mean of points of unknown location, with differential privacy.
+    """Mean of a table whose columns have any location and any unit, with differential privacy.
 
-    The data may lie anywhere and need no bounds: the noise is in proportion to their spread, not
-    to their distance from the origin. A private location is found first (by a friendly core, or
-    by the heaviest cell of a random grid, whichever promises the smaller error); points near it
-    are then averaged with noise for a clipping radius that is chosen from noisy counts. Points
-    farther from it than the diameter of the data are left out, so the mean resists outliers.
+    The data may lie anywhere and need no bounds: the noise of each column is in proportion to its
+    spread, not to its distance from the origin, nor to the unit of other columns. With a box of
+    `bounds` each column is scaled by its side; without bounds, the location and the spread of each
+    column are released first. Where the rows are too few for that, or a length is given, a
+    location in all features together is found (by a friendly core, or by the heaviest cell of a
+    random grid, whichever promises the smaller error).
+
+    Rows are then averaged with noise for a clipping radius that is chosen from noisy counts: it is
+    wide where rows are many, so that a skewed column is not cut, and what the clip may take away is
+    part of the standard error.
 
     Parameters
     ----------
@@ -61,10 +66,12 @@ class FriendlyMean(
     rho : float, optional
         Budget in zero-concentrated DP, instead of `epsilon`.
     diameter : float, optional
-        Public: nearly all points are within it of each other. None: it is searched on the
-        public grid of `diameter_range`, and paid for.
+        Public: nearly all points are within it of each other, in the units of the table. Columns
+        are not scaled then. None: where it is needed, it is searched on the public grid of
+        `diameter_range`, and paid for.
     diameter_range : pair of float, default=(1e-6, 1e12)
-        The smallest and the largest diameter to look for.
+        The smallest and the largest diameter to look for; another than the default one is in the
+        units of the table, and columns are not scaled.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Points outside are clipped. No location is needed then, which makes all
@@ -78,7 +85,7 @@ class FriendlyMean(
         How the location is found where there are no bounds: a friendly core by the zCDP filter or
         by the basic filter, or the heaviest cell of a random grid. "auto": with `rho` the one
         with the smallest predicted error at the released size; with `epsilon` cells, whose noise
-        is accounted for exactly.
+        is accounted for exactly. With another value than "auto" columns are not scaled.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -93,13 +100,17 @@ class FriendlyMean(
     mean_ : ndarray of shape (n_features,)
         Released mean; the origin, or the center of `bounds`, if none could be found.
     mean_std_error_ : ndarray of shape (n_features,)
-        Standard error of `mean_` as an estimate of the mean of the population: the noise, and the
-        sampling of the units, whose spread is taken to be the same in all features (it is released
-        for all of them together). Infinite if no mean could be found.
+        Standard error of `mean_` as an estimate of the mean of the population: the noise, the
+        sampling of the units, column by column, and an upper estimate of the bias of the clip.
+        Infinite if no mean could be found.
+    column_scale_ : ndarray of shape (n_features,)
+        What one unit of each column is: half of the side of a box, a released standard deviation,
+        or 1 where columns are not scaled.
     radius_ : float
-        Released radius about the location to which points were clipped; inf if there is none.
+        Released radius about the location to which points were clipped, in columns divided by
+        `column_scale_`; inf if there is none.
     diameter_ : float
-        `diameter`, or the one that was found; nan if none could be found.
+        `diameter`, or the one that was found; nan if none could be found, or was needed.
     size_ : float
         Released noisy number of units, or, with `sample_weight`, their total weight; nan if it was
         not released.
@@ -107,9 +118,10 @@ class FriendlyMean(
         Standard deviation of its noise; with ``refine=False``, where `size_` is a lower bound, of
         its error.
     status_ : str
-        "ok", "no diameter found", "no location found", or in words that the standard error is
-        as large as half of the spread of the rows (or their number lost in the noise), with how
-        many rows or which epsilon would help: from released values.
+        "ok", "no diameter found", "no location found", or in words that the standard error of a
+        column is as large as half of its spread (or the number of rows lost in the noise), with
+        how many rows or which epsilon would help, or that many rows are too spread out to be seen:
+        from released values.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -126,7 +138,8 @@ class FriendlyMean(
     (with `groups`: all rows of a group, which count as one point, their mean) with whatever weight.
     The number of rows is not public. Without bounds, at epsilon=1 in ten dimensions, some 400
     points give at most twice the error of knowing the location (600 with the basic filter, 2000
-    with the zCDP filter); with far fewer there is no location, and `status_` says so.
+    with the zCDP filter); with far fewer there is no location, and `status_` says so. The spread of
+    each of three columns is found from about 1,000 rows on.
 
     References
     ----------

@@ -20,6 +20,7 @@ from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
+from sklearn_dp._aggregate.shared import columns as _columns
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
@@ -312,14 +313,20 @@ def _(original):
     return find_radius
 
 
-@mutant("mean clipped at a true quantile", "check_replay", _refine, "_clip_radius")
+@mutant("mean clipped at a true quantile", "check_replay", _refine, "clip_radius")
 def _(original):
     def clip_radius(session, rows, *others):
-        radius, square = original(session, rows, *others)
+        clip = original(session, rows, *others)
         far = np.sqrt(rows_in_memory(rows).squares) * rows.unit
-        return max(1e-9, min(radius, float(np.median(np.append(far, radius))))), square
+        radius = max(1e-9, min(clip.radius, float(np.median(np.append(far, clip.radius)))))
+        return clip._replace(radius=radius)
 
     return clip_radius
+
+
+@mutant("histograms of columns claimed as one", "check_replay", _columns, "round_up")
+def _(original):
+    return lambda value: original(value) / 2
 
 
 @mutant("raw number of points used", "check_replay", _mechanisms, "noisy_count_and_weight")
