@@ -234,7 +234,6 @@ class FriendlyMean(
         return self.refine and self.locate == "auto" and not given
 
     def _columns(self, n_features):
-        """The coordinates that public bounds tell."""
         return Columns.of(self._domain(n_features), n_features, scaled=self._scaled())
 
     @with_callbacks

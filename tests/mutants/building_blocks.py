@@ -340,7 +340,7 @@ def _(original):
 @mutant("points outside the ball counted", "check_replay", _refine, "ball_sum")
 def _(original):
     def ball_sum(rows, *others):
-        total, _ = original(rows, *others)
-        return 2 * total, rows.n_rows
+        total, squares, _ = original(rows, *others)
+        return 2 * total, squares, rows.n_rows
 
     return ball_sum

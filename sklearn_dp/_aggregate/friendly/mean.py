@@ -1,21 +1,21 @@
 """The private mean of points of unknown location: locate, approach, refine.
 
-1. Release the number of points and, unless it is given, the diameter of the data.
-2. Locate: one point within reach of most of the data, by whichever of these is predicted to leave
-   the smallest final error at the released size (:mod:`.route_choice`): a friendly core and its
-   average (zCDP filter or basic filter), or the heaviest cell of a randomly shifted grid
-   (:mod:`.mean_routes`). None of them depends on how far from the origin the data are. With public
-   bounds, their center will do.
+1. Release the number of points and, where there are no public bounds, the origin and the scale of
+   each column (:mod:`..shared.columns`). What follows is in these coordinates. With a box, columns
+   are scaled by its sides.
+2. Where columns are not scaled (a ball, a public diameter, too few points): release the diameter of
+   the data, unless it is given, and locate one point within reach of most of them, by whichever of
+   these is predicted to leave the smallest final error at the released size
+   (:mod:`.route_choice`): a friendly core and its average, or the heaviest cell of a randomly
+   shifted grid (:mod:`.mean_routes`). None of them depends on the distance from the origin.
 3. Approach: a few cheap noisy means of the points in a ball about the last estimate; each shrinks
-   the ball (:mod:`.refine`).
-4. Refine: choose a clipping radius from noisy counts of distances, then spend all that is left on
-   the noisy sum and number of the points clipped to that radius.
+   the ball (:mod:`.refine`). From scaled columns at most one.
+4. Refine: choose a clipping radius from noisy counts (:mod:`.clip_radius`), then spend all that is
+   left on the noisy sum, squares and number of the points clipped to that radius.
 
-Released: the size, the diameter, the first center and what it takes, a sum and a number for each
-approach step, counts of distances, the last sum and number. All choices are functions of parameters
-and of released values.
+All choices are functions of parameters and of released values.
 
-Why not the published algorithm, steps 1 and 2 alone: the average of a friendly core has noise for
+Why not the published algorithm, a friendly core and its average alone: the average has noise for
 twice the diameter, and refining clips at about the radius of the data. For 800 points of
 N(mu, I_1000) at rho = 1 the error is 3.32 as published, 1.50 here and 1.48 for an oracle that knows
 mu (``doc/benchmarks/mean.md``). ``refine=False`` is the published one.

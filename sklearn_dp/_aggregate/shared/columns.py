@@ -77,7 +77,9 @@ class Columns:
         if domain is None or domain.low is None or not (domain.low < domain.high).any():
             return cls(origin, scale, False, domain)
         half = (domain.high - domain.low) / 2
-        return cls(domain.center, np.where(half > 0, half, 1.0) if scaled else scale, scaled, domain)
+        return cls(
+            domain.center, np.where(half > 0, half, 1.0) if scaled else scale, scaled, domain
+        )
 
     @cached_property
     def plain(self) -> bool:

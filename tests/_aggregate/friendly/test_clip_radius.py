@@ -50,8 +50,8 @@ LAWS = {
 def test_intervals_of_skewed_columns_hold_the_mean(law, bounded):
     """40 fits of 10,000 rows: intervals of a right error hold 38.
 
-    Fewer than 28 happens with probability 1e-6 at a true rate of 93 %; a bias of 2.5 standard errors
-    holds 12, and nothing holds none.
+    Fewer than 28 happens with probability 1e-6 at a true rate of 93 %; a bias of 2.5 standard
+    errors holds 12, and nothing holds none.
     """
     draw, box = LAWS[law]
     truth = draw(np.random.default_rng(10**6), 4_000_000).mean()

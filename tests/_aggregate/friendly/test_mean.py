@@ -275,8 +275,8 @@ MUTANTS = {
     ),
     "private clip": (
         last_step,
-        "_clip_radius",
-        lambda run: lambda s, rows, *others: last_step._Clip(typical_distance(rows), 1.0, 0.0, 0.0),
+        "clip_radius",
+        lambda run: lambda s, rows, *others: last_step.Clip(typical_distance(rows), 1.0, 0.0, 0.0),
     ),
     "private center": (
         fm,

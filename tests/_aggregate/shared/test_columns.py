@@ -27,9 +27,7 @@ def released(X, rho=RHO, size=None, seed=0, units=None):
 
 
 def table_of_persons(n, rng):
-    return np.column_stack(
-        [rng.normal(45, 15, n), rng.lognormal(10.3, 0.6, n), rng.gamma(4, 9, n)]
-    )
+    return np.column_stack([rng.normal(45, 15, n), rng.lognormal(10.3, 0.6, n), rng.gamma(4, 9, n)])
 
 
 # -- public ----------------------------------------------------------------------------------------
