@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from configurations import configurations
 
 from sklearn_dp import DPCoreset, DPKMeans
 from sklearn_dp._aggregate.shared.table import CellCounts, LocalEngine
@@ -85,6 +86,24 @@ def test_the_estimate_beside_counted_traffic(
     assert sum(counted.up) <= known.up <= factor * sum(counted.up)
     most = plan.cost(**given)
     assert most.n_passes >= known.n_passes and most.down >= known.down and most.up >= known.up
+
+
+NUMBERED = [
+    setting
+    for setting in configurations("releases", "DPKMeans")
+    if isinstance(setting.estimator.n_clusters, int)
+]
+
+
+@pytest.mark.parametrize("setting", NUMBERED, ids=str)
+def test_every_pass_that_some_option_makes_is_in_the_estimate(setting, monkeypatch):
+    X, model, counted = data(3_000, 7, 3), setting.estimator, Counted(monkeypatch)
+    model.fit(np.array_split(X, N_PARTS))
+    plan, given = model.privacy_plan(7), {"n_rows": len(X), "n_parts": N_PARTS}
+    known = plan.cost(**given, n_iter=model.n_iter_, n_cells=counted.cells)
+    compared = any(one["release"] == "starts" for one in model.privacy_report_.releases)
+    planned = any(one.name == "starts" for one in known.passes)
+    assert len(counted.down) == known.n_passes - planned + compared
 
 
 def test_ten_thousand_parts_of_a_million_rows():
