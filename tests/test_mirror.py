@@ -64,6 +64,7 @@ COMMON = {
     "_aggregate/one_cluster/test_laws.py": "laws of all mechanisms of the room",
     "_dropin/test_other_libraries.py": "estimators inside those of other libraries",
     "_dropin/test_interfaces.py": "interfaces of all estimators beside scikit-learn's",
+    "_partitions/test_lost_states.py": "clusters that keep nothing, with every engine",
     "_partitions/test_first_steps.py": "what users type first, in processes of their own",
     "audit/laws/test_draws.py": "what all laws ask of the samplers",
     "audit/laws/test_laws.py": "all laws of the audit beside the kernel's",

@@ -7,11 +7,11 @@ another library has raised on the way is dropped, with its traceback, because it
 """
 
 import copy
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .._aggregate.shared.single_rows import row_guard, saturated
 from .._aggregate.shared.table import PartSource
 from .._tables import check_table
 from ..exceptions import PartError
+from ._digests import digest, digest_of_values
 
 __all__ = [
     "MOST_ROWS",
@@ -29,7 +30,6 @@ __all__ = [
     "Reason",
     "at_hand",
     "columns_of",
-    "digest",
     "has_no_columns",
     "quietly",
 ]
@@ -118,7 +118,7 @@ class CheckedSource(PartSource):
         self.number, self.columns = number, columns
         self._rows, self._groups, self._weights = rows, groups, weights
         self._length: int | None = None
-        self._digest: int | None = None
+        self._known: dict[str, int] = {}
 
     def read(self) -> np.ndarray:
         """The rows of the part; those of this step, where they have been read."""
@@ -130,34 +130,59 @@ class CheckedSource(PartSource):
         return kept[self.number]
 
     def _read(self) -> np.ndarray:
-        return quietly(self._same_rows, self.number)
+        return quietly(
+            lambda: self._same("X", self.columns.check(self._rows()), digest), self.number
+        )
 
-    def _same_rows(self) -> np.ndarray:
-        """The rows, if they are those that have been counted, in the same order.
+    def _same(self, name: str, values: Any, digest: Callable[[Any], int]) -> Any:
+        """Values of rows, if they are those that have been counted, in the same order.
 
         What a pass keeps for a row, such as the norm that it is clipped by or the weight of its
         group, stands in its place: for another row there it would be wrong, and the row could
         count for more than a sensitivity covers.
         """
-        rows = self._of_length(self.columns.check(self._rows()))
-        if self._digest is not None and digest(rows) != self._digest:
-            raise Reason(
-                "its rows have changed since the first pass, or their order: keep X in memory "
-                "(persist, cache), or write it to a file"
-            )
-        return rows
-
-    def _of_length(self, values: Any) -> Any:
-        """Values, if there are as many as there were rows at first."""
         if self._length is not None and len(values) != self._length:
             raise Reason("it must have one entry for each row, in every pass")
+        if name in self._known:
+            _check_same(name, digest(values), self._known[name])
         return values
 
-    def counted(self) -> "CheckedSource":
-        """The same source, which knows how many rows it has, and which rows it will have."""
+    def counted(self, beside: str = "sample_weight") -> "CheckedSource":
+        """The same source, which knows how many rows it has, and which rows it will have.
+
+        Parameters
+        ----------
+        beside : str
+            What the weights are, for errors: "sample_weight" or "y".
+        """
         other, rows = copy.copy(self), self.read()
-        other._length, other._digest = len(rows), digest(rows)
+        other._length, other._known = len(rows), {"X": digest(rows)}
+        for name, read in (("groups", self._groups), (beside, self._weights)):
+            if read is not None:
+                values = other._values(read, name)
+                other._known[name] = quietly(partial(digest_of_values, values), self.number, name)
         return other
+
+    @property
+    def digests(self) -> tuple[int, ...]:
+        """Of rows, groups and weights, once they have been counted: unreleased."""
+        return tuple(self._known.values())
+
+    def check_digests(self, digests: tuple[int, ...]) -> None:
+        """Raise `PartError` unless the part is still the one of the first pass.
+
+        The state of a part dies with its worker, digests and all, and is made again from the
+        source: with digests of what is there now. A source that is no function of what it reads (a
+        shuffle of an unseeded order) then gives rows that other parts have too: they would count
+        twice. So the digests of the first pass are held where the fit is, and come back here.
+
+        The error tells nothing of the rows. Where X is a function of what is stored, digests are
+        the same whatever the rows are and whichever worker dies. Elsewhere there are two tables
+        called X, and a guarantee about the first cannot hold for the second: the storage has
+        failed, as when a file is gone.
+        """
+        for (name, found), first in zip(self._known.items(), digests, strict=True):
+            quietly(partial(_check_same, name, found, first), self.number, name)
 
     def n_rows(self) -> int:
         """Number of rows, without reading them if they have been counted."""
@@ -178,7 +203,7 @@ class CheckedSource(PartSource):
     def _values(self, read: Callable[[], Any] | None, name: str) -> Any:
         if read is None:
             return None
-        return quietly(lambda: self._of_length(read()), self.number, name)
+        return quietly(lambda: self._same(name, read(), digest_of_values), self.number, name)
 
 
 _given: ContextVar[tuple] = ContextVar("sklearn_dp_given", default=())
@@ -237,24 +262,14 @@ def has_no_columns(piece: Any) -> bool:
     return isinstance(piece, list | tuple) and not len(piece)
 
 
-def digest(rows: np.ndarray) -> int:
-    """A number that changes when rows do, or their order; it stays where the rows are.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-
-    Returns
-    -------
-    digest : int
-        Below 2**32. Not secret, and not safe against those who mean to deceive.
-    """
-    found = 0
-    step = max(1, 2**20 // max(1, rows.shape[1]))  # what is copied, if rows are not contiguous
-    for start in range(0, len(rows), step):
-        piece = np.ascontiguousarray(rows[start : start + step]).view(np.uint8)
-        found = zlib.crc32(piece.data, found)
-    return found
+def _check_same(name: str, found: int, first: int) -> None:
+    """Refuse values that have another digest than those of the first pass."""
+    if found != first:
+        what = "rows" if name == "X" else "values"
+        raise Reason(
+            f"its {what} have changed since the first pass, or their order: keep {name} in memory "
+            "(persist, cache), or write it to a file"
+        )
 
 
 def quietly(call: Callable[[], Any], number: int | None = None, name: str = "X") -> Any:

@@ -24,13 +24,16 @@ from ._check_part import CheckedSource, Columns, Given, columns_of, quietly
 from ._dask_tasks import (
     NO_SIZES,
     check_clients,
+    check_workers,
     constant,
     futures,
+    lean_on_others,
     new_key,
     own_tasks,
     same,
     shown,
     tasks_of_pieces,
+    workers_of,
 )
 from ._input import EngineInput, check_list
 from ._steps import (
@@ -88,6 +91,8 @@ class DaskEngine:
             check_clients(name, parts or ())
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
         self._given = self._pieces  # also of an engine of new parts
+        lean = any(parts is not None and lean_on_others(parts) for parts in (rows, groups, weights))
+        self._first_workers = _on_dask(lambda: workers_of(self._pieces)) if lean else set()
         self._steps = [
             constant(Step(i, CheckedSource(i, columns, *own)), new_key("part"))
             for i, own in enumerate(readers)
@@ -101,11 +106,14 @@ class DaskEngine:
         """The same, now, and the totals of the sums."""
         import dask
 
-        # What steps before have made is from now on held by these alone, and by their lineage.
+        # What steps before have made is held by these alone from now on, and by their lineage.
         steps = self._next(run, function, broadcast)
         self._steps = list(_on_dask(lambda: dask.persist(*steps), self._failed))
         sums = _in_tree(self._steps, shown(function, broadcast))
-        return raised(_on_dask(sums.compute, self._failed))
+        sums = _on_dask(sums.compute, self._failed)
+        first, self._first_workers = self._first_workers, set()
+        _on_dask(lambda: check_workers(first, self._pieces))
+        return raised(sums)
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:
         """A `dask.array` of the values of all rows; nothing is computed here.

@@ -11,8 +11,8 @@ from ..exceptions import PartError
 from ._steps import name_of
 
 __all__ = [
-    "NO_SIZES", "OwnTasks", "check_clients", "constant", "futures", "new_key", "own_tasks", "same",
-    "shown", "tasks_of_pieces",
+    "NO_SIZES", "OwnTasks", "check_clients", "check_workers", "constant", "futures",
+    "lean_on_others", "new_key", "own_tasks", "same", "shown", "tasks_of_pieces", "workers_of",
 ]  # fmt: skip
 
 
@@ -139,17 +139,55 @@ class OwnTasks:
 
 def own_tasks(parts: Sequence[Any]) -> list[OwnTasks] | None:
     """The tasks of each part, if no two parts share one and none holds data."""
+    found = _tasks_of(parts)
+    n_tasks = sum(len(own.graph) for own in found)
+    every = {key: node for own in found for key, node in own.graph.items()}
+    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+
+
+def lean_on_others(parts: Sequence[Any]) -> bool:
+    """Whether what makes a part is not its own: tasks of several parts, or what a client holds."""
+    seen: set = set()
+    for own in _tasks_of(parts):
+        made = {key for key, node in own.graph.items() if not _is_data(node)}
+        if made & seen or any(
+            _is_future(getattr(node, "value", node)) for node in own.graph.values()
+        ):
+            return True
+        seen |= made
+    return False
+
+
+def _tasks_of(parts: Sequence[Any]) -> list[OwnTasks]:
+    """All tasks that each part needs."""
     from dask.optimization import cull
 
     graphs = [part.dask for part in parts]  # mostly one for all; held, so that no two share an id
     tasks = {id(graph): dict(graph) for graph in graphs}
-    found = [
+    return [
         OwnTasks(cull(tasks[id(graph)], [part.key])[0], part.key)
         for graph, part in zip(graphs, parts, strict=True)
     ]
-    n_tasks = sum(len(own.graph) for own in found)
-    every = {key: node for own in found for key, node in own.graph.items()}
-    return found if n_tasks == len(every) and not any(map(_is_data, every.values())) else None
+
+
+def workers_of(pieces: Sequence[tuple]) -> set[str]:
+    """The workers of the cluster that holds some pieces; none, if no cluster does."""
+    held = next(futures([piece for part in pieces for piece in part]), None)
+    return set() if held is None else set(held.client.nthreads())
+
+
+def check_workers(first: set[str], pieces: Sequence[tuple]) -> None:
+    """After the first pass: raise if a worker has gone by then, where parts lean on others.
+
+    What they have in common may have been computed twice before all parts had been read. If that is
+    a shuffle of an unseeded order, a row can be in a part of the first time and in one of the
+    second; digests are of parts as they were read first, and do not tell.
+    """
+    if first and not first <= workers_of(pieces):
+        raise PartError(
+            "X: a worker has gone while parts with tasks in common were read for the first time. "
+            "Write X to files, and fit again."
+        )
 
 
 def check_clients(name: str, collections: Sequence[Any]) -> None:

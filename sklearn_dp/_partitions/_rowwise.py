@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard
-from .._aggregate.shared.table import PartSource, Table
+from .._aggregate.shared.table import PartSource, Summed, Table
 from .._aggregate.shared.table_units import open_units
 from .._privacy._units import UnitFacts
 from .._sklearn_compat import with_callbacks
@@ -295,14 +295,32 @@ def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) 
     table : Table
     """
     engine = found.start(n_jobs)
+    n_rows, first = engine.reduce(_counted, "y" if found.targets else "sample_weight")
     # Unreleased, and only looked at as in memory, where no rows at all are refused.
-    if not engine.reduce(_counted)[0]:
+    if not n_rows:
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     table = Table(engine, found.n_features, found.dtype, UnitFacts())
+    # From here on part of what each state is made by, also when it is made again.
+    table.update(_checked, first.digests)
     open_units(table, grouped=found.grouped, largest=max_weight if found.weighted else None)
     return table
 
 
-def _counted(source: CheckedSource) -> tuple[CheckedSource, tuple]:
-    counted = source.counted()
-    return counted, (counted.n_rows(),)
+class _Digests(Summed):
+    """What parts were when they were first read, by their numbers: unreleased."""
+
+    def __init__(self, digests: dict[int, tuple[int, ...]]) -> None:
+        self.digests = digests
+
+    def __add__(self, other: "_Digests") -> "_Digests":
+        return _Digests(self.digests | other.digests)
+
+
+def _counted(source: CheckedSource, beside: str) -> tuple[CheckedSource, tuple]:
+    counted = source.counted(beside)
+    return counted, (counted.n_rows(), _Digests({counted.number: counted.digests}))
+
+
+def _checked(source: CheckedSource, digests: dict) -> tuple[CheckedSource, tuple]:
+    source.check_digests(digests[source.number])
+    return source, ()

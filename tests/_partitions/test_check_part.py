@@ -1,5 +1,7 @@
 """What each part of a table has to be, and errors that tell its number and nothing else of it."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +18,6 @@ from sklearn_dp._partitions._check_part import (
     Reason,
     at_hand,
     columns_of,
-    digest,
     quietly,
 )
 from sklearn_dp.exceptions import PartError
@@ -153,14 +154,38 @@ def test_a_piece_at_hand_is_read_once():
 
 
 def test_a_counted_source_notices_what_changes():
-    rows = [ROWS, ROWS]
-    source = CheckedSource(2, ARRAY, lambda: rows.pop(0), lambda: [1, 2, 3]).counted()
+    rows, groups, weights = [ROWS, ROWS[:3]], [[1, 2, 3, 4], [1, 2, 4, 3]], [[1.0] * 4, [1, 2, 3]]
+    readers = [partial(values.pop, 0) for values in (rows, groups, weights)]
+    source = CheckedSource(2, ARRAY, *readers).counted()
     assert source.n_rows() == 4 and len(rows) == 1
-    with pytest.raises(PartError, match="^groups, part 2: it must have one entry for each row"):
-        source.read_groups()
-    rows[0] = ROWS[:3]
     with pytest.raises(PartError, match="^X, part 2: .* in every pass"):
         source.read()
+    with pytest.raises(PartError, match="^groups, part 2: its values have changed"):
+        source.read_groups()
+    with pytest.raises(PartError, match="^sample_weight, part 2: .* in every pass"):
+        source.read_weights()
+
+
+def test_groups_and_weights_of_another_length_are_refused_when_rows_are_counted():
+    with pytest.raises(PartError, match="^groups, part 2: it must have one entry for each row"):
+        CheckedSource(2, ARRAY, lambda: ROWS, lambda: [1, 2, 3]).counted()
+    with pytest.raises(PartError, match="^y, part 2: it must have one entry for each row"):
+        CheckedSource(2, ARRAY, lambda: ROWS, None, lambda: [1, 2, 3]).counted("y")
+
+
+def test_a_part_has_to_be_what_it_was_in_the_first_pass():
+    """Also if its state has been made again, with digests of other values."""
+    read = lambda values: lambda: values  # noqa: E731
+    first = CheckedSource(2, ARRAY, read(ROWS), read([1, 2, 3, 4]), read([1.0] * 4)).counted()
+    first.check_digests(first.digests)
+    for number, name in enumerate(("X", "groups", "sample_weight")):
+        given = [ROWS, [1, 2, 3, 4], [1.0] * 4]
+        given[number] = [ROWS + 1, [1, 2, 4, 3], [1.0, 1.0, 1.0, 2.0]][number]
+        again = CheckedSource(2, ARRAY, *map(read, given)).counted()
+        with pytest.raises(PartError, match=f"^{name}, part 2: its .* have changed") as caught:
+            again.check_digests(first.digests)
+        assert quotes_nothing(caught.value)
+        assert not any(str(one) in str(caught.value) for one in (*first.digests, *again.digests))
 
 
 class Row(list):
@@ -200,15 +225,6 @@ def test_a_counted_source_notices_other_rows(change):
     with pytest.raises(PartError, match=r"^X, part 4: its rows have changed .* order") as caught:
         source.read()
     assert quotes_nothing(caught.value)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_digests_are_those_of_values_in_their_order(dtype):
-    rows = np.arange(2**20 + 6, dtype=dtype).reshape(-1, 2)  # more than a chunk
-    known = digest(rows)
-    assert digest(np.asfortranarray(rows)) == known != digest(rows[::-1])
-    rows[-1, -1] += 1
-    assert digest(rows) != known and digest(rows[:0]) == digest(rows[:0].T.reshape(0, 3)) == 0
 
 
 def test_errors_that_are_quiet_already_stay():

@@ -19,7 +19,14 @@ from partition_tools import (
 
 from sklearn_dp import DPKMeans
 from sklearn_dp._partitions import engine_of
-from sklearn_dp._partitions._dask_tasks import NO_SIZES, check_clients, futures, own_tasks
+from sklearn_dp._partitions._dask_tasks import (
+    NO_SIZES,
+    check_clients,
+    futures,
+    lean_on_others,
+    own_tasks,
+    workers_of,
+)
 from sklearn_dp.audit import all_estimators
 from sklearn_dp.exceptions import PartError
 from sklearn_dp.ledger import PrivacyBudget, PrivacyLedger
@@ -43,6 +50,17 @@ def test_parts_that_share_a_task_have_no_tasks_of_their_own():
     assert [len(own()) for own in own_tasks([dask.delayed(np.ones)((n, 2)) for n in (3, 5)])] == [
         3, 5,
     ]  # fmt: skip
+
+
+def test_which_parts_lean_on_tasks_of_others():
+    one = dask.delayed(np.ones, pure=True)((3, 2))
+    assert lean_on_others([one + 1, one + 2]) and not lean_on_others([one + 1])
+    assert not lean_on_others([dask.delayed(np.ones)((n, 2)) for n in (3, 5)])
+    for inline in (False, True):  # data that parts have in common are no task
+        X = da.from_array(ROWS, chunks=(60, 3), inline_array=inline)
+        assert not lean_on_others(list(X.to_delayed().ravel()))
+    assert not lean_on_others(dd.from_pandas(pd.DataFrame(ROWS), npartitions=2).to_delayed())
+    assert workers_of([(one,)]) == workers_of([()]) == set()  # there is no cluster
 
 
 @contextlib.contextmanager

@@ -2,10 +2,12 @@
 
 import os
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from lost_state_tools import N_PARTS, any_order, piece
 from partition_tools import (
     EXPECTED,
     LABELS,
@@ -21,10 +23,11 @@ from partition_tools import (
     run_block,
     run_example,
     shuffles,
+    sums,
     table_of,
 )
 
-from sklearn_dp._partitions import engine_of
+from sklearn_dp._partitions import engine_of, open_parts
 from sklearn_dp._partitions._spark import _joined, _packed, _two
 from sklearn_dp._partitions._steps import Failure
 from sklearn_dp.exceptions import PartError
@@ -171,6 +174,31 @@ def test_only_sums_come_to_the_driver(spark, monkeypatch):
     import pickle
 
     assert got and max(len(pickle.dumps(one)) for one in got) < 2000 < ROWS.nbytes
+
+
+@pytest.mark.parametrize("order", [np.arange, any_order])
+def test_what_was_cached_is_gone(spark, order):
+    """Parts come back as they were, or, in another order of all rows, end the fit."""
+    cut = partial(in_order, order)
+    X = spark.sparkContext.parallelize(range(N_PARTS), N_PARTS).map(cut).persist()
+    table = open_parts(engine_of(X), None)
+    first = table.sums(sums_of_rows)
+    table.engine._held.unpersist(blocking=True)
+    X.unpersist(blocking=True)
+    if order is np.arange:
+        assert np.array_equal(table.sums(sums_of_rows)[0], first[0])
+        return
+    with pytest.raises(PartError, match=r"^X, part \d: its rows have changed") as caught:
+        table.sums(sums_of_rows)
+    assert quotes_nothing(caught.value)
+
+
+def in_order(order, number):
+    return piece(ROWS, order(len(ROWS)), number)
+
+
+def sums_of_rows(part):
+    return sums(part, 1)
 
 
 def test_pieces_of_a_partition():
