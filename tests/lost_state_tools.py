@@ -26,6 +26,10 @@ def any_order(n_rows):
     return np.random.default_rng().permutation(n_rows)
 
 
+def same_order(n_rows):
+    return np.arange(n_rows)
+
+
 def piece(values, order, number):
     """A part of a table that is in some order."""
     return np.array_split(values[order], N_PARTS)[number]
@@ -47,7 +51,7 @@ def dask_parts(changing, **values):
 
     parts = {}
     for name, held in values.items():
-        steady = dask.delayed(np.arange)(len(held))
+        steady = dask.delayed(same_order)(len(held))
         order = dask.delayed(any_order, pure=False)(len(held)) if name == changing else steady
         parts[name] = [dask.delayed(piece)(held, order, i) for i in range(N_PARTS)]
     return parts
@@ -99,7 +103,7 @@ def on_ray(monkeypatch, changing, **values):
     monkeypatch.setitem(sys.modules, "ray", ray)
     parts = {}
     for name, held in values.items():
-        order = Task(any_order if name == changing else np.arange, (len(held),))
+        order = Task(any_order if name == changing else same_order, (len(held),))
         parts[name] = [Task(piece, (held, order, i)) for i in range(N_PARTS)]
     return opened(from_references, parts)
 
@@ -156,7 +160,7 @@ def on_spark(monkeypatch, changing, X):
     """The same by an RDD, which has neither groups nor weights."""
     levels = types.SimpleNamespace(MEMORY_AND_DISK=None)
     monkeypatch.setitem(sys.modules, "pyspark", types.SimpleNamespace(StorageLevel=levels))
-    order, job = any_order if changing == "X" else np.arange, {}
+    order, job = any_order if changing == "X" else same_order, {}
 
     def read():
         if "order" not in job:

@@ -11,7 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lost_state_tools import N_PARTS, any_order, dask_parts, on_dask, on_ray, on_spark, piece
+from lost_state_tools import (
+    N_PARTS,
+    any_order,
+    dask_parts,
+    on_dask,
+    on_ray,
+    on_spark,
+    piece,
+    same_order,
+)
 from partition_tools import ROOT, quotes_nothing
 from sklearn.linear_model import Ridge
 
@@ -192,7 +201,7 @@ def test_a_node_of_ray_is_gone(changing):
         values = {name: np.repeat(held, 1000, axis=0) for name, held in TABLE.items()}
         parts = {}
         for name, held in values.items():
-            order = ray.remote(any_order if name == changing else np.arange).remote(len(held))
+            order = ray.remote(any_order if name == changing else same_order).remote(len(held))
             parts[name] = [cut.remote(held, order, number) for number in range(N_PARTS)]
         found = replace(from_references(*parts.values()), grouped=True, weighted=True)
         table = open_parts(found, None)
