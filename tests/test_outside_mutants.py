@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ def run(test, arguments):
     path, name = test.split("::")
     spec = importlib.util.spec_from_file_location(f"outside_{Path(path).stem}", TESTS / path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    function = getattr(module, name)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, module)  # or its classes could not be pickled
+        spec.loader.exec_module(module)
+        function = getattr(module, name)
         if "monkeypatch" in inspect.signature(function).parameters:
             arguments = {"monkeypatch": patch, **arguments}
         function(**arguments)

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
+from sklearn_dp import SampleAndAggregate
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._plan import PrivacyPlan
 from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp.audit import Neighbour, replay_audit
 from sklearn_dp.ensemble._aggregation import AGGREGATORS, Aggregation
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -110,3 +113,28 @@ def test_the_error_of_a_mean_is_that_of_its_noise():
         found[0].n_working_sd, rel=0.15
     )
     assert aggregate(results, "one_cluster", epsilon=4.0).error is None
+
+
+class Picky(BaseEstimator):
+    """Fails on blocks with a large number in them."""
+
+    def fit(self, X, y=None):
+        if (X > 5).any():
+            raise ValueError("too large")
+        self.center_ = X.mean(axis=0) if len(X) else np.zeros(X.shape[1])
+        return self
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"agreement": 0.3, "output_bounds": 1.0}, {"aggregator": "mean", "output_bounds": 1.0}],
+    ids=str,
+)
+def test_how_many_blocks_failed_shows_by_its_release_only(options):
+    """From two bad rows to twelve, one more each time: half of the blocks is in between."""
+    model = SampleAndAggregate(Picky(), **{"n_blocks": 12, "epsilon": 50.0, **options})
+    rows = np.repeat([[-1.0], [10.0]], (40, 12), axis=0)
+    for n in range(42, 52):
+        one_more = Neighbour("one more", rows[: n + 1], None, np.append(np.arange(n), -1))
+        audit = replay_audit(model, rows[:n], [one_more], strangers=False)
+        assert audit.violations == []

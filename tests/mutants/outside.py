@@ -24,6 +24,7 @@ from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
 from sklearn_dp.audit import Mutant
 from sklearn_dp.ensemble import SampleAndAggregate
+from sklearn_dp.ensemble._aggregation import Aggregation
 from sklearn_dp.federated import _claims, _client
 from sklearn_dp.federated._engines import LocalEngine
 from sklearn_dp.model_selection import _scorers
@@ -298,5 +299,33 @@ OUTSIDE = [
         "longest(rule) - counted - 1",
         "model_selection/test_runs.py::test_padding_runs_are_no_candidates",
         {"drawn": [1], "winner": 1},
+    ),
+    Edit(
+        "a status from the true number of blocks that worked",
+        Aggregation,
+        "run",
+        "if n_working < len(results) / 2:",
+        "if working.sum() < len(results) / 2:",
+        "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
+        {"options": {}},
+    ),
+    Edit(
+        "a number of outputs to agree from those that worked",
+        Aggregation,
+        "_by_one_cluster",
+        "int(self.agreement * len(results))",
+        "int(self.agreement * working.sum())",
+        "ensemble/test_aggregation.py::test_how_many_blocks_failed_shows_by_its_release_only",
+        {"options": {"agreement": 0.3, "output_bounds": 1.0}},
+    ),
+    Edit(
+        "outputs in one another's place with the noise for one more",
+        Aggregation,
+        "_by_mean",
+        "rho, replace=True",
+        "rho, replace=False",
+        "ensemble/test_sample_and_aggregate.py::"
+        "test_a_row_that_moves_its_block_from_one_place_to_another",
+        {"options": {"aggregator": "mean"}, "entry": "mean"},
     ),
 ]
