@@ -7,21 +7,24 @@ else: who is a neighbour, how the randomness of single units follows them, how f
 of each kind are, what a release costs by the scale that the sampler used, and what a fit may show.
 An error in the first replay is then no error here. A line of the table is an estimator in all its
 settings, with rows and with groups of two rows as units. With ``--mutants`` each plan entry in turn
-claims half of its sensitivity, and then all samplers draw noise that is too small by a thousandth:
-the table says how many of these are caught.
+claims half of its sensitivity, all samplers draw noise that is too small by a thousandth, and the
+seeded bugs of `tests/mutants` are planted: the table says how many of these are caught.
 """
 
 import argparse
 import inspect
+import io
+import logging
 import math
 import pickle
 import re
 import warnings
 from collections import defaultdict
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
+import mutants  # noqa: F401 - registers them
 import numpy as np
 from configurations import ESTIMATORS, USES, configurations
 from scipy.linalg import eigvalsh
@@ -33,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_dp._privacy._noise import NoiseSource
 from sklearn_dp._privacy._releases import Releases
 from sklearn_dp._privacy._step import Step
-from sklearn_dp.audit import record_releases
+from sklearn_dp.audit import MUTANTS, record_releases
 
 __all__ = [
     "DISTANCES",
@@ -43,11 +46,15 @@ __all__ = [
     "data_sets",
     "halves",
     "less_noise",
+    "line_of",
+    "planted",
     "replayed",
     "settings",
 ]
 
 FREE = {"seed", "draws", "order", "copies", "sample", "runs", "condition", "share"}
+NOISY = {"gaussian", "sparse", "stability", "laplace", "choice", "lead", "filter"}
+NOISY |= {"inner_gaussian", "inner_laplace", "inner_choice"}
 CLOSE = 1 + 1e-9
 
 
@@ -345,12 +352,40 @@ def equal(a, b):
     return np.array_equal(a, b)
 
 
+@contextmanager
+def heard():
+    """What is printed and logged, at any level."""
+    text, root = io.StringIO(), logging.root
+    handlers, level = root.handlers, root.level
+    root.handlers = [logging.StreamHandler(text)]
+    root.setLevel(logging.NOTSET)
+    try:
+        with redirect_stdout(text):
+            yield text
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
+
+
 def quietly(fit, *data, force=None):
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore")
-        with record_releases(force) as events:
-            model = fit(*data)
-    return model, events
+    """A fit, its releases, and what it shows: its pickle, warnings, prints and log."""
+    with (
+        heard() as text,
+        warnings.catch_warnings(record=True) as caught,
+        threadpool_limits(1),
+        record_releases(force) as events,
+    ):
+        warnings.simplefilter("always")
+        model = fit(*data)
+    told = [str(each.message) for each in caught]
+    return model, events, (pickle.dumps(model), told, text.getvalue())
+
+
+def drawn_as_told(event):
+    """Whether the sampler was asked for the scale of the event, unless clients have drawn."""
+    return "shares" in event.public or (
+        bool(event.draws) and np.array_equal(event.draws[0].scale, event.scale)
+    )
 
 
 def alone(events, plan, model):
@@ -359,6 +394,9 @@ def alone(events, plan, model):
     if [row["release"] for row in told] != [event.entry for event in made]:
         yield "the report has other releases"
         return
+    for event in events:
+        if event.kind in NOISY and not drawn_as_told(event):
+            yield f"{event.entry}: other noise than is told"
     for row, event in zip(told, made, strict=True):
         if cost(event) > row["rho"] * CLOSE:
             yield f"{event.entry}: less noise than it is charged for"
@@ -391,34 +429,45 @@ def compare(recorded, events, units, result):
 def replayed(estimator, data=None, size=1, stop=False):
     """An estimator on data sets and all their neighbours; a unit has so many rows."""
     result = Result()
+    for X in data_sets() if data is None else data:
+        units = X[: len(X) // size * size].reshape(-1, size, X.shape[1])
+        try:
+            replay_neighbours(estimator, units, result, stop)
+        except Exception as error:  # no fit of these data may fail
+            result.problems.append(f"{type(error).__name__}: {error}")
+        if stop and result.problems:
+            break
+    return result
+
+
+def replay_neighbours(estimator, units, result, stop):
+    """Add what is found on one data set to a result."""
+    size = units.shape[1]
 
     def fit(units, names):
         copy = clone(estimator).set_params(random_state=0, ledger=None)
         rows = units.reshape(-1, units.shape[2])
         return copy.fit(rows, **({} if size == 1 else {"groups": np.repeat(names, size)}))
 
-    for X in data_sets() if data is None else data:
-        units = X[: len(X) // size * size].reshape(-1, size, X.shape[1])
-        model, recorded = quietly(fit, units, np.arange(len(units)))
-        plan = estimator.privacy_plan(X.shape[1], unit="row" if size == 1 else "group")
-        result.problems += alone(recorded, plan, model)
-        for others, origins in neighbours(units, released_points(model, X.shape[1])):
-            if stop and result.problems:
-                return result
-            result.pairs += 1
-            other, events = quietly(fit, others, origins, force=forced(recorded, origins))
-            found = Result()
-            try:
-                problems = list(compare(recorded, events, origins, found))
-            except Void:
-                result.voided += 1
-                continue
-            if pickle.dumps(model) != pickle.dumps(other):
-                problems.append("what is shown differs")
-            for entry, ratio in found.ratios.items():
-                result.ratios[entry] = max(result.ratios[entry], ratio)
-            result.problems += problems
-    return result
+    model, recorded, shown = quietly(fit, units, np.arange(len(units)))
+    plan = estimator.privacy_plan(units.shape[2], unit="row" if size == 1 else "group")
+    result.problems += alone(recorded, plan, model)
+    for others, origins in neighbours(units, released_points(model, units.shape[2])):
+        if stop and result.problems:
+            return
+        result.pairs += 1
+        _, events, others_show = quietly(fit, others, origins, force=forced(recorded, origins))
+        found = Result()
+        try:
+            problems = list(compare(recorded, events, origins, found))
+        except Void:
+            result.voided += 1
+            continue
+        if shown != others_show:
+            problems.append("what is shown differs")
+        for entry, ratio in found.ratios.items():
+            result.ratios[entry] = max(result.ratios[entry], ratio)
+        result.problems += problems
 
 
 # -- mutants ---------------------------------------------------------------------------------------
@@ -472,7 +521,7 @@ def claimed(estimator):
     """Plan entries for which a fit claims a sensitivity."""
     found = {}
     for X in data_sets():
-        _, events = quietly(clone(estimator).set_params(random_state=0).fit, X)
+        _, events, _ = quietly(clone(estimator).set_params(random_state=0).fit, X)
         found |= {e.entry: e.kind for e in events if e.sensitivity is not None}
     return found
 
@@ -495,23 +544,45 @@ def settings(name):
     return {str(c): c.estimator for use in USES for c in configurations(use, name)}
 
 
-def line_of(name, mutants):
+def planted(name):
+    """Which seeded bugs that are made for a replay are caught in one estimator; unreached: none."""
+    (setting, *_), caught = configurations("mutants", name), {}
+    for bug in MUTANTS:
+        if "check_replay" in bug.killed_by:
+            with bug.planted() as reached:
+                found = any(
+                    replayed(setting.estimator, size=size, stop=True).problems
+                    for size in sizes_of(name)
+                )
+            caught |= {bug.name: found} if reached else {}
+    return caught
+
+
+def sizes_of(name):
+    """Rows of a unit to try."""
+    return (1, 2) if "groups" in inspect.signature(ESTIMATORS[name].fit).parameters else (1,)
+
+
+def line_of(name, plant):
     """A line of the table for one estimator, and its problems."""
     each = settings(name).values()
-    sizes = (1, 2) if "groups" in inspect.signature(ESTIMATORS[name].fit).parameters else (1,)
-    found = [replayed(estimator, size=size) for estimator in each for size in sizes]
+    found = [replayed(estimator, size=size) for estimator in each for size in sizes_of(name)]
     problems = [text for result in found for text in result.problems]
     line = (
         f"{name:<20}{len(each):>9}{sum(r.pairs for r in found):>7}{sum(r.voided for r in found):>7}"
         f"{len(problems):>9}{max(max(r.ratios.values()) for r in found):>20.16f}"
     )
-    if mutants:
-        caught = halves(name)
+    if plant:
+        caught, bugs = halves(name), planted(name)
         with less_noise(1.001):
             less = [bool(replayed(estimator, stop=True).problems) for estimator in each]
         halved = sum(label is not None for label in caught.values())
-        line += f"{halved:>8} of {len(caught):<3}{sum(less):>7} of {len(less):<3}"
+        line += (
+            f"{halved:>8} of {len(caught):<3}{sum(less):>7} of {len(less):<3}"
+            f"{sum(bugs.values()):>7} of {len(bugs):<3}"
+        )
         missed = [entry for entry, label in caught.items() if label is None]
+        missed += [bug for bug, found in bugs.items() if not found]
         line += f"  not: {', '.join(missed)}" if missed else ""
     return line, problems
 
@@ -523,7 +594,7 @@ def main():
     options = parser.parse_args()
     print(
         "estimator            settings  pairs voided problems      distance/claim"
-        + "  halved claims  less noise" * options.mutants
+        + "  halved claims  less noise  seeded bugs" * options.mutants
     )
     bad = 0
     for name in options.names:

@@ -1,7 +1,6 @@
 """The second replay finds nothing in the estimators, and finds what is planted."""
 
 import pytest
-import second_replay
 from configurations import ESTIMATORS, configurations
 from second_replay import (
     DISTANCES,
@@ -10,6 +9,7 @@ from second_replay import (
     data_sets,
     halves,
     less_noise,
+    line_of,
     replayed,
 )
 
@@ -33,7 +33,7 @@ def test_no_estimator_is_farther_from_a_neighbour_than_it_claims(name):
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_setting_is_farther_from_a_neighbour_than_it_claims(name):
-    line, problems = second_replay.line_of(name, mutants=False)
+    line, problems = line_of(name, plant=False)
     assert problems == [], line
 
 
