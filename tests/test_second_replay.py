@@ -10,6 +10,7 @@ from second_replay import (
     halves,
     less_noise,
     line_of,
+    planted,
     replayed,
 )
 
@@ -48,9 +49,19 @@ def test_each_halved_sensitivity_of_dp_kmeans_is_caught(entry):
     assert problems and all(text.startswith(f"{entry}: ") for text in problems), problems
 
 
-# Their noise has room for more than the pairs that are tried need.
+# Half of these claims is more than these few pairs realize: a friendly core drops the row that
+# would move it most, tuples of clear clusters stay as they are, and the published steps of mixtures
+# ask for rows at the border of a released ball. The first replay has thousands of pairs.
 ROOM = {
     "FriendlyMean": {"core mean"},
+    "FriendlyCovariance": {"core covariance"},
+    "DPKTupleKMeans": {"tuples/radius", "tuples/core", "tuples/size", "tuples/average"},
+    "DPGaussianMixture": {
+        "tuples/size",
+        "partition/principal axes",
+        "partition/level #/ball/test",
+        "partition/level #/projected ball/radius",
+    },
 }
 
 
@@ -59,7 +70,20 @@ ROOM = {
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_each_halved_sensitivity_is_caught(name):
     missed = {entry for entry, label in halves(name).items() if label is None}
-    assert missed == ROOM.get(name, set())
+    assert missed <= ROOM.get(name, set())
+
+
+# They show in attributes that no pickle holds, or in what is predicted: not looked at here.
+UNSEEN = {"a sum in memory that pickles leave out", "predictions tell the parity of n"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("name", ["DPKMeans", "DPOneCluster", "DPPCA", "FriendlyMean"])
+def test_seeded_bugs_are_caught(name):
+    caught = planted(name)
+    assert len(caught) > 10
+    assert {bug for bug, found in caught.items() if not found} <= UNSEEN
 
 
 @pytest.mark.parametrize("estimator", [KMEANS, DPOneCluster(epsilon=20.0, n_points=8)], ids=str)

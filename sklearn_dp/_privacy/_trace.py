@@ -37,7 +37,7 @@ def active_trace():
 class Draw:
     """One call of a sampler, as the sampler saw it.
 
-    Attributes
+    Parameters
     ----------
     law : str
         "gaussian", "laplace" or "choice" (exponential mechanism).
@@ -78,7 +78,7 @@ class Event:
     What it holds is not private: exact statistics of the data. It refuses to be pickled, and its
     repr leaves them out.
 
-    Attributes
+    Parameters
     ----------
     kind : str
         "gaussian", "laplace", "sparse", "stability", "choice", "lead", "filter", "bernoulli",
