@@ -6,6 +6,7 @@ most that there may be.
 """
 
 import math
+from dataclasses import replace
 
 from ..._privacy._travel import Pass, TravelCost
 from ..shared.centering import Size
@@ -20,6 +21,7 @@ _WORDS = 400  # bytes of a message beside its arrays: names of functions, shapes
 _NUMBER = 8
 _CELL = 16  # a cell and its count
 _GROUP = 16  # an id of a group and its size
+_DIGESTS = 24  # the number of a part, and digests of its rows, groups and weights
 _NORMS = 402  # bins of norms; see `norm_counts`
 
 
@@ -67,7 +69,8 @@ def kmeans_cost(
     depths = depths_of_levels(q, size, n_clusters, rho * TUNING.cells_share, TUNING)
     most = min(n_rows, 2 ** min(MOST_BITS_A_LEVEL, depths[-1]))
     cells = most if n_cells is None else min(n_cells, most)
-    found = [_pass("rows", 0, 1)]
+    digests = _DIGESTS * n_parts  # of all parts: they travel with the pass after the first
+    found = [Pass("rows", _WORDS, _WORDS + _DIGESTS, _WORDS + digests)]
     if grouped:
         ids = _GROUP * (n_rows if n_groups is None else n_groups)
         found.append(Pass("groups", _WORDS, _WORDS + min(_GROUP * m, ids), ids))
@@ -80,6 +83,7 @@ def kmeans_cost(
     if grouped:  # the sizes of all groups travel with the pass after that which has counted them
         first = found[2]
         found[2] = Pass(first.name, first.down + ids, first.up, first.total)
+    found[1] = replace(found[1], down=found[1].down + digests)
     if d > 3:
         found.append(_pass("moment", d, d * d))
     found += _tree(d, q, m, cells, len(depths))
