@@ -75,6 +75,7 @@ BALLS = [
     for number, center in enumerate(CENTERS)
 ]
 LAPLACE = {"options": FederatedOptions("laplace")}
+CLIPPED = {"options": FederatedOptions("laplace", {"client presence": 0.5})}
 PUBLISHED_BALLS = {"method": "partition", "options": PartitionOptions("points")}
 
 TABLE = {
@@ -249,7 +250,7 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"method": "paper", **GENEROUS}, MADE),
-        ({"n_clusters": 2, "method": "paper", **LAPLACE, **GENEROUS}, MADE),
+        ({"n_clusters": 3, "method": "paper", **CLIPPED, **GENEROUS}, MADE),
         ({**LAPLACE, **GENEROUS}, MADE),
         ({"n_clusters": "auto", "epsilon": 100.0}, PATH),
         ({"n_clusters": 3, "epsilon": 100.0}, ("mutants",)),
