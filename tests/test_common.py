@@ -342,7 +342,8 @@ def test_a_large_signal_with_long_tails(name):
     """1,200 rows: a mutant of DPKMeans that passed all of its room had 160 violations on 800."""
     rng = np.random.default_rng(0)
     centers = rng.uniform(-150, 150, size=(4, 3))
-    X = centers[np.arange(1200) % 4] + 5 * rng.standard_t(1.5, size=(1200, 3))
+    labels, widths = np.arange(1200) % 4, np.array([0.5, 2.0, 5.0, 15.0])
+    X = centers[labels] + widths[labels][:, None] * rng.standard_t(1.5, size=(1200, 3))
     model = ESTIMATORS[name](epsilon=20.0, bounds=300.0, **FAR_APART[name])
     audit = replay_audit(model, X, strangers=False)
     assert audit.violations == [] and audit.n_voided == 0

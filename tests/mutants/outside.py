@@ -13,12 +13,15 @@ from typing import Any
 
 from federated_states import CLIENT_STATES
 
+from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
+from sklearn_dp._aggregate.shared import centering as _centering
 from sklearn_dp._aggregate.tuples import box_means as _box_means
 from sklearn_dp._aggregate.tuples import far_balls as _far_balls
 from sklearn_dp._aggregate.tuples import noisy_centers as _noisy_centers
+from sklearn_dp._partitions._check_part import CheckedSource
 from sklearn_dp._privacy._session import PrivacySession
 from sklearn_dp._privacy.laws import selection as _selection
 from sklearn_dp._privacy.laws.shares import NoiseShares
@@ -327,5 +330,32 @@ OUTSIDE = [
         "ensemble/test_sample_and_aggregate.py::"
         "test_a_row_that_moves_its_block_from_one_place_to_another",
         {"options": {"aggregator": "mean"}, "entry": "mean"},
+    ),
+    Edit(
+        "sums of wide clusters with the noise of a middling one",
+        _lloyd,
+        "_residual_sums",
+        "np.nextafter(radius * 2.0**WEIGHT_BITS, np.inf)",
+        "np.nextafter(np.minimum(radius, np.median(radius)) * 2.0**WEIGHT_BITS, np.inf)",
+        "test_common.py::test_a_large_signal_with_long_tails",
+        {"name": "DPKMeans"},
+    ),
+    Edit(
+        "groups of another length than the rows",
+        CheckedSource,
+        "_same",
+        "len(values) != self._length",
+        "len(values) < self._length",
+        "_partitions/test_check_part.py::"
+        "test_groups_and_weights_of_another_length_are_refused_when_rows_are_counted",
+        {"values": [1, 2, 3, 4, 5]},
+    ),
+    Edit(
+        "a sum and a count with the noise of the sum alone",
+        _centering,
+        "center_and_count",
+        "np.full(d + 1, round_up(radius * _JOINT))",
+        "np.full(d + 1, round_up(radius))",
+        "_aggregate/shared/test_centering.py::test_a_row_at_the_border_moves_both_by_all_of_the_claim",
     ),
 ]

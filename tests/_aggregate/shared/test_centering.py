@@ -16,6 +16,7 @@ from sklearn_dp._aggregate.shared.centering import (
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
@@ -60,6 +61,15 @@ def test_the_variance_is_that_of_the_count():
         found.append(count - 4)
     assert variance == pytest.approx(5)
     assert np.mean(np.square(found)) == pytest.approx(variance, rel=0.36)
+
+
+def test_a_row_at_the_border_moves_both_by_all_of_the_claim():
+    with trace(Trace()) as recorder:
+        released(np.array([[1000.0, 0.0]]))
+        released(np.zeros((0, 2)))
+    one, none = (event for event in recorder.events if event.kind == "gaussian")
+    moved = (one.value - none.value) / one.sensitivity
+    assert 1 - 1e-9 < np.square(moved.astype(float)).sum() <= 1
 
 
 def test_no_rows_have_a_center_in_the_ball():
