@@ -21,7 +21,8 @@ Which one to take:
   to run any clusterer on;
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
-* columns of different units, and categories: :class:`PublicScaler`, :class:`PublicEncoder`;
+* medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
+  categories: :class:`PublicScaler`, :class:`DPRobustScaler`, :class:`PublicEncoder`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
@@ -44,7 +45,7 @@ from .ensemble import SampleAndAggregate
 from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
-from .preprocessing import PublicEncoder, PublicScaler
+from .preprocessing import DPQuantiles, DPRobustScaler, PublicEncoder, PublicScaler
 
 __all__ = [
     "DPCoreset",
@@ -55,6 +56,8 @@ __all__ = [
     "DPOneClusterKMeans",
     "DPOutlierScreen",
     "DPPCA",
+    "DPQuantiles",
+    "DPRobustScaler",
     "FederatedDPKMeans",
     "FriendlyCovariance",
     "FriendlyMean",

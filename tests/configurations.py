@@ -246,6 +246,18 @@ TABLE = {
         ({"epsilon": 30.0}, PATH),
         ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, PATH),
     ],
+    "DPQuantiles": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH)),
+        ({"quantiles": (0.5,), "rho": 8.0, "bounds": (-4.0, 5.0)}, PATH),
+        ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
+    ],
+    "DPRobustScaler": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH)),
+        ({"unit_variance": True, "with_centering": False, "bounds": 10.0}, ("sklearn, slow",)),
+        ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
+    ],
     "FederatedDPKMeans": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),

@@ -22,6 +22,12 @@ _NO_LABELS = {"labels in the pickle", "labels in the HTML display"}
 # Bugs that are none: these have no labels, and a group is one point of theirs, without a weight; a
 # ball takes what is inside, wherever else points are.
 POINTS = {"group weight ignored", "labels in the pickle", "labels in the HTML display"}
+_NO_CLIP = {
+    *_NO_LABELS,
+    "rows out of bounds refused",
+    "clip skipped",
+    "second moment without a clip",
+}
 HARMLESS = {
     # Rows are moved into the bounds, and into the ball of the second moment, before these clips.
     "DPPCA": _NO_LABELS | {"rows out of bounds refused", "second moment without a clip"},
@@ -29,6 +35,9 @@ HARMLESS = {
     # Halves of rows, and rows in a ball, are moved into the bounds before they are centered.
     "DPGaussianMixture": _NO_LABELS | {"rows out of bounds refused"},
     "DPCoreset": _NO_LABELS,
+    # Values are put into bins as they are, and nothing is clipped.
+    "DPQuantiles": _NO_CLIP,
+    "DPRobustScaler": _NO_CLIP,
     # Points are moved into the bounds before any of them is centered.
     "FriendlyMean": {*POINTS, "rows out of bounds refused"},
     # The ball of their second moment is the domain, which holds all points.
@@ -89,6 +98,8 @@ EXPECTED_FAILURES = {
     # share a covariance, below.
     "FriendlyCovariance": _ALL_ZERO,
     "DPGaussianMixture": _ALL_ZERO,
+    "DPQuantiles": _ALL_ZERO,
+    "DPRobustScaler": _WEIGHTS,
 }
 
 

@@ -54,6 +54,8 @@ OPTIONS = {
     ],
     "FriendlyMean": [{}, {"bounds": (-4e139, 4e139)}],
     "FriendlyCovariance": [{"store_precision": False}, {"bounds": 1e-100}],
+    "DPQuantiles": [{}, {"bounds": (-4e139, 4e139)}, {"epsilon": 1000.0}],
+    "DPRobustScaler": [{}, {"bounds": 1e-140}, {"epsilon": 1000.0, "unit_variance": True}],
     "FederatedDPKMeans": [{"n_clusters": 2}],
     "SampleAndAggregate": [
         {"n_blocks": 8},

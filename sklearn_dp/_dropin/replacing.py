@@ -11,7 +11,7 @@ from sklearn.cluster import BisectingKMeans, KMeans, MiniBatchKMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from ..exceptions import ConversionWarning
 from .attributes import reason
@@ -24,6 +24,7 @@ REPLACED: dict[str, tuple[type, ...]] = {
     "GaussianMixture": (GaussianMixture,),
     "PCA": (PCA,),
     "EmpiricalCovariance": (EmpiricalCovariance,),
+    "RobustScaler": (RobustScaler,),
     "StandardScaler": (StandardScaler,),
 }
 """Classes of scikit-learn that are replaced, by the name that the tables have for them."""
@@ -37,6 +38,10 @@ _CARRIED = frozenset(
         "assume_centered",
         "store_precision",
         "n_jobs",
+        "with_centering",
+        "with_scaling",
+        "quantile_range",
+        "unit_variance",
     }
 )
 """Words that mean the same on both sides."""

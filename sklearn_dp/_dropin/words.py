@@ -106,6 +106,7 @@ WORDS: dict[str, dict[str, Word]] = {
     "GaussianMixture": _MIXTURE,
     "PCA": _PCA,
     "EmpiricalCovariance": _COVARIANCE,
+    "RobustScaler": {"copy": _COPY},
     "StandardScaler": _SCALER,
 }
 """Of the class that is replaced: each word that only it has."""

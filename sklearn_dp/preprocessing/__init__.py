@@ -1,6 +1,8 @@
 """Columns made comparable: by public bounds and categories at no cost, or by private statistics."""
 
+from ._dp_quantiles import DPQuantiles
+from ._dp_robust_scaler import DPRobustScaler
 from ._public_encoder import PublicEncoder
 from ._public_scaler import PublicScaler
 
-__all__ = ["PublicEncoder", "PublicScaler"]
+__all__ = ["DPQuantiles", "DPRobustScaler", "PublicEncoder", "PublicScaler"]

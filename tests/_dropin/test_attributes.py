@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from sklearn_dp import (
     DPPCA,
@@ -17,6 +17,7 @@ from sklearn_dp import (
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,
+    DPRobustScaler,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -33,6 +34,7 @@ PAIRS = [
     (PCA(1), DPPCA(1)),
     (EmpiricalCovariance(), FriendlyCovariance()),
     (StandardScaler(with_std=False), FriendlyMean()),
+    (RobustScaler(), DPRobustScaler()),
 ]
 
 

@@ -194,6 +194,8 @@ _SPECIAL = {
         Rude("print"),
         Rude("change"),
     ],
+    "quantiles": [(0.25, 0.5, 0.75), [0.5], np.array([0.01, 0.99])],
+    "quantile_range": [(25.0, 75.0), [1, 99]],
     "n_lloyd": ["auto", 0, 1, 3],
     "max_rows_per_client": [None, 1, 5],
     "n_honest": [None, 1, 3, 10**7],

@@ -21,6 +21,7 @@ from sklearn_dp._aggregate.kmeans import quality as _quality
 from sklearn_dp._aggregate.kmeans import radius as _radius
 from sklearn_dp._aggregate.shared import block_fits as _block_fits
 from sklearn_dp._aggregate.shared import columns as _columns
+from sklearn_dp._aggregate.shared import quantiles as _quantiles
 from sklearn_dp._aggregate.shared import row_sums as _row_sums
 from sklearn_dp._aggregate.shared.table import Table
 from sklearn_dp._aggregate.tuples import core_aggregation as _tuples
@@ -344,3 +345,25 @@ def _(original):
         return 2 * total, squares, rows.n_rows
 
     return ball_sum
+
+
+# -- quantiles -------------------------------------------------------------------------------------
+
+
+@mutant("Quantiles: claim for a rank alone", "check_replay", _quantiles, "_factors")
+def _(original):
+    def factors():
+        encode, decode = original()
+        return encode[:1], decode
+
+    return factors
+
+
+@mutant("Quantiles: bins chosen by true ranks", "check_replay", _quantiles, "_release")
+def _(original):
+    def release(session, entry, table, edges, rho):
+        ranks = original(session, entry, table, edges, rho)
+        (counts,) = table.sums(_quantiles._counts, edges)
+        return replace(ranks, below=np.cumsum(counts, axis=1) * table.units.step)
+
+    return release

@@ -151,6 +151,8 @@ class Case:
 _ALONE = equal_rows(1)
 _OPPOSITE = equal_rows(4, place=-1.0)
 _ONE = {"bounds": 1.0}
+# A row below all others: it moves every rank.
+_BELOW = equal_rows(8, place=1.0, record=-1.0)
 _ZCDP = 8.0
 
 # Balls about means. The rows are symmetric and many, so each center is near 0; the public radii
@@ -173,6 +175,8 @@ CASES = {
     "DPOneClusterKMeans": Case({"n_clusters": 1, **_BALLS}, (_RINGS,), _ZCDP),
     "DPOutlierScreen": Case(_BALLS, (_RINGS,), _ZCDP),
     "DPPCA": Case({"n_components": 1, **_ONE}, (_OPPOSITE,)),
+    "DPQuantiles": Case(_ONE, (_BELOW,)),
+    "DPRobustScaler": Case(_ONE, (_BELOW,)),
     "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "FriendlyCovariance": Case(_ONE, (_ALONE,)),
     "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),

@@ -1,0 +1,281 @@
+"""Private quantiles of columns, of any number and at any level, from a few Gaussian releases.
+
+Released are noisy *ranks*: for each column, how many units are below each edge of 1,023 bins. Every
+quantile is then read off, with an interval (Woodruff's: the values at the rank, less and plus what
+noise and sampling may move it by).
+
+**Noise.** Ranks are prefix sums S x of the counts x of the bins. The matrix S of ones on and below
+its diagonal has a square root R that is a Toeplitz matrix too, with the entries
+C(2k, k) / 4^k on its k-th diagonal. What is released is R x, and S x = R (R x) is post-processing.
+A row adds a column of R to it, of length 1.81 at the most, and noise of that size in R x becomes
+1.81 times as much in a rank: 3.3 together, where a binary tree of counts would have 10 and noise on
+the bins 32. No matrix does much better (Fichtenberger, Henzinger and Upadhyay 2023). Entries are
+rounded to multiples of 2^-10, so that R x is exact; its inverse is that of the rounded matrix.
+
+**Bins.** A first release has coarse bins: equal ones of the public bounds, or else of a geometric
+grid of both signs. The next two each divide the part that holds the quantiles, by ranks that are
+released and by their noise: whole years in a box of a billion are told apart.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import solve_toeplitz, toeplitz
+from scipy.stats import norm
+from sklearn.isotonic import isotonic_regression
+
+from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import weighted_bincount
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import round_up, sum_down
+from ..._privacy._session import PrivacySession
+from .table import Part, Table
+
+__all__ = ["Quantiles", "fit_quantiles", "quantile_entries"]
+
+_ZOOM, _RANKS = "coarse ranks", "ranks"
+_N_ZOOMS = 2
+_ZOOM_SHARE = 0.2  # of both
+_BINS = 1024
+_BITS = 10
+_OCTAVE = 4  # bins of the geometric grid, from 2^-63.75 to 2^63.75
+_MARGIN = 4.0  # standard deviations of a coarse rank that are kept about the quantiles
+_NIL = 2.0**-50  # without bounds: magnitudes that are not told from 0
+_LEVEL = float(norm.ppf(0.975))
+_WORDS = "root of the features: a unit adds to each column at most one column of the root of sums"
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Released quantiles of columns.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_levels, d)
+    errors : ndarray of shape (n_levels, d)
+        Standard errors as estimates of a population: noise, sampling, and the width of the bins.
+        Infinite where an interval has no end.
+    rank_errors : ndarray of shape (n_levels,)
+        Standard deviation of the noise in the share of units below a value.
+    resolution : ndarray of shape (d,)
+        Width of the bins.
+    beyond : ndarray of bool of shape (n_levels, d)
+        Whether the quantile lies outside of the bounds, or of all bins.
+    hidden : ndarray of bool of shape (n_levels, d)
+        Whether the bins are too wide to tell where it is: the noise hid the part to divide.
+    size, size_sd : float
+        Released number of units, and its standard deviation.
+    too_few : float
+        So many times the units would be enough to see the quantiles.
+    """
+
+    values: np.ndarray
+    errors: np.ndarray
+    rank_errors: np.ndarray
+    resolution: np.ndarray
+    beyond: np.ndarray
+    hidden: np.ndarray
+    size: float
+    size_sd: float
+    too_few: float
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """Released numbers of units below edges, in one round.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (d, 1023), increasing
+    below : ndarray of shape (d, 1024)
+        Increasing: units below each edge, and at the end all of them.
+    size : float
+    sigma : float
+        Scale of the noise.
+    """
+
+    edges: np.ndarray
+    below: np.ndarray
+    size: float
+    sigma: float
+
+    def sd(self, level: float) -> float:
+        """Largest standard deviation of a rank less `level` times the number of units."""
+        return self.sigma * _rank_noise(level, len(self.edges))
+
+    def sampling(self, level: float) -> float:
+        """How far sampling moves a rank at the most, at 95 %."""
+        # Weights are at most 1, so their squares sum to no more than they do: the error of a share
+        # of weighted units is at most this.
+        return _LEVEL * math.sqrt(self.size * level * (1 - level))
+
+    def bins(self, column: int, rank: float, side: Literal["left", "right"] = "left") -> int:
+        """The bin in which a column reaches a rank ("left"), or exceeds it ("right")."""
+        return min(int(np.searchsorted(self.below[column], rank, side)), _BINS - 1)
+
+    def value(self, column: int, rank: float) -> float:
+        """The value at a rank, within its bin in proportion; an edge if it is beyond all."""
+        edges, below, place = self.edges[column], self.below[column], self.bins(column, rank)
+        if place in (0, _BINS - 1):
+            return float(edges[0 if place == 0 else -1])
+        part = (rank - below[place - 1]) / (below[place] - below[place - 1])
+        return float(edges[place - 1] + part * (edges[place] - edges[place - 1]))
+
+
+def quantile_entries(rho: float) -> tuple[PlanEntry, ...]:
+    """Plan entries of `fit_quantiles`, of sum at most rho."""
+    zoom = _ZOOM_SHARE * rho
+    ranks = sum_down([rho, -zoom])
+    return (
+        PlanEntry(_ZOOM, Mechanism.GAUSSIAN, zoom, uses=_N_ZOOMS, sensitivity=_WORDS),
+        PlanEntry(_RANKS, Mechanism.GAUSSIAN, ranks, sensitivity=_WORDS),
+    )
+
+
+def fit_quantiles(
+    session: PrivacySession, table: Table, levels: Sequence[float], domain: Domain | None
+) -> Quantiles:
+    """Release quantiles of the columns of a table at some levels in (0, 1)."""
+    low, high = _ends(domain, table.n_features)
+    edges = _first_edges(domain, low, high)
+    for left in range(_N_ZOOMS, 0, -1):
+        coarse = _release(session, _ZOOM, table, edges, session.remaining(_ZOOM) / left)
+        edges = _between(*_region(coarse, levels, domain is not None))
+    ranks = _release(session, _RANKS, table, edges, session.remaining(_RANKS))
+    found = np.array(
+        [[_read(ranks, j, q, low[j], high[j]) for j in range(table.n_features)] for q in levels]
+    )
+    # An answer of a few bins that are wide beside it: no round has seen the column.
+    nil = _NIL if domain is None else (high - low) / 2**10
+    scale = np.maximum(np.abs(found[..., 0]).max(axis=0), nil)
+    resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
+    return Quantiles(
+        np.clip(found[..., 0], low, high),
+        found[..., 1],
+        np.array([ranks.sd(q) for q in levels]) / max(ranks.size, 1.0),
+        resolution,
+        found[..., 2] > 0,
+        (found[..., 3] > 0) & (found[..., 1] > scale / 10),
+        ranks.size,
+        ranks.sigma * float(np.linalg.norm(_factors()[1][-1])) / math.sqrt(table.n_features),
+        # Within bounds coarse bins are of use, too; without any, the columns have to be found.
+        max(_too_few(coarse if domain is None else ranks, q, ranks.size) for q in levels),
+    )
+
+
+def _too_few(ranks: _Ranks, level: float, size: float) -> float:
+    """Two standard deviations of a rank over the units that lie beyond it."""
+    return 2 * ranks.sd(level) / (min(level, 1 - level) * max(size, 1.0))
+
+
+def _ends(domain: Domain | None, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest value that a column may have."""
+    if domain is None:
+        return np.full(d, -np.inf), np.full(d, np.inf)
+    if domain.low is None or domain.high is None:
+        return np.full(d, -domain.radius), np.full(d, domain.radius)
+    return domain.low, domain.high
+
+
+def _first_edges(domain: Domain | None, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Public edges of the bins of all columns: those of the first release."""
+    if domain is not None:
+        # A value at the upper bound is in a bin of its own, and not beyond.
+        return np.column_stack([_between(low, high, _BINS - 2), np.nextafter(high, np.inf)])
+    half = (_BINS - 2) // 2
+    positive = 2.0 ** ((np.arange(half) - half // 2) / _OCTAVE)
+    return np.tile(np.concatenate([-positive[::-1], [0.0], positive]), (len(low), 1))
+
+
+def _between(low: np.ndarray, high: np.ndarray, n: int = _BINS - 1) -> np.ndarray:
+    """Edges of equal bins from low to high."""
+    return np.minimum(np.linspace(low, high, n, axis=1), high[:, None])
+
+
+@lru_cache(maxsize=1)
+def _factors() -> tuple[np.ndarray, np.ndarray]:
+    """The first column of the rounded root of sums, in steps, and what makes ranks of its release.
+
+    The second is a matrix: sums times the inverse of the rounded root.
+    """
+    k = np.arange(1, _BINS)
+    series = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
+    encode = np.rint(series * 2**_BITS).astype(np.int64)
+    root, zeros = encode * 2.0**-_BITS, np.zeros(_BINS - 1)
+    decode = solve_toeplitz((root, np.append(root[0], zeros)), np.ones(_BINS))
+    return encode, toeplitz(decode, np.append(decode[0], zeros))
+
+
+@lru_cache(maxsize=256)
+def _rank_noise(level: float, d: int) -> float:
+    """The same for noise of scale 1, where the number of units is a mean over d columns."""
+    decode = _factors()[1]
+    own = np.linalg.norm(decode - level / d * decode[-1], axis=1).max()
+    # The ranks of the other columns have noise of their own.
+    others = level / d * math.sqrt(d - 1) * float(np.linalg.norm(decode[-1]))
+    return math.hypot(own, others)
+
+
+def _release(
+    session: PrivacySession, entry: str, table: Table, edges: np.ndarray, rho: float
+) -> _Ranks:
+    (counts,) = table.sums(_counts, edges)
+    encode, decode = _factors()
+    # Integers: a total weight below 2**52 times entries of at most 2**10 does not wrap.
+    wide = object if int(counts.sum()) >= 2**52 else np.int64
+    exact = np.array([np.convolve(each.astype(wide), encode)[:_BINS] for each in counts])
+    # A row adds to each column of the table one column of the root, shifted: its length is at most
+    # that of the first one. Rows of a unit have weights of sum at most `scale`, so by the triangle
+    # inequality a unit adds at most scale times that. d columns: sqrt(d) times as much.
+    square = len(edges) * int(np.square(encode).sum())
+    sensitivity = round_up(round_up(math.sqrt(square)) * table.units.scale)
+    unit = table.units.step * 2.0**-_BITS
+    noisy = session.gaussian(entry, exact, sensitivity=sensitivity, unit=unit, rho=rho) @ decode.T
+    below = np.array([isotonic_regression(each, y_min=0.0) for each in noisy])
+    sigma = sensitivity * unit / math.sqrt(2 * rho)
+    return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma)
+
+
+def _counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
+    """Weights in the bins of each column: a value is in the bin whose lower edge it reaches."""
+    X = part.source.read()
+    cells = (np.searchsorted(each, X[:, j], side="right") for j, each in enumerate(edges))
+    return part, (np.array([weighted_bincount(each, part.units, _BINS) for each in cells]),)
+
+
+def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where the quantiles of each column may be, by released ranks and their noise."""
+    least, most = min(levels) * ranks.size, (1 - max(levels)) * ranks.size
+    below, above = (
+        _MARGIN * ranks.sd(level) + ranks.sampling(level) for level in (min(levels), max(levels))
+    )
+    if not bounded:  # without bounds there is always something to leave out
+        below, above = min(below, least / 2), min(above, most / 2)
+    first, last = least - below, ranks.size - most + above
+    ends = [
+        (
+            edges[max(ranks.bins(j, first, "right") - 1, 0)],
+            edges[min(ranks.bins(j, last), _BINS - 2)],
+        )
+        for j, edges in enumerate(ranks.edges)
+    ]
+    low, high = np.array(ends).T
+    return low, high
+
+
+def _read(
+    ranks: _Ranks, column: int, level: float, low: float, high: float
+) -> tuple[float, float, bool, bool]:
+    """A quantile of a column, its standard error, and whether it is beyond all bins, or in few."""
+    rank, edges = level * ranks.size, ranks.edges[column]
+    reach = math.hypot(_LEVEL * ranks.sd(level), ranks.sampling(level))
+    first, last = ranks.bins(column, rank - reach, "right"), ranks.bins(column, rank + reach)
+    ends = np.concatenate([[low], edges, [high]])
+    width = ends[last + 1] - ends[first] if last or high > low else 0.0
+    error = math.hypot(width / (2 * _LEVEL), (edges[1] - edges[0]) / math.sqrt(12))
+    value, beyond = ranks.value(column, rank), ranks.bins(column, rank) in (0, _BINS - 1)
+    return value, error, beyond and low < high, last - first < 3

@@ -1,0 +1,223 @@
+"""Differentially private quantiles of columns."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
+from .._aggregate.shared.remedies import would_help
+from .._aggregate.shared.table import Table
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
+from .._intervals import StandardErrors
+from .._privacy._plan import PlanEntry
+from .._privacy._session import PrivacySession
+from .._sklearn_compat import with_callbacks
+
+__all__ = ["DPQuantiles"]
+
+_MOST = 100  # more levels than anybody reads
+
+
+class DPQuantiles(StandardErrors, BaseDPEstimator):
+    """Medians, quartiles and other quantiles of columns, with differential privacy.
+
+    All quantiles of a column are read off noisy ranks: how many rows are below each of a thousand
+    values. More quantiles cost nothing, and a fit has no assumption about the columns: they may be
+    skewed, mostly zero, rounded to a few values or constant, in units of any size.
+
+    Parameters
+    ----------
+    quantiles : sequence of float, default=(0.25, 0.5, 0.75)
+        Levels in (0, 1).
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
+        of all values. None: the columns may lie anywhere; a fit then needs some two or three times
+        as many rows before it sees them.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        Number of threads, each of which works on some of the rows; it does not change the result.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    quantiles_ : ndarray of shape (n_quantiles, n_features)
+        Released quantiles, in the units of the columns.
+    quantiles_std_error_ : ndarray of shape (n_quantiles, n_features)
+        Standard errors as estimates of the quantiles of a population: the noise, the sampling of
+        the units and the width of the bins, from the values at the ranks that these allow
+        (Woodruff's interval). Infinite where there is no end in sight.
+    rank_std_error_ : ndarray of shape (n_quantiles,)
+        Standard deviation of the noise in the share of units below a released quantile: .01 means
+        that a median has between 48 and 52 % of the units below it (95 %).
+    size_ : float
+        Released noisy number of units, or, with `sample_weight`, their total weight.
+    size_std_error_ : float
+        Standard deviation of its noise.
+    column_status_ : ndarray of str of shape (n_features,)
+        For each column "ok"; "noise" where the noise hides the quantiles; or "bound" where one of
+        them lies beyond `bounds`, so that this many rows were clipped.
+    trustworthy_ : bool
+        Whether all columns are "ok".
+    status_ : str
+        "ok", or the trouble in words, and what would help.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    DPRobustScaler : Columns scaled by medians and ranges between quartiles.
+    FriendlyMean : Means.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which together count as one) with whatever weight. All releases
+    are Gaussian and their noise does not depend on the number of quantiles; it grows with the root
+    of the number of columns.
+
+    References
+    ----------
+    Fichtenberger, H., Henzinger, M. and Upadhyay, J. (2023). Constant matters: fine-grained error
+    bound on differentially private continual observation. ICML.
+
+    Woodruff, R. S. (1952). Confidence intervals for medians and other position measures. Journal of
+    the American Statistical Association 47.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_dp.preprocessing import DPQuantiles
+    >>> salary = np.random.default_rng(0).lognormal(10.5, 0.7, size=(20_000, 1))
+    >>> model = DPQuantiles(epsilon=1.0, bounds=(0, 1e6)).fit(salary)
+    >>> exact = np.quantile(salary, [0.25, 0.5, 0.75], axis=0)
+    >>> bool(np.abs(model.quantiles_ / exact - 1).max() < 0.1)
+    True
+    """
+
+    _with_errors = {"quantiles_": (-math.inf, math.inf), "size_": (0.0, math.inf)}
+    _feature_axes = {"quantiles_": 1}
+
+    def __init__(
+        self,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        max_weight: float = 1.0,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.quantiles = quantiles
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.max_weight = max_weight
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _levels(self) -> list[float]:
+        """The levels, which have been checked."""
+        levels = self.quantiles
+        if not isinstance(levels, list | tuple | np.ndarray) or np.ndim(levels) != 1:
+            raise TypeError("quantiles must be a list of numbers in (0, 1).")
+        if not 1 <= len(levels) <= _MOST:
+            raise ValueError(f"quantiles must have between 1 and {_MOST} levels.")
+        return [check_real(level, "quantiles", low=0.0, high=1.0) for level in levels]
+
+    def _check_parameters(self, n_features: int) -> None:
+        self._levels()
+
+    def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
+        return quantile_entries(target.to_rho())
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Release the quantiles of the columns of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
+            row.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default. The rows of a unit share
+            its weight.
+
+        Returns
+        -------
+        self : DPQuantiles
+            The fitted estimator.
+
+        Warns
+        -----
+        UtilityWarning
+            If the noise hides the quantiles or they lie beyond the bounds, by released values only.
+        """
+        return self._fit_validated(X, groups, sample_weight)
+
+    def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
+        domain = self._domain(table.n_features)
+        self._keep(fit_quantiles(session, table, self._levels(), domain), table, session)
+
+    def _keep(self, found: Quantiles, table: Table, session: PrivacySession) -> None:
+        """The fitted attributes."""
+        self.quantiles_, self.quantiles_std_error_ = found.values, found.errors
+        self.rank_std_error_ = found.rank_errors
+        self.size_ = found.size * table.units.unit_weight
+        self.size_std_error_ = found.size_sd * table.units.unit_weight
+        hidden = found.hidden.any(axis=0) | (found.too_few > 1)
+        codes = np.where(hidden, "noise", np.where(found.beyond.any(axis=0), "bound", "ok"))
+        self.column_status_, self.trustworthy_ = codes, bool((codes == "ok").all())
+        self.status_ = self._in_words(found.too_few, session.plan.epsilon)
+
+    def _in_words(self, times: float, epsilon: float) -> str:
+        """The status: "ok", or the trouble of the columns."""
+        if times > 1:
+            words = "too few rows for this budget: noise hides the ranks"
+            return words + would_help(times, epsilon)
+        troubles = {
+            "noise": "noise hides the quantiles of these columns (bounds near them, or more rows, "
+            "would help)",
+            "bound": "rows out of bounds: quantiles of these columns lie beyond them",
+        }
+        names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)
+        found = [
+            f"{words}: {', '.join(map(str, names[self.column_status_ == code]))}"
+            for code, words in troubles.items()
+            if (self.column_status_ == code).any()
+        ]
+        return "; ".join(found) or "ok"

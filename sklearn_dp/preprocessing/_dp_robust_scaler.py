@@ -1,0 +1,231 @@
+"""Columns scaled by private medians and ranges between quartiles."""
+
+import math
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import RobustScaler
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.shared.quantiles import Quantiles
+from .._aggregate.shared.single_rows import for_rows, row_guard
+from .._aggregate.shared.table import Table
+from .._base import Bounds, LedgerLike, RandomStateLike, check_real
+from .._dropin.replacing import Replacing
+from .._privacy._session import PrivacySession
+from ._dp_quantiles import DPQuantiles
+
+__all__ = ["DPRobustScaler"]
+
+_NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
+
+
+class DPRobustScaler(Replacing, OneToOneFeatureMixin, TransformerMixin, DPQuantiles):
+    """Scale columns by private medians and ranges between quartiles.
+
+    The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
+    estimator it makes columns of different units comparable; its medians and quartiles are results
+    in their own right. A few far rows move them by a few ranks, whatever their values are.
+
+    Parameters
+    ----------
+    with_centering : bool, default=True
+        Subtract the medians.
+    with_scaling : bool, default=True
+        Divide by the ranges.
+    quantile_range : pair of float, default=(25.0, 75.0)
+        The quantiles whose difference is the range, in per cent: below 50 and above.
+    unit_variance : bool, default=False
+        Scale so that normally distributed columns have variance 1.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds; see :class:`DPQuantiles`.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        Number of threads, each of which works on some of the rows; it does not change the result.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,) or None
+        Released medians; None without centering.
+    center_std_error_ : ndarray of shape (n_features,) or None
+        Their standard errors.
+    scale_ : ndarray of shape (n_features,) or None
+        Released ranges, in units that make them 1; 1 for a range of no visible width, as of a
+        column that is mostly zero. None without scaling.
+    scale_std_error_ : ndarray of shape (n_features,) or None
+        At most their standard errors.
+    quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, column_status_, \
+trustworthy_, status_, privacy_report_ :
+        See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
+        one.
+
+    See Also
+    --------
+    PublicScaler : Columns with known bounds, at no cost.
+    DPQuantiles : Quantiles at any levels.
+
+    Notes
+    -----
+    Guarantee: that of :class:`DPQuantiles`. What becomes of a row is a function of that row and of
+    released values, so a private estimator behind this step keeps its own guarantee, and the two
+    costs add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.preprocessing import DPRobustScaler
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(45, 15, 9000), rng.lognormal(10.5, 0.7, 9000)])
+    >>> scaler = DPRobustScaler(epsilon=0.3, bounds=([15, 0], [95, 1e6]))
+    >>> model = make_pipeline(scaler, DPKMeans(3, epsilon=0.7)).fit(X)
+    >>> bool(40 < model[0].center_[0] < 50)
+    True
+    """
+
+    _replaces = "RobustScaler"
+    _with_errors = {
+        "center_": (-math.inf, math.inf),
+        "scale_": (0.0, math.inf),
+        "size_": (0.0, math.inf),
+    }
+    _feature_axes = {"center_": 1, "scale_": 1}
+
+    def __init__(
+        self,
+        *,
+        with_centering: bool = True,
+        with_scaling: bool = True,
+        quantile_range: tuple[float, float] = (25.0, 75.0),
+        unit_variance: bool = False,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        max_weight: float = 1.0,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.with_centering = with_centering
+        self.with_scaling = with_scaling
+        self.quantile_range = quantile_range
+        self.unit_variance = unit_variance
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.max_weight = max_weight
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _levels(self) -> list[float]:
+        pair = self.quantile_range
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError("quantile_range must be a pair (low, high).")
+        low = check_real(pair[0], "quantile_range: low", low=0.0, high=50.0)
+        high = check_real(pair[1], "quantile_range: high", low=50.0, high=100.0)
+        return [low / 100, 0.5, high / 100]
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        for name in ("with_centering", "with_scaling", "unit_variance"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"{name} must be a bool.")
+
+    def _keep(self, found: Quantiles, table: Table, session: PrivacySession) -> None:
+        super()._keep(found, table, session)
+        low, _, high = self._levels()
+        unit = float(norm.ppf(high) - norm.ppf(low)) if self.unit_variance else 1.0
+        width = found.values[2] - found.values[0]
+        seen = width > _NO_WIDTH * found.resolution
+        error = np.hypot(found.errors[0], found.errors[2])
+        self.center_ = found.values[1].copy() if self.with_centering else None
+        self.center_std_error_ = found.errors[1].copy() if self.with_centering else None
+        self.scale_ = np.where(seen, width / unit, 1.0) if self.with_scaling else None
+        self.scale_std_error_ = error / unit if self.with_scaling else None
+
+    @row_guard
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Center and scale rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        X_scaled : ndarray of shape (n_samples, n_features)
+            The rows less `center_`, over `scale_`.
+        """
+        center, scale = self._center_and_scale()
+        return for_rows(
+            lambda rows: (rows - center) / scale, self._validate_predict(X), self.n_features_in_
+        )
+
+    @row_guard
+    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
+        """Scale back, for instance the centers of clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, dense and finite.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            In the units of the table.
+        """
+        center, scale = self._center_and_scale()
+        return for_rows(
+            lambda rows: rows * scale + center, self._validate_predict(X), self.n_features_in_
+        )
+
+    def _center_and_scale(self) -> tuple[Any, Any]:
+        check_is_fitted(self)
+        return (
+            0.0 if self.center_ is None else self.center_,
+            1.0 if self.scale_ is None else self.scale_,
+        )
+
+    def to_sklearn(self) -> RobustScaler:
+        """The released scaler as an estimator of scikit-learn.
+
+        Returns
+        -------
+        scaler : sklearn.preprocessing.RobustScaler
+            Fitted; it holds released values only.
+        """
+        check_is_fitted(self)
+        words = ("with_centering", "with_scaling", "quantile_range", "unit_variance")
+        scaler = RobustScaler(**{word: getattr(self, word) for word in words})
+        for name in ("center_", "scale_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(scaler, name, copy(getattr(self, name)))
+        return scaler
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

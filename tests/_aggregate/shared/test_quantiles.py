@@ -1,0 +1,179 @@
+"""Noisy ranks on bins, and the quantiles that are read off them."""
+
+import numpy as np
+import pytest
+from kernel_tools import open_session
+
+from sklearn_dp._aggregate.shared import quantiles as module
+from sklearn_dp._aggregate.shared.quantiles import fit_quantiles, quantile_entries
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._rounding import round_up
+from sklearn_dp._privacy._trace import Trace, trace
+from sklearn_dp._privacy._units import Units
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+LEVELS = (0.25, 0.5, 0.75)
+LITTLE = 1e7  # rho with next to no noise
+
+
+def found(X, rho, bounds=None, seed=0, levels=LEVELS, units=None):
+    X = np.asarray(X, dtype=np.float64)
+    session = open_session(*quantile_entries(rho), rho=rho, random_state=seed)
+    table = Table.in_memory(X, Units(len(X)) if units is None else units)
+    return fit_quantiles(session, table, levels, Domain.from_bounds(bounds, X.shape[1]))
+
+
+def rank_errors(X, values, slack, levels=LEVELS):
+    """How far values, give or take, are from the ranks that they stand for; 0 inside of a heap."""
+    below = (X[None] < (values - slack)[:, None]).mean(axis=1)
+    upto = (X[None] <= (values + slack)[:, None]).mean(axis=1)
+    q = np.array(levels)[:, None]
+    return len(X) * np.maximum(np.maximum(below - q, q - upto), 0.0)
+
+
+# -- the factors -----------------------------------------------------------------------------------
+
+
+def test_no_column_of_the_root_is_longer_than_the_first():
+    """The sensitivity: columns are shifts of the first one, as they are released."""
+    encode, decode = module._factors()
+    root = np.array(
+        [np.convolve(unit, encode)[: len(encode)] for unit in np.eye(1024, dtype=int)]
+    ).T
+    lengths = np.square(root).sum(axis=0)
+    assert lengths.max() == lengths[0] == int(np.square(encode).sum())
+    np.testing.assert_allclose(decode @ root / 2**10, np.tril(np.ones((1024, 1024))), atol=1e-9)
+    assert np.sqrt(lengths[0]) / 2**10 < 1.81
+    assert np.linalg.norm(decode, axis=1).max() < 1.81
+
+
+def test_ranks_have_the_noise_that_they_are_said_to_have():
+    """600 fits: a standard deviation that is off by 12 % would show (false alarms below 1e-6)."""
+    X = np.linspace(0, 1, 2001)[:, None] * [1.0, -3.0]
+    ranks = []
+
+    def seen(session, entry, table, edges, rho):
+        ranks.append(original(session, entry, table, edges, rho))
+        return ranks[-1]
+
+    original, module._release = module._release, seen
+    try:
+        for seed in range(200):
+            found(X, 0.5, (-4, 4), seed)
+    finally:
+        module._release = original
+    ranks = ranks[2::3]
+    size = np.array([each.size for each in ranks])
+    told = ranks[0].sigma * np.linalg.norm(module._factors()[1][-1]) / np.sqrt(2)
+    assert size.std() == pytest.approx(told, rel=0.25)
+    assert size.mean() == pytest.approx(2001, abs=5 * told / np.sqrt(200))
+
+
+# -- sensitivity -----------------------------------------------------------------------------------
+
+
+def moved(X, extra, units=(None, None), bounds=2.0):
+    """How far a row more moves the first release, over its claim."""
+    events = []
+    for rows, own in ((X, units[0]), (np.vstack([X, extra]), units[1])):
+        kept = Trace()
+        with trace(kept):
+            found(rows, 1.0, bounds, units=own)
+        events.append(next(e for e in kept.events if e.kind == "gaussian"))
+    one, other = (np.asarray(event.value, dtype=float) for event in events)
+    return np.linalg.norm(one - other) / float(events[0].sensitivity)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_claims_are_met_and_not_exceeded(d):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(50, d))
+    assert moved(X, np.full((1, d), -9.0)) == pytest.approx(1.0, abs=1e-12)
+    for value in (-2.0, 0.3, 2.0, 9.0):
+        assert moved(X, np.full((1, d), value)) <= 1
+
+
+def test_groups_and_weights_share_one_claim():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(40, 2))
+    ids = np.append(np.arange(40) // 4, np.full(5, 99))
+    units = Units(40, ids[:40]), Units(45, ids)
+    assert 0.999 < moved(X, np.full((5, 2), -9.0), units) <= 1
+    weights = np.append(np.full(40, 0.5), 7.0)
+    units = Units.weighted(weights[:40], 2.0)[0], Units.weighted(weights, 2.0)[0]
+    assert moved(X, np.full((1, 2), -9.0), units) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_shares_add_up():
+    entries = quantile_entries(0.3)
+    assert sum(entry.rho for entry in entries) <= 0.3 < sum(e.rho for e in entries) * (1 + 1e-12)
+    assert round_up(0.2 * 0.3) >= entries[0].rho
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def table(n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    columns = [
+        rng.lognormal(10.5, 0.7, n),  # salaries
+        rng.choice([20.0, 35.0, 40.0, 40.0, 40.0], n),  # hours
+        np.where(rng.random(n) < 0.8, 0.0, rng.exponential(5000, n)),  # mostly zero
+        np.full(n, 7.0),  # constant
+        2000 + rng.integers(0, 25, n),  # years
+        rng.standard_t(2, n) * 1e-9,  # heavy tails, tiny units
+    ]
+    return np.column_stack(columns)
+
+
+BOX = ([0, 0, 0, 0, 0, -1e-3], [1e9, 80, 1e6, 10, 4000, 1e-3])
+
+
+@pytest.mark.parametrize("bounds", [None, BOX], ids=["none", "box"])
+@pytest.mark.parametrize("rho", [LITTLE, 0.5])
+def test_columns_of_all_kinds_in_their_own_units(bounds, rho):
+    X = table()
+    result = found(X, rho, bounds)
+    # A heap is hit up to a bin: values a bin away count as equal.
+    slack = 2 * result.resolution
+    assert (
+        rank_errors(X, result.values, slack).max() <= 5 * result.rank_errors.max() * result.size + 3
+    )
+    assert result.size == pytest.approx(4000, abs=6 * result.size_sd + 1)
+    assert not (result.beyond | result.hidden).any() and result.too_few < 1
+    exact = np.quantile(X, LEVELS, axis=0)
+    assert (np.abs(result.values - exact) <= 4 * result.errors + slack).all()
+
+
+def test_rows_beyond_the_bounds_are_told():
+    X = np.column_stack([np.linspace(0, 1, 3000), np.linspace(0, 1, 3000)])
+    result = found(X, 1.0, ([0.0, 0.4], [1.0, 1.0]))
+    np.testing.assert_array_equal(result.beyond, [[False, True], [False, False], [False, False]])
+    assert result.values[0, 1] == 0.4
+    # At a bound is not beyond it.
+    assert not found(np.repeat([[0.0], [1.0]], 2000, axis=0), 1.0, (0.0, 1.0)).beyond.any()
+
+
+def test_too_few_rows_are_told():
+    X = table(60)
+    assert found(X, 0.02, BOX).too_few > 1 and found(X, 0.02).too_few > 1
+    assert found(X[:0], 0.02, BOX).too_few > 1
+    assert found(X, LITTLE, BOX).too_few < 0.1
+
+
+def test_intervals_hold_the_quantiles_of_the_population():
+    """Normal intervals of 95 %: of 720 at least 90 % (binomial: fewer with probability 1e-8).
+
+    Ones of half that width hold 67 %.
+    """
+    held, rng = [], np.random.default_rng(1)
+    draws = {
+        "exponential": (rng.exponential, -np.log(1 - np.array(LEVELS))),
+        "uniform": (rng.uniform, np.array(LEVELS)),
+    }
+    for name, (draw, true) in draws.items():
+        for seed in range(60):
+            X = draw(size=(1500, 2))
+            result = found(X, 0.05, None if name == "uniform" else (0, 1e4), seed)
+            held.append(np.abs(result.values - true[:, None]) <= 1.96 * result.errors)
+    assert 0.9 < np.mean(held) < 0.995

@@ -1,0 +1,129 @@
+"""Private quantiles of columns."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from sklearn_dp import DPQuantiles
+from sklearn_dp.audit import replay_audit
+from sklearn_dp.exceptions import UtilityWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def people(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    hours = np.where(rng.random(n) < 0.5, 40.0, rng.normal(30, 8, n).round().clip(0, 80))
+    return np.column_stack([rng.uniform(15, 95, n), rng.lognormal(10.5, 0.7, n), hours])
+
+
+@pytest.mark.parametrize("bounds", [None, ([0, 0, 0], [120, 1e6, 168])])
+def test_medians_of_a_plain_table(bounds):
+    X = people()
+    model = DPQuantiles(epsilon=1.0, bounds=bounds, random_state=0).fit(X)
+    exact = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    np.testing.assert_allclose(model.quantiles_, exact, rtol=0.02)
+    assert (np.abs(model.quantiles_ - exact) <= 4 * model.quantiles_std_error_ + 0.01).all()
+    assert model.status_ == "ok" and model.trustworthy_
+    assert model.column_status_.tolist() == ["ok"] * 3
+    assert model.size_ == pytest.approx(20_000, abs=5 * model.size_std_error_)
+    assert model.rank_std_error_.max() < 0.005
+    low, high = model.confidence_interval()
+    assert (low < model.quantiles_).all() and (model.quantiles_ < high).all()
+    assert "quantiles_[1, 2]" in repr(model.summary())
+
+
+def test_more_quantiles_cost_nothing():
+    levels = np.linspace(0.05, 0.95, 19)
+    model = DPQuantiles(levels, epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
+    assert (np.diff(model.quantiles_, axis=0) >= 0).all()
+    one = DPQuantiles([0.5], epsilon=1.0, bounds=(0, 1e6), random_state=0).fit(people())
+    assert one.rank_std_error_[0] == pytest.approx(model.rank_std_error_[9], rel=1e-3)
+    plans = [each.privacy_plan(3).rows() for each in (model, one)]
+    assert plans[0] == plans[1]
+
+
+def test_weights_and_groups():
+    """Rows of weight 3 count three times; a group of ten rows counts once."""
+    X = np.concatenate([np.zeros((3000, 1)), np.ones((3000, 1))])
+    weights = np.repeat([3.0, 1.0], 3000)
+    options = {"quantiles": [0.5, 0.7, 0.8], "epsilon": 5.0, "bounds": (-1, 2), "random_state": 0}
+    model = DPQuantiles(max_weight=3.0, **options).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 1], atol=0.01)
+    assert model.size_ == pytest.approx(12_000, abs=5 * model.size_std_error_)
+    groups = np.concatenate([np.arange(3000), 3000 + np.arange(3000) // 10])
+    model = DPQuantiles(**options).fit(X, groups=groups)
+    np.testing.assert_allclose(model.quantiles_[:, 0], [0, 0, 0], atol=0.01)
+    assert model.privacy_report_.unit == "group"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning")
+def test_tables_in_parts_give_the_same_bits():
+    X = people(900)
+    weights = np.random.default_rng(1).uniform(0, 3, 900)
+    groups = np.arange(900) % 211
+    model = DPQuantiles(epsilon=1.0, max_weight=3.0, random_state=0)
+    cut = [slice(0, 100), slice(100, 500), slice(500, 900)]
+    for more in ({}, {"groups": groups}, {"sample_weight": weights, "groups": groups}):
+        whole = model.fit(X, **more).quantiles_
+        parts = {name: [values[part] for part in cut] for name, values in more.items()}
+        again = model.fit_partitions([X[part] for part in cut], **parts)
+        assert again.quantiles_.tobytes() == whole.tobytes()
+
+
+def test_the_status_names_columns_and_remedies():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(people(), columns=["age", "salary", "hours"])
+    box = ([0, 0, 0], [120, 20_000, 168])
+    with pytest.warns(UtilityWarning, match="beyond them: salary"):
+        model = DPQuantiles(epsilon=1.0, bounds=box, random_state=0).fit(frame)
+    assert model.column_status_.tolist() == ["ok", "bound", "ok"] and not model.trustworthy_
+    with pytest.warns(UtilityWarning, match="too few rows .* times the rows"):
+        model = DPQuantiles(epsilon=1.0, random_state=0).fit(frame[:100])
+    assert model.column_status_.tolist() == ["noise"] * 3
+
+
+def test_no_wrong_answer_is_ok():
+    """60 fits around the size where ranks come out of the noise: each value is within its rank."""
+    times = 0
+    for seed, n in zip(range(60), [150, 300, 600, 1200] * 15, strict=True):
+        X = people(n, seed)
+        for bounds in (None, ([0, 0, 0], [1000, 1e6, 1000])):
+            model = DPQuantiles(epsilon=1.0, bounds=bounds, random_state=seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(X)
+            if model.trustworthy_:
+                times, slack = times + 1, np.minimum(2 * model.quantiles_std_error_, [2, 2000, 2])
+                share = (X[None] <= (model.quantiles_ + slack)[:, None]).mean(axis=1)
+                less = (X[None] < (model.quantiles_ - slack)[:, None]).mean(axis=1)
+                level = np.array(model.quantiles)[:, None]
+                assert (less < level + 0.25).all() and (share > level - 0.25).all()
+    assert 40 < times < 110
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_replays(unit):
+    X = people(60)
+    groups = np.arange(60) // 3 if unit == "group" else None
+    for options in ({}, {"bounds": ([0, 0, 0], [120, 1e5, 60])}):
+        audit = replay_audit(DPQuantiles(epsilon=20.0, **options), X, groups=groups)
+        assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"quantiles": 0.5}, TypeError),
+        ({"quantiles": []}, ValueError),
+        ({"quantiles": [0.0]}, ValueError),
+        ({"quantiles": [1.0]}, ValueError),
+        ({"quantiles": ["a"]}, TypeError),
+        ({"quantiles": [[0.5]]}, TypeError),
+        ({"quantiles": np.linspace(0.1, 0.9, 101)}, ValueError),
+    ],
+)
+def test_bad_parameters_are_named(options, error):
+    with pytest.raises(error, match="quantiles"):
+        DPQuantiles(**options).privacy_plan(2)

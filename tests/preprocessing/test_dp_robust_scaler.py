@@ -1,0 +1,89 @@
+"""Columns scaled by private medians and ranges."""
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import RobustScaler
+
+from sklearn_dp import DPRobustScaler
+from sklearn_dp.audit import replay_audit
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
+
+
+def people(n=20_000, seed=0):
+    rng = np.random.default_rng(seed)
+    money = np.where(rng.random(n) < 0.8, 0.0, rng.exponential(5000, n))
+    return np.column_stack([rng.normal(45, 15, n), rng.lognormal(10.5, 0.7, n), money])
+
+
+BOX = ([0, 0, 0], [120, 1e6, 1e6])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"unit_variance": True},
+        {"with_centering": False},
+        {"with_scaling": False},
+        {"quantile_range": (10, 95)},
+    ],
+)
+@pytest.mark.parametrize("bounds", [None, BOX])
+def test_it_is_the_scaler_of_scikit_learn(options, bounds):
+    X = people()
+    theirs = RobustScaler(**options).fit(X)
+    ours = DPRobustScaler.from_sklearn(theirs, epsilon=1.0, bounds=bounds, random_state=0).fit(X)
+    for name in ("center_", "scale_"):
+        if getattr(theirs, name) is None:
+            assert getattr(ours, name) is None
+        else:
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=0.1, atol=9)
+    if "quantile_range" not in options and ours.scale_ is not None:
+        assert ours.scale_[2] == 1  # as wide as a constant: three quarters are zero
+    scaled = ours.transform(X)
+    np.testing.assert_allclose(ours.inverse_transform(scaled), X, rtol=1e-9, atol=1e-6)
+    np.testing.assert_array_equal(ours.to_sklearn().transform(X), scaled)
+    assert ours.status_ == "ok" and ours.transform(X[:3].astype("f4")).dtype == "f4"
+
+
+def test_errors_cover_what_was_released():
+    """40 fits: at least 30 of 40 medians within 1.96 standard errors (fewer: below 1e-6)."""
+    held = []
+    for seed in range(40):
+        X = people(3000, seed)[:, :2]
+        model = DPRobustScaler(epsilon=1.0, bounds=([0, 0], [120, 1e6]), random_state=seed).fit(X)
+        true = np.array([45.0, np.exp(10.5)])
+        held.append(np.abs(model.center_ - true) <= 1.96 * model.center_std_error_)
+        assert (model.scale_std_error_ > 0).all()
+    assert (np.sum(held, axis=0) >= 30).all()
+
+
+def test_transformed_rows_depend_on_themselves_alone():
+    X = people(2000)
+    model = DPRobustScaler(epsilon=5.0, random_state=0).fit(X)
+    whole = model.transform(X)
+    for place in (slice(0, 1), slice(7, 300)):
+        assert model.transform(X[place]).tobytes() == whole[place].tobytes()
+    assert np.isfinite(model.transform(np.full((1, 3), 1.7e308))).all()
+
+
+def test_replays():
+    audit = replay_audit(DPRobustScaler(epsilon=20.0, bounds=BOX), people(60))
+    assert audit.violations == [] and {"coarse ranks", "ranks"} <= set(audit.ratios)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"quantile_range": 3}, TypeError),
+        ({"quantile_range": (50, 75)}, ValueError),
+        ({"quantile_range": (25, 101)}, ValueError),
+        ({"with_scaling": "yes"}, TypeError),
+        ({"with_centering": None}, TypeError),
+        ({"unit_variance": 1}, TypeError),
+    ],
+)
+def test_bad_parameters_are_named(options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        DPRobustScaler(**options).privacy_plan(2)
