@@ -70,7 +70,8 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
         For each column "ok"; "noise" where the noise hides the quantiles; or "bound" where one of
-        them lies beyond `bounds`, so that this many rows were clipped.
+        them is at one of the `bounds`, so that rows may lie beyond it. (A bound of 0 is taken for a
+        natural end: a column that is mostly zero is "ok".)
     trustworthy_ : bool
         Whether all columns are "ok".
     status_ : str
@@ -185,7 +186,7 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         Warns
         -----
         UtilityWarning
-            If the noise hides the quantiles or they lie beyond the bounds, by released values only.
+            If the noise hides the quantiles or they are at the bounds, by released values only.
         """
         return self._fit_validated(X, groups, sample_weight)
 
@@ -200,7 +201,7 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         self.size_ = found.size * table.units.unit_weight
         self.size_std_error_ = found.size_sd * table.units.unit_weight
         hidden = found.hidden.any(axis=0) | (found.too_few > 1)
-        codes = np.where(hidden, "noise", np.where(found.beyond.any(axis=0), "bound", "ok"))
+        codes = np.where(hidden, "noise", np.where(found.at_bound.any(axis=0), "bound", "ok"))
         self.column_status_, self.trustworthy_ = codes, bool((codes == "ok").all())
         self.status_ = self._in_words(found.too_few, session.plan.epsilon)
 
@@ -212,7 +213,8 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         troubles = {
             "noise": "noise hides the quantiles of these columns (bounds near them, or more rows, "
             "would help)",
-            "bound": "rows out of bounds: quantiles of these columns lie beyond them",
+            "bound": "quantiles of these columns are at a bound, and may lie beyond it (wider "
+            "bounds would tell)",
         }
         names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)
         found = [

@@ -361,9 +361,9 @@ def _(original):
 
 @mutant("Quantiles: bins chosen by true ranks", "check_replay", _quantiles, "_release")
 def _(original):
-    def release(session, entry, table, edges, rho):
-        ranks = original(session, entry, table, edges, rho)
-        (counts,) = table.sums(_quantiles._counts, edges)
+    def release(session, entry, table, edges, ends, rho):
+        ranks = original(session, entry, table, edges, ends, rho)
+        (counts,) = table.sums(_quantiles._counts, edges, *ends)
         return replace(ranks, below=np.cumsum(counts, axis=1) * table.units.step)
 
     return release

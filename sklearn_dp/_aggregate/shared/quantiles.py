@@ -63,10 +63,10 @@ class Quantiles:
         Standard deviation of the noise in the share of units below a value.
     resolution : ndarray of shape (d,)
         Width of the bins.
-    beyond : ndarray of bool of shape (n_levels, d)
-        Whether the quantile lies outside of the bounds, or of all bins.
+    at_bound : ndarray of bool of shape (n_levels, d)
+        Whether the quantile is at a bound other than 0, so that rows may lie beyond it.
     hidden : ndarray of bool of shape (n_levels, d)
-        Whether the bins are too wide to tell where it is: the noise hid the part to divide.
+        Whether the bins do not tell where it is: noise hid the part of the column to divide.
     size, size_sd : float
         Released number of units, and its standard deviation.
     too_few : float
@@ -77,7 +77,7 @@ class Quantiles:
     errors: np.ndarray
     rank_errors: np.ndarray
     resolution: np.ndarray
-    beyond: np.ndarray
+    at_bound: np.ndarray
     hidden: np.ndarray
     size: float
     size_sd: float
@@ -143,23 +143,27 @@ def fit_quantiles(
     low, high = _ends(domain, table.n_features)
     edges = _first_edges(domain, low, high)
     for left in range(_N_ZOOMS, 0, -1):
-        coarse = _release(session, _ZOOM, table, edges, session.remaining(_ZOOM) / left)
+        coarse = _release(
+            session, _ZOOM, table, edges, (low, high), session.remaining(_ZOOM) / left
+        )
         edges = _between(*_region(coarse, levels, domain is not None))
-    ranks = _release(session, _RANKS, table, edges, session.remaining(_RANKS))
+    ranks = _release(session, _RANKS, table, edges, (low, high), session.remaining(_RANKS))
     found = np.array(
         [[_read(ranks, j, q, low[j], high[j]) for j in range(table.n_features)] for q in levels]
     )
     # An answer of a few bins that are wide beside it: no round has seen the column.
     nil = _NIL if domain is None else (high - low) / 2**10
-    scale = np.maximum(np.abs(found[..., 0]).max(axis=0), nil)
+    values = np.clip(found[..., 0], low, high)
+    scale = np.maximum(np.abs(values).max(axis=0), nil)
     resolution = (edges[:, -1] - edges[:, 0]) / (_BINS - 2)
     return Quantiles(
-        np.clip(found[..., 0], low, high),
+        values,
         found[..., 1],
         np.array([ranks.sd(q) for q in levels]) / max(ranks.size, 1.0),
         resolution,
-        found[..., 2] > 0,
-        (found[..., 3] > 0) & (found[..., 1] > scale / 10),
+        (low < high)
+        & ((low != 0) & (values <= low + resolution) | (high != 0) & (values >= high - resolution)),
+        (found[..., 2] > 0) | (found[..., 3] > 0) & (found[..., 1] > scale / 10),
         ranks.size,
         ranks.sigma * float(np.linalg.norm(_factors()[1][-1])) / math.sqrt(table.n_features),
         # Within bounds coarse bins are of use, too; without any, the columns have to be found.
@@ -184,7 +188,7 @@ def _ends(domain: Domain | None, d: int) -> tuple[np.ndarray, np.ndarray]:
 def _first_edges(domain: Domain | None, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Public edges of the bins of all columns: those of the first release."""
     if domain is not None:
-        # A value at the upper bound is in a bin of its own, and not beyond.
+        # Values at the upper bound have a bin of their own.
         return np.column_stack([_between(low, high, _BINS - 2), np.nextafter(high, np.inf)])
     half = (_BINS - 2) // 2
     positive = 2.0 ** ((np.arange(half) - half // 2) / _OCTAVE)
@@ -221,9 +225,9 @@ def _rank_noise(level: float, d: int) -> float:
 
 
 def _release(
-    session: PrivacySession, entry: str, table: Table, edges: np.ndarray, rho: float
+    session: PrivacySession, entry: str, table: Table, edges: np.ndarray, ends: tuple, rho: float
 ) -> _Ranks:
-    (counts,) = table.sums(_counts, edges)
+    (counts,) = table.sums(_counts, edges, *ends)
     encode, decode = _factors()
     # Integers: a total weight below 2**52 times entries of at most 2**10 does not wrap.
     wide = object if int(counts.sum()) >= 2**52 else np.int64
@@ -240,10 +244,13 @@ def _release(
     return _Ranks(edges, below, max(float(noisy[:, -1].mean()), 0.0), sigma)
 
 
-def _counts(part: Part, edges: np.ndarray) -> tuple[Part, tuple]:
+def _counts(part: Part, edges: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[Part, tuple]:
     """Weights in the bins of each column: a value is in the bin whose lower edge it reaches."""
     X = part.source.read()
-    cells = (np.searchsorted(each, X[:, j], side="right") for j, each in enumerate(edges))
+    cells = (
+        np.searchsorted(each, np.clip(X[:, j], low[j], high[j]), side="right")
+        for j, each in enumerate(edges)
+    )
     return part, (np.array([weighted_bincount(each, part.units, _BINS) for each in cells]),)
 
 
@@ -270,12 +277,12 @@ def _region(ranks: _Ranks, levels: Sequence[float], bounded: bool) -> tuple[np.n
 def _read(
     ranks: _Ranks, column: int, level: float, low: float, high: float
 ) -> tuple[float, float, bool, bool]:
-    """A quantile of a column, its standard error, and whether it is beyond all bins, or in few."""
+    """A quantile of a column, its standard error; whether it is outside of all bins, or in few."""
     rank, edges = level * ranks.size, ranks.edges[column]
     reach = math.hypot(_LEVEL * ranks.sd(level), ranks.sampling(level))
     first, last = ranks.bins(column, rank - reach, "right"), ranks.bins(column, rank + reach)
     ends = np.concatenate([[low], edges, [high]])
     width = ends[last + 1] - ends[first] if last or high > low else 0.0
     error = math.hypot(width / (2 * _LEVEL), (edges[1] - edges[0]) / math.sqrt(12))
-    value, beyond = ranks.value(column, rank), ranks.bins(column, rank) in (0, _BINS - 1)
-    return value, error, beyond and low < high, last - first < 3
+    outside = ranks.bins(column, rank) in (0, _BINS - 1) and low < high
+    return ranks.value(column, rank), error, outside, last - first < 3
