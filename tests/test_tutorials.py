@@ -30,6 +30,7 @@ SHOWS = {
     "estimators/plot_outlier_screen": (1, ["rows in the ball:"]),
     "estimators/plot_pca": (1, []),
     "estimators/plot_privatize": (1, ["['DPPCA', 'DPKMeans']"]),
+    "estimators/plot_quantiles": (1, ["columns: ['ok', 'ok', 'ok']"]),
     "estimators/plot_randomized_search": (1, []),
     "estimators/plot_sample_and_aggregate": (1, ["40,000 houses: largest error"]),
 }
