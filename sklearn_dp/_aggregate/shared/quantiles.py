@@ -208,7 +208,7 @@ def _factors() -> tuple[np.ndarray, np.ndarray]:
     """
     k = np.arange(1, _BINS)
     series = np.cumprod(np.append(1.0, (2 * k - 1) / (2 * k)))
-    encode = np.rint(series * 2**_BITS).astype(np.int64)
+    encode = np.array([round(each * 2**_BITS) for each in series.tolist()])
     root, zeros = encode * 2.0**-_BITS, np.zeros(_BINS - 1)
     decode = solve_toeplitz((root, np.append(root[0], zeros)), np.ones(_BINS))
     return encode, toeplitz(decode, np.append(decode[0], zeros))
