@@ -309,7 +309,7 @@ def check_small_data(estimator):
             outcome = run_fit(copy, check_data(n), internal=n == 0)
             succeed(outcome, f"epsilon={epsilon:g}, n={n}: ")
             for name, value in vars(copy).items():
-                # A number may be nan or inf where there is nothing to tell, an error inf; no answer.
+                # A number may be nan or inf where there is nothing to tell, an error inf.
                 numbers = isinstance(value, np.ndarray) and value.dtype.kind != "U"
                 if name.endswith("_") and numbers:
                     unknown = name.endswith("_std_error_") & np.isposinf(value)
