@@ -95,7 +95,7 @@ class Event:
     scale : float or ndarray
         Noise scale in grid steps.
     cost : float
-        zCDP cost rho (epsilon for the pure mechanisms).
+        Cost in zCDP, rho; for the pure mechanisms their epsilon.
     public : dict
         Everything else that must agree between neighbours (unit, threshold, ...).
     output : object
