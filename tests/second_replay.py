@@ -175,6 +175,12 @@ def common(first, second, units):
     return i, j, np.setdiff1d(np.arange(len(there)), i), np.setdiff1d(np.arange(len(here)), j)
 
 
+def of_shifts(event, shifts):
+    """The largest against the claim; all of them, as shifts of Gaussians, against the cost."""
+    realized = float(np.sum(np.square(shifts / event.draws[0].scale)) / 2)
+    return max(shifts.max(initial=0) / event.sensitivity, realized / event.cost)
+
+
 def of_scores(first, second, units):
     """Friendly cores: whatever survives within delta only voids the pair."""
     bad = first.public["bad"]
@@ -184,7 +190,7 @@ def of_scores(first, second, units):
             or np.sum(first.output & (second.value <= bad)) > 1
         ):
             raise Void
-        return np.sort(np.abs(second.value - first.value))[:-1].max(initial=0) / first.sensitivity
+        return of_shifts(first, np.sort(np.abs(second.value - first.value))[:-1])
     i, j, gone, _ = common(first, second, units)
     hopeless = (first.value[i] <= bad) & (second.value[j] <= bad)
     if (
@@ -193,7 +199,7 @@ def of_scores(first, second, units):
         or len(i) > first.public["most"]
     ):
         raise Void
-    return np.abs(first.value[i] - second.value[j]).max(initial=0) / first.sensitivity
+    return of_shifts(first, np.abs(first.value[i] - second.value[j]))
 
 
 def of_chances(first, second, units):

@@ -73,8 +73,15 @@ def test_each_halved_sensitivity_is_caught(name):
     assert missed <= ROOM.get(name, set())
 
 
-# They show in attributes that no pickle holds, or in what is predicted: not looked at here.
-UNSEEN = {"a sum in memory that pickles leave out", "predictions tell the parity of n"}
+# Not looked at here: attributes that no pickle holds, predictions, groups of several sizes, and
+# fits without rows.
+UNSEEN = {
+    "a sum in memory that pickles leave out",
+    "predictions tell the parity of n",
+    "the largest group shown",
+    "group weight ignored",
+    "empty release skipped",
+}
 
 
 @pytest.mark.slow
