@@ -244,7 +244,7 @@ TABLE = {
         ({"epsilon": 20.0, "bounds": 20.0}, PATH),
         ({"epsilon": 20.0, "bounds": (-20.0, 30.0)}, PATH),
         ({"epsilon": 30.0}, PATH),
-        ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, PATH),
+        ({"epsilon": 30.0, "locate": "cells", "diameter": 10.0}, (*PATH, *MADE)),
     ],
     "DPQuantiles": [
         ({}, (*BOTH, *PATH)),
