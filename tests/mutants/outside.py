@@ -13,7 +13,9 @@ from typing import Any
 
 from federated_states import CLIENT_STATES
 
+from sklearn_dp import DPOneCluster
 from sklearn_dp._aggregate.kmeans import lloyd as _lloyd
+from sklearn_dp._aggregate.mixture import terrific_points as _terrific_points
 from sklearn_dp._aggregate.one_cluster import boxes as _boxes
 from sklearn_dp._aggregate.one_cluster import radius_sample as _radius_sample
 from sklearn_dp._aggregate.one_cluster import search as _one_cluster
@@ -357,5 +359,23 @@ OUTSIDE = [
         "np.full(d + 1, round_up(radius * _JOINT))",
         "np.full(d + 1, round_up(radius))",
         "_aggregate/shared/test_centering.py::test_a_row_at_the_border_moves_both_by_all_of_the_claim",
+    ),
+    Edit(
+        "boxes on the sample of the radius",
+        _one_cluster,
+        "_coins_of_boxes",
+        'prefix + "boxes"',
+        'task.prefix + "radius"',
+        "_aggregate/one_cluster/test_search.py::test_no_two_samples_share_their_coins",
+        {"estimator": DPOneCluster},
+    ),
+    Edit(
+        "a scan of radii with the noise of half its claim",
+        _terrific_points,
+        "terrific_radius",
+        "math.ceil(t * (t - slack)),\n        sensitivity=2 * t - 1,",
+        "math.ceil(t * (t - slack)),\n        sensitivity=t,",
+        "_aggregate/mixture/test_terrific_points.py::test_a_scan_claims_what_its_queries_move_by",
+        {"least": 1.0},
     ),
 ]

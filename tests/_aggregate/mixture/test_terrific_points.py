@@ -15,6 +15,7 @@ from sklearn_dp._aggregate.mixture.terrific_points import (
 )
 from sklearn_dp._aggregate.one_cluster.balls import points_of
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp._privacy._trace import Trace, trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -68,6 +69,17 @@ def test_the_scans():
 
 
 # -- TerrificRadius -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("least", [1.0, 20.0], ids=["scan", "no radii"])
+def test_a_scan_claims_what_its_queries_move_by(least):
+    t, points = 6, np.random.default_rng(0).integers(-4, 5, size=(9, 2)).astype(float)
+    options = {"largest": False, "least": least, "most": 10.0, "epsilon": 40.0}
+    with trace(Trace()) as recorder:
+        session = session_of(PlanEntry("radius", "above threshold", 900.0))
+        terrific_radius(session, "radius", points, t, 2.0, **options)
+    (event,) = (event for event in recorder.events if event.kind == "choice")
+    assert event.sensitivity == 2 * t - 1 and bool(event.value.size) == (least < 10.0)
 
 
 @pytest.mark.parametrize(

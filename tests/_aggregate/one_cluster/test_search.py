@@ -385,3 +385,19 @@ def test_mutants_of_relatives_are_killed(
 ):
     estimator = cls(**{**extra, **options})
     assert is_killed(monkeypatch, estimator, owner, attribute, change, options, X)
+
+
+@pytest.mark.parametrize("estimator", [DPOneCluster, DPOneClusterKMeans])
+def test_no_two_samples_share_their_coins(monkeypatch, estimator):
+    """What a choice on a sample gains holds only if its coins are used for nothing else."""
+    tags, original = [], PrivacySession.addressed_draws
+
+    def addressed_draws(self, n_units, tag="units"):
+        tags.append(tag)
+        return original(self, n_units, tag)
+
+    monkeypatch.setattr(PrivacySession, "addressed_draws", addressed_draws)
+    monkeypatch.setattr(_one_cluster, "rate_of_boxes", lambda *others: 0.5)
+    X = 0.1 * np.random.default_rng(0).normal(size=(300, 2))
+    estimator(n_points=100, sample_size=20, epsilon=100.0, random_state=0).fit(X)
+    assert len(set(tags)) == len(tags) >= 2
