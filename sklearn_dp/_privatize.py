@@ -15,8 +15,9 @@ from collections.abc import Collection, Mapping
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-from ._base import BaseDPEstimator, LedgerLike, budget_of
+from ._base import BaseDPEstimator, Bounds, LedgerLike, budget_of
 from ._dropin.replacing import REPLACED
 from ._privacy._budget import PrivacyBudget
 from ._validation import check_steps, names_of, shares_of_one
@@ -26,19 +27,28 @@ from .decomposition import DPPCA
 from .exceptions import ConversionWarning, PrivacyWarning
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
+from .preprocessing import DPRobustScaler, PublicEncoder, PublicScaler
 
 __all__ = ["privatize"]
 
-_TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean)
+_TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean, DPRobustScaler)
+_PUBLIC = (PublicScaler, PublicEncoder)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
 _COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
 _ADVICE = {
-    "StandardScaler": "private estimators need no scaled rows; StandardScaler(with_std=False) has "
-    "a twin, FriendlyMean, and FunctionTransformer takes public constants",
-    "MinMaxScaler": "give public `bounds` to the steps that follow",
+    "StandardScaler": "take RobustScaler, whose twin is DPRobustScaler, or PublicScaler with the "
+    "public bounds of the columns; StandardScaler(with_std=False) has a twin, FriendlyMean",
+    "MinMaxScaler": "it learns the values of single rows: name the public bounds of the columns in "
+    "`bounds`, which makes it PublicScaler",
+    "MaxAbsScaler": "it learns the values of single rows: take PublicScaler with public bounds",
+    "OneHotEncoder": "with `categories` listed it becomes PublicEncoder",
+    "OrdinalEncoder": "take PublicEncoder with a public list of categories",
+    "SimpleImputer": "what it fills in is learned, or whether a column is empty: fill in a public "
+    "constant before the fit",
+    "Normalizer": "its check of the rows warns where they are so large that their sum overflows: "
+    "scale rows to one length before the fit",
     "Binarizer": "its check of the rows warns where they are so large that their sum overflows",
     "PolynomialFeatures": "powers of a large row overflow, and the step that follows then raises",
-    "RobustScaler": 'SampleAndAggregate(RobustScaler(), output=("center_", "scale_")) is private',
 }
 
 
@@ -49,6 +59,7 @@ def privatize(
     delta: float = 1e-6,
     rho: float | None = None,
     shares: Mapping[str, float] | None = None,
+    bounds: Mapping[str, Bounds] | None = None,
     ledger: LedgerLike | None = None,
     allow: Collection[str] = (),
 ) -> BaseEstimator:
@@ -62,8 +73,11 @@ def privatize(
     ----------
     estimator : estimator
         ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
-        ``StandardScaler(with_std=False)``, a private estimator, or a ``Pipeline``,
-        ``FeatureUnion`` or ``ColumnTransformer`` of such. It is not changed.
+        ``StandardScaler(with_std=False)``, ``RobustScaler``, a private estimator, or a
+        ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
+        :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
+        nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
+        ``OneHotEncoder`` with listed categories, which becomes the second. It is not changed.
     epsilon : float, optional
         Privacy budget of one fit of the whole; 1.0 when neither `epsilon` nor `rho` is given.
     delta : float, default=1e-6
@@ -73,6 +87,8 @@ def privatize(
     shares : dict of str to float, optional
         Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
         any unit. By default all have the same.
+    bounds : dict of str to bounds, optional
+        Public bounds of what a step is given, by the name of the step: its parameter `bounds`.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits. Every private step is charged to it when it is fitted, so that a
         dry ledger can refuse a step after others have been paid for:
@@ -118,18 +134,47 @@ def privatize(
     """
     target = budget_of(epsilon, delta, rho)
     parts = dict(_parts(estimator))
+    bounds = _bounds(bounds)
+    public = {name: step for name, part in parts.items() if (step := _public(name, part, bounds))}
+    parts = {name: part for name, part in parts.items() if name not in public}
     private = {name: twin for name, part in parts.items() if (twin := _twin_of(part)) is not None}
     rest = {name: part for name, part in parts.items() if name not in private}
     _check_rest(rest, names_of(allow, "allow"))
     if not private:
         raise ValueError("estimator: nothing in it has a private twin.")
+    unknown = bounds.keys() - private.keys() - public.keys()
+    if unknown:
+        raise ValueError(
+            f"bounds: no step that takes bounds is called {sorted(map(str, unknown))}."
+        )
     budgets = _budgets(target, _shares(shares, private))
     twins = {
         name: _converted(parts[name], twin, budgets[name], ledger) for name, twin in private.items()
     }
+    for name in bounds.keys() & twins.keys():
+        twins[name].set_params(bounds=bounds[name])
     if "" in twins:
         return twins[""]
-    return _with_twins(estimator, twins)
+    return _with_twins(estimator, {**twins, **public})
+
+
+def _bounds(bounds):
+    """Public bounds by the names of steps."""
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise TypeError("bounds must be a dict of names of steps and bounds.")
+    return dict(bounds or {})
+
+
+def _public(name, part, bounds):
+    """What takes the place of a step that has nothing to learn; None where it may learn."""
+    if type(part) in _PUBLIC:
+        return clone(part)
+    if type(part) is MinMaxScaler and name in bounds:
+        return PublicScaler(bounds[name], feature_range=part.feature_range, clip=part.clip)
+    listed = type(part) is OneHotEncoder and isinstance(part.categories, list | tuple)
+    if listed and part.drop is None:
+        return PublicEncoder([list(values) for values in part.categories])
+    return None
 
 
 def _parts(estimator, prefix=""):

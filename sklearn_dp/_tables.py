@@ -29,6 +29,11 @@ PROJECT = (
 )
 """What to do with sparse or very many features, for errors."""
 
+_MISSING = (
+    "Leave out the rows that have missing values, or fill in constants that are known without the "
+    "data: both look at one row at a time. What an imputer of scikit-learn fills in is learned "
+    "from the rows, and is not private."
+)
 # How messages of scikit-learn's checks begin that hold public facts only (names of parameters, the
 # number of features, types). An unknown message is never passed on: it may quote data.
 _HARMLESS = (
@@ -200,6 +205,8 @@ def _without_data(message, name):
     for start, reworded in _REWORDED.items():
         if message.startswith(start):
             return reworded.format(name)
+    if message.startswith(f"Input {name} contains NaN"):
+        return f"Input {name} contains NaN. {_MISSING}"
     if message.startswith(_HARMLESS):
         return message if re.search(rf"\b{name}\b", message) else f"{name}: {message}"
     return f"{name} must be a dense, finite, numeric array of shape (n_samples, n_features)."

@@ -14,7 +14,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
     PolynomialFeatures,
+    RobustScaler,
     StandardScaler,
 )
 
@@ -22,10 +26,13 @@ from sklearn_dp import (
     DPPCA,
     DPGaussianMixture,
     DPKMeans,
+    DPRobustScaler,
     FriendlyCovariance,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
+    PublicEncoder,
+    PublicScaler,
     privatize,
 )
 from sklearn_dp.exceptions import BudgetExceededError, ConversionWarning, PrivacyWarning
@@ -50,6 +57,7 @@ def quiet():
         (PCA(2), DPPCA),
         (EmpiricalCovariance(), FriendlyCovariance),
         (CENTER, FriendlyMean),
+        (RobustScaler(), DPRobustScaler),
         (DPKMeans(3, epsilon=7.0), DPKMeans),
     ],
 )
@@ -145,9 +153,40 @@ def test_what_learns_and_has_no_twin_is_refused_with_advice():
         privatize(make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean()), KMeans(2)))
 
 
+def test_steps_that_need_no_budget():
+    """A MinMaxScaler with public bounds, and an encoder of listed categories, learn nothing."""
+    theirs = make_pipeline(MinMaxScaler((0, 2), clip=True), KMeans(2))
+    with pytest.raises(ValueError, match="MinMaxScaler .*`bounds`, which makes it PublicScaler"):
+        privatize(theirs)
+    bounds = {"minmaxscaler": (-5, 15), "kmeans": (0, 2)}
+    twin = privatize(theirs, epsilon=3.0, bounds=bounds)
+    assert type(twin[0]) is PublicScaler and twin[0].bounds == (-5, 15) and twin[0].clip
+    assert twin[0].feature_range == (0, 2) == twin[1].bounds
+    assert twin[1].epsilon == 3.0  # all of it
+    scaled = MinMaxScaler((0, 2)).fit([[-5] * 4, [15] * 4]).transform(X)
+    np.testing.assert_allclose(twin.fit(X)[0].transform(X), np.clip(scaled, 0, 2))
+    listed = OneHotEncoder(categories=[["a", "b"], [1, 2, 3]])
+    twin = privatize(make_pipeline(listed, KMeans(2)))
+    assert type(twin[0]) is PublicEncoder and twin[0].schema == [["a", "b"], [1, 2, 3]]
+    kept = PublicScaler((-5, 15))
+    twin = privatize(make_pipeline(kept, RobustScaler(), KMeans(2)))
+    assert type(twin[0]) is PublicScaler and twin[0] is not kept
+    assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
+
+
+@pytest.mark.parametrize("step", [StandardScaler(), MinMaxScaler(), OneHotEncoder(), Normalizer()])
+def test_refusals_say_what_to_take_instead(step):
+    with pytest.raises(ValueError, match=type(step).__name__) as told:
+        privatize(make_pipeline(step, KMeans(2)))
+    assert "no scaled rows" not in str(told.value)
+    assert "Public" in str(told.value) or "scale rows" in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
+        ({"bounds": (0, 1)}, TypeError, "bounds must be a dict"),
+        ({"bounds": {"nobody": (0, 1)}}, ValueError, "bounds: no step"),
         ({"shares": {"pca": 1}}, ValueError, "shares"),
         ({"shares": {"pca": 1, "kmeans": 1, "other": 1}}, ValueError, "shares"),
         ({"shares": {"pca": 1, "kmeans": 0}}, ValueError, "shares"),

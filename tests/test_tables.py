@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from sklearn_dp import DPKMeans
 from sklearn_dp._privacy._groups import code_groups
 from sklearn_dp._tables import (
     _without_data,
@@ -117,3 +118,10 @@ def test_weights_that_are_no_finite_numbers_are_refused_by_name(weight):
 def test_messages_about_rows_name_them(message, reworded):
     told = _without_data(message, "X")
     assert told.startswith(reworded) and "77" not in told
+
+
+def test_missing_values_get_advice_that_is_private():
+    """Scikit-learn's own words advise an imputer, which learns from the rows."""
+    with pytest.raises(ValueError, match="Input X contains NaN. Leave out the rows") as told:
+        DPKMeans(2).fit(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    assert "sklearn.impute" not in str(told.value) and "HistGradient" not in str(told.value)

@@ -96,7 +96,7 @@ _SCALER = {
     "with_mean": Word("it does nothing but center"),
     "with_std": Word(
         "scales are not released with the mean",
-        "Release them by FriendlyCovariance; private estimators need no scaled rows.",
+        "Take DPRobustScaler, or PublicScaler where bounds of the columns are known.",
     ),
     "copy": _COPY,
 }
