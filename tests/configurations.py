@@ -248,13 +248,13 @@ TABLE = {
     ],
     "DPQuantiles": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"quantiles": (0.5,), "rho": 8.0, "bounds": (-4.0, 5.0)}, PATH),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
     ],
     "DPRobustScaler": [
         ({}, (*BOTH, *PATH)),
-        (GENEROUS, ("privacy", *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"unit_variance": True, "with_centering": False, "bounds": 10.0}, ("sklearn, slow",)),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
     ],
