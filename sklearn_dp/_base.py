@@ -43,7 +43,7 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
-from ._tables import PROJECT, check_table, check_weights, validate_quietly, weighted_mean
+from ._tables import NO_WEIGHT, PROJECT, check_table, check_weights, validate_quietly, weighted_mean
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -255,6 +255,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             return self._fit_session(rows, self._units(rows, groups), session)
         weights = check_weights(sample_weight, len(rows))
         units, there = Units.weighted(weights, float(self.max_weight), groups)
+        if not there.any():  # rows without a weight are not there, and no rows at all are refused
+            raise ValueError(NO_WEIGHT)
         self._fit_session(rows[there], units, session)
         if hasattr(self, "labels_"):
             self.labels_ = self.predict(X)  # of rows without a weight too

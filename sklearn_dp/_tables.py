@@ -14,6 +14,7 @@ from ._aggregate.shared.single_rows import narrowed, row_guard
 from ._privacy._checks import is_real
 
 __all__ = [
+    "NO_WEIGHT",
     "PROJECT",
     "check_table",
     "check_weights",
@@ -21,6 +22,11 @@ __all__ = [
     "validate_quietly",
     "weighted_mean",
 ]
+
+NO_WEIGHT = (
+    "sample_weight: every weight is zero, or less than max_weight / 2**20, which counts as zero."
+)
+"""Where no row is left. A table without rows is refused too, as scikit-learn asks."""
 
 PROJECT = (
     "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "

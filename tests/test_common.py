@@ -68,19 +68,15 @@ BUILDING_BLOCKS = ("DPKMeans", "FriendlyMean")
 
 
 # Each has to fail, for the reason that is given.
-_ALL_ZERO = {
-    "check_all_zero_sample_weights_error": "whether any row has a weight is something about the "
-    "rows: an error would tell",
-}
 _WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is not a row that is "
     "there twice: the noise is for what one row adds, which is bounded by one weight",
-    **_ALL_ZERO,
 }
 _SPARSE_WEIGHTS = {**_WEIGHTS, "check_sample_weight_equivalence_on_sparse_data": "as above"}
 _WHOLE_ROWS = dict.fromkeys(
     (
         *_WEIGHTS,
+        "check_all_zero_sample_weights_error",
         "check_sample_weights_pandas_series",
         "check_sample_weights_not_an_array",
         "check_sample_weights_list",
@@ -94,11 +90,6 @@ EXPECTED_FAILURES = {
     "DPKTupleKMeans": _WEIGHTS,
     "DPPCA": _SPARSE_WEIGHTS,
     "FriendlyMean": _WEIGHTS,
-    # Nothing that the check of equivalence compares depends on weights, but for components that
-    # share a covariance, below.
-    "FriendlyCovariance": _ALL_ZERO,
-    "DPGaussianMixture": _ALL_ZERO,
-    "DPQuantiles": _ALL_ZERO,
     "DPRobustScaler": _WEIGHTS,
 }
 
@@ -108,9 +99,9 @@ def expected_failures(estimator):
     if options.get("method") in ("partition", "k_tuples"):
         return _WHOLE_ROWS
     if options.get("covariance_type") == "tied":
-        return _WEIGHTS
+        return _WEIGHTS  # of mixtures, nothing else that the check compares depends on weights
     if type(estimator).__name__ == "FriendlyMean" and estimator.rho is None:
-        return _ALL_ZERO  # too few rows for any mean but the origin, with weights and without
+        return {}  # too few rows for any mean but the origin, with weights and without
     return EXPECTED_FAILURES.get(type(estimator).__name__, {})
 
 

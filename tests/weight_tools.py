@@ -14,12 +14,13 @@ __all__ = ["LastColumn", "by_sum", "released", "unclipped", "undivided", "unscal
 
 
 class LastColumn:
-    """The last column of a row is its weight too: up to hundreds, and 0 where that may be.
+    """The last column of a row is its weight too: up to hundreds, and never 0.
 
-    A row without a weight draws no block and no coin: audits of what draws would look for them.
+    A row without a weight is not there: audits would look for its block and its coin, and a table
+    of such rows is refused.
     """
 
-    least = 0.0
+    least = 2.0**-10
 
     def fit(self, X, y=None, *, groups=None):
         weights = np.maximum(np.abs(np.asarray(X)[:, -1]), self.least)

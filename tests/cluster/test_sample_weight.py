@@ -100,14 +100,6 @@ def test_weights_of_one_are_no_weights_but_for_rounding():
     assert released(number) == released(model)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1e-7])
-def test_no_weight_at_all_is_an_answer(weight):
-    """Whether any row has a weight is something about the rows: a fit must not refuse."""
-    model = DPKMeans(3, random_state=0).fit(table(50)[0], sample_weight=weight)
-    assert model.cluster_centers_.shape == (3, 2) and model.status_ != "ok"
-    assert model.labels_.shape == (50,)
-
-
 @pytest.mark.parametrize(
     "weights",
     [
