@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import sklearn_dp
 
 ROOT = Path(__file__).resolve().parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = CONFIGURATION["project"]
 DISTRIBUTION = {
     "sklearn": "scikit-learn",
     "sklearn_dp": "sklearn-dp",
@@ -48,6 +50,7 @@ def declared(extras=()):
     return names
 
 
+@cache
 def imported(folder):
     """Map each third-party distribution imported below a folder to one file that imports it."""
     found = {}
@@ -126,6 +129,41 @@ def test_oldest_tested_versions_are_the_stated_lower_bounds():
     assert pinned == bounds
 
 
+def test_types_do_not_depend_on_what_is_installed_beside_the_linter():
+    """What the core does not bring along may be missing where mypy runs."""
+    missing = {
+        module.removesuffix(".*")
+        for item in CONFIGURATION["tool"]["mypy"]["overrides"]
+        if item.get("ignore_missing_imports")
+        for module in item["module"]
+    }
+    names = {distribution(module) for module in missing}
+    assert set(imported(ROOT / "sklearn_dp")) - {"numpy"} - names == set()
+
+
+def commands_that_fail(text, targets, extras):
+    """Of the workflow or the Makefile: targets, extras and files that they name and nobody has."""
+    code = re.sub(r"(^|\s)#.*", "", text, flags=re.M)
+    yield from set(re.findall(r"\bmake ([a-z]+)", code)) - targets
+    named = re.findall(r"\.\[([a-z,-]+)\]|\.has-([a-z-]+)", code)
+    yield from {name for pair in named for name in "".join(pair).split(",")} - extras
+    paths = re.findall(
+        r"(?:\.ci/\w|\b(?:benchmarks|doc|examples|tests)/)[\w./]+\.(?:py|txt)\b|\.ci/run", code
+    )
+    yield from (path for path in paths if not (ROOT / path).exists())
+
+
+def test_what_the_workflow_and_the_makefile_run_is_there():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
+    assert targets == set(re.findall(r"^([a-z]+):", makefile, re.M))
+    known = (targets, set(PROJECT["optional-dependencies"]))
+    assert not [*commands_that_fail(makefile, *known), *commands_that_fail(workflow, *known)]
+    planted = "make lnit\npip install .[tset]\npython benchmarks/gone.py # make more"
+    assert list(commands_that_fail(planted, *known)) == ["lnit", "tset", "benchmarks/gone.py"]
+
+
 def test_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert sklearn_dp.__version__ == PROJECT["version"]
@@ -156,6 +194,7 @@ def test_the_tools_of_the_hooks_come_with_the_extra():
     assert "language: system" in hooks and not re.search(r"repo: (?!local)", hooks)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no permission to be run there")
 def test_ci_entry_point_can_be_run():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111

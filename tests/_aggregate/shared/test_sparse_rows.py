@@ -133,7 +133,7 @@ def test_too_many_features_are_refused_before_the_charge():
 )
 def test_no_more_memory_than_chunks(estimator):
     n, d = 30_000, 120  # 29 MB if it were dense
-    X = sparse.random_array((n, d), density=0.01, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random_array((n, d), density=0.01, random_state=0, format="csr")
     tracemalloc.start()
     model = estimator.fit(X)
     for name in ("transform", "score"):
