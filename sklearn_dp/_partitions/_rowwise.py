@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.table import PartSource, Summed, Table
-from .._aggregate.shared.table_units import open_units
+from .._aggregate.shared.table_units import open_units, weighted_rows
 from .._privacy._units import UnitFacts
 from .._sklearn_compat import with_callbacks
+from .._tables import NO_WEIGHT
 from ._check_part import CheckedSource
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
@@ -295,14 +296,17 @@ def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) 
     table : Table
     """
     engine = found.start(n_jobs)
-    n_rows, first = engine.reduce(_counted, "y" if found.targets else "sample_weight")
+    largest = max_weight if found.weighted else None
+    n_rows, first = engine.reduce(_counted, "y" if found.targets else "sample_weight", largest)
     # Unreleased, and only looked at as in memory, where no rows at all are refused.
     if not n_rows:
+        if found.weighted:
+            raise ValueError(NO_WEIGHT)
         raise ValueError("X: Found array with 0 sample(s) while a minimum of 1 is required.")
     table = Table(engine, found.n_features, found.dtype, UnitFacts())
     # From here on part of what each state is made by, also when it is made again.
     table.update(_checked, first.digests)
-    open_units(table, grouped=found.grouped, largest=max_weight if found.weighted else None)
+    open_units(table, grouped=found.grouped, largest=largest)
     return table
 
 
@@ -316,9 +320,13 @@ class _Digests(Summed):
         return _Digests(self.digests | other.digests)
 
 
-def _counted(source: CheckedSource, beside: str) -> tuple[CheckedSource, tuple]:
+def _counted(
+    source: CheckedSource, beside: str, largest: float | None
+) -> tuple[CheckedSource, tuple]:
+    """Rows without a weight are not there."""
     counted = source.counted(beside)
-    return counted, (counted.n_rows(), _Digests({counted.number: counted.digests}))
+    there = counted if largest is None else weighted_rows(counted, largest)[1]
+    return counted, (there.n_rows(), _Digests({counted.number: counted.digests}))
 
 
 def _checked(source: CheckedSource, digests: dict) -> tuple[CheckedSource, tuple]:

@@ -89,9 +89,15 @@ def test_rows_in_another_order_end_the_fit(n_reads):
     assert len(reads) == n_reads + 1
 
 
-def test_no_row_with_a_weight_gets_an_answer_as_in_memory():
-    found = model().fit(parts_of(X, 2), sample_weight=[np.zeros(700), np.zeros(2300)])
-    assert same(found, model().fit(X, sample_weight=np.zeros(3000)))
+def test_no_row_with_a_weight_is_refused_as_in_memory():
+    weights = [np.zeros(700), np.full(2300, 2.0**-21)]
+    with pytest.raises(ValueError, match="^sample_weight: every weight is zero"):
+        model().fit(parts_of(X, 2), sample_weight=weights)
+    weights[1][7] = 1.0
+    assert same(
+        model().fit(parts_of(X, 2), sample_weight=weights),
+        model().fit(X, sample_weight=np.concatenate(weights)),
+    )
 
 
 def test_answers_for_parts_are_those_in_memory():

@@ -21,7 +21,7 @@ from ..._privacy._rounding import exact_integers
 from ..._privacy._units import UnitFacts, Units
 from .table import Part, PartSource, Summed, Table
 
-__all__ = ["GroupSizes", "open_units"]
+__all__ = ["GroupSizes", "open_units", "weighted_rows"]
 
 
 _PART_ROWS = 2**40  # more than any part has
@@ -102,12 +102,18 @@ def _opened(source: PartSource, grouped: bool, largest: float | None) -> tuple[P
     if index is not None and len(index) != units.n_rows:
         raise ValueError("groups must have one entry for each row.")
     if largest is not None:
-        weights = np.asarray(source.read_weights(), dtype=np.float64)
-        if weights.shape != (units.n_rows,) or not (np.isfinite(weights) & (weights >= 0)).all():
-            raise ValueError("sample_weight must be finite and not negative, one for each row.")
-        units, there = Units.weighted(weights, largest)
-        source, index = _There(source, there), None if index is None else index[there]
+        units, source = weighted_rows(source, largest)
+        index = None if index is None else index[source.there]
     return Part(source, units, {"groups": (keys, index)} if grouped else {}), ()
+
+
+def weighted_rows(source: PartSource, largest: float) -> tuple[Units, _There]:
+    """The units of rows that have a weight, and the source of these rows."""
+    weights = np.asarray(source.read_weights(), dtype=np.float64)
+    if weights.shape != (source.n_rows(),) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError("sample_weight must be finite and not negative, one for each row.")
+    units, there = Units.weighted(weights, largest)
+    return units, _There(source, there)
 
 
 def _sizes(part: Part) -> tuple[Part, tuple]:
