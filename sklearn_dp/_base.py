@@ -235,10 +235,6 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         sample_weight : float, array-like of shape (n_samples,) or None
             For a subclass that has a parameter `max_weight`. Rows without a weight are left out.
 
-        Returns
-        -------
-        self : BaseDPEstimator
-
         Raises
         ------
         BudgetExceededError
