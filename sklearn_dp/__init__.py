@@ -28,6 +28,7 @@ Which one to take:
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
 """
 
+from ._pipeline_report import privacy_report
 from ._privacy._budget import PrivacyBudget
 from ._privacy._ledger import PrivacyLedger
 from ._privatize import privatize
@@ -66,6 +67,7 @@ __all__ = [
     "PublicEncoder",
     "PublicScaler",
     "SampleAndAggregate",
+    "privacy_report",
     "privatize",
 ]
 __version__ = "0.1.0.dev0"

@@ -26,7 +26,7 @@ LAYERS = (
     {"_partitions"},
     {"_base"},
     {"mean", "covariance", "decomposition", "cluster", "mixture", "ensemble", "preprocessing"},
-    {"federated", "model_selection", "inspection", "audit", "_privatize"},
+    {"federated", "model_selection", "inspection", "audit", "_pipeline_report", "_privatize"},
     {"__init__"},
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

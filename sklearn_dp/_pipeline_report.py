@@ -1,0 +1,103 @@
+"""What all private steps of a fitted pipeline have released and cost together."""
+
+from collections.abc import Iterator
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ._base import BaseDPEstimator
+from ._privacy._accounting import zcdp_epsilon
+from ._privacy._report import PrivacyReport
+from ._privacy._rounding import sum_up
+
+__all__ = ["privacy_report"]
+
+
+def privacy_report(estimator: BaseEstimator) -> PrivacyReport:
+    """The guarantee of a fitted pipeline as a whole, and every release of its steps.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted: a ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` with private steps, such
+        as :func:`privatize` makes, or a private estimator.
+
+    Returns
+    -------
+    report : PrivacyReport
+        Of one fit; a release has the name of its step before its own.
+
+    Raises
+    ------
+    ValueError
+        If no step is private.
+    NotFittedError
+        If a private step has not been fitted.
+
+    Notes
+    -----
+    Of steps whose budgets are in rho, as `privatize` divides an epsilon, the costs add up in zCDP,
+    and the total is the epsilon that was asked for. Those of others add up in epsilon and delta.
+    What other steps learn from the rows is in no report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import privacy_report, privatize
+    >>> X = np.random.default_rng(0).normal(size=(2000, 4))
+    >>> pipeline = privatize(make_pipeline(PCA(2), KMeans(1)), epsilon=1.0).fit(X)
+    >>> privacy_report(pipeline).headline.split(" for ")[0]
+    '(1, 1e-06)-DP'
+    """
+    steps = list(_private(estimator))
+    if not steps:
+        raise ValueError("estimator: no step of it is private.")
+    for _, step in steps:
+        check_is_fitted(step)
+    reports = [step.privacy_report_ for _, step in steps]
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    rho, delta = (sum_up([getattr(each, cost) for each in reports]) for cost in ("rho", "delta"))
+    epsilon, words = sum_up([each.epsilon for each in reports]), "basic composition"
+    if all(step.rho is not None for _, step in steps):
+        # Step i is (rho_i, f_i)-zCDP with f_i <= delta_i, so all are (rho, delta)-zCDP together
+        # (`_ledger_terms`), which is (epsilon, 2 delta)-DP.
+        epsilon, delta, words = zcdp_epsilon(rho, delta), 2 * delta, "zCDP (tight conversion)"
+    return PrivacyReport(
+        epsilon=epsilon,
+        delta=min(delta, 1.0),
+        rho=rho,
+        spent_rho=sum_up([each.spent_rho for each in reports]),
+        accounting=words,
+        unit=first.unit,
+        noise="seeded" if any(each.noise == "seeded" for each in reports) else first.noise,
+        releases=tuple(
+            {**line, "release": f"{name}/{line['release']}"}
+            for (name, _), report in zip(steps, reports, strict=True)
+            for line in report.releases
+        ),
+        notes=tuple(dict.fromkeys(note for each in reports for note in each.notes)),
+        relation=first.relation,
+    )
+
+
+def _private(estimator: BaseEstimator, prefix: str = "") -> Iterator[tuple[str, BaseDPEstimator]]:
+    """Name and private step, of all that a fitted composition is made of."""
+    if isinstance(estimator, BaseDPEstimator):
+        yield prefix.removesuffix("__"), estimator
+        return
+    steps: list = []
+    if isinstance(estimator, Pipeline):
+        steps = estimator.steps
+    elif isinstance(estimator, FeatureUnion):
+        steps = estimator.transformer_list
+    elif isinstance(estimator, ColumnTransformer):
+        steps = getattr(estimator, "transformers_", estimator.transformers)
+    for name, step, *_ in steps:
+        yield from _private(step, f"{prefix}{name}__")
