@@ -381,6 +381,12 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         """Whether a fit has come to its end: names and numbers of features are set before."""
         return hasattr(self, "privacy_report_")
 
+    @property
+    def trustworthy_(self) -> bool:
+        """Whether `status_` has nothing to complain of: for programs, as sentences may change."""
+        check_is_fitted(self)
+        return is_ok(self.status_)
+
     # -- leaving memory ---------------------------------------------------------------------------
 
     def __getstate__(self):

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
+from .._aggregate.shared.column_means import hidden_columns
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._aggregate.shared.sparse_rows import of_chunks
 from .._aggregate.shared.table import Table
@@ -131,10 +132,10 @@ class BaseDPCenters(
         else:
             self.labels_ = self._nearest(X)
 
-    def _store(self, X, result, unit_weight=1.0):
+    def _store(self, X, result, unit_weight=1.0, columns=None):
         """Store what an engine released: an `EngineResult`, with its standard errors.
 
-        A whole unit of it weighs `unit_weight`.
+        A whole unit of it weighs `unit_weight`. `columns`: the centers, refined column by column.
         """
         self.radius_, self.status_ = result.radius, result.status
         self.n_iter_ = result.n_iterations
@@ -146,12 +147,16 @@ class BaseDPCenters(
         costs = unit_weight * np.array([quality.inertia, quality.inertia_sd])
         self.inertia_, self.inertia_std_error_ = narrowed(costs, np.float64).tolist()
         self.explained_, self.explained_std_error_ = quality.explained, quality.explained_sd
-        self._set_centers(X, result.centers, unit_weight * result.weights)
+        d = result.centers.shape[1]
+        centers, errors = result.centers, np.repeat(result.centers_sd[:, None], d, axis=1)
+        if columns is not None:
+            centers, errors = columns.centers, columns.std_error
+            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
+            self.status_ = hidden_columns(self.status_, columns, names)
+        self._set_centers(X, centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]
-        self.cluster_centers_std_error_ = np.repeat(
-            result.centers_sd[order, None], result.centers.shape[1], axis=1
-        )
+        self.cluster_centers_std_error_ = errors[order]
 
     def _nearest(self, X):
         """Index of the nearest center of each row, none of no rows."""

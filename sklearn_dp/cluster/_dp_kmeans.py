@@ -11,8 +11,10 @@ import numpy as np
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
+from .._aggregate.shared.column_means import refined_centers, refinement_entries
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
+from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 
 __all__ = ["DPKMeans"]
@@ -171,17 +173,20 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         self.random_state = random_state
 
     def _plan_entries(self, target, n_features):
-        return engine_entries(
-            target.to_rho(),
+        rho = target.to_rho()
+        last = refinement_entries(rho, self._domain(n_features))
+        first = engine_entries(
+            sum_down([rho, *(-entry.rho for entry in last)]),
             n_features,
             bounds_known=self.bounds is not None,
             quality=True,
             n_clusters=self._asked_number(),
         )
+        return (*first, *last)
 
     def _travel(self, n_features, unit):
         number = self._asked_number()
-        if not isinstance(number, int):
+        if not isinstance(number, int) or refinement_entries(1.0, self._domain(n_features)):
             return None  # a choice of the number adds passes that depend on what is released
         return partial(
             kmeans_cost,
@@ -193,15 +198,14 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         )
 
     def _fit_table(self, table, session, progress):
+        domain = self._domain(table.n_features)
         result = fit_engine(
-            session,
-            table,
-            self._domain(table.n_features),
-            self._asked_number(),
-            callback=progress,
-            quality=True,
+            session, table, domain, self._asked_number(), callback=progress, quality=True
         )
-        self._store(table, result, table.units.unit_weight)
+        columns = None
+        if refinement_entries(1.0, domain):
+            columns = refined_centers(session, table, domain, result.centers, result.centers_sd)
+        self._store(table, result, table.units.unit_weight, columns)
 
     def _beyond(self):
         """Also whether rows fill public bounds, as they do where these cut most of them off."""

@@ -16,6 +16,7 @@ from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
+from .._aggregate.shared.columns import column_entries, columns_of
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
@@ -32,6 +33,7 @@ __all__ = ["FriendlyCovariance"]
 
 METHODS = ("whiten", "friendly_core", "gram")
 _LOCATION_SHARE = 0.06
+_COLUMN_SHARE = 0.06
 _CORE_SHARE = 0.35  # of rho, for the friendly core
 _DELTA_SHARE = 0.5  # of delta, for its failure events
 _WIDER = 8.0  # rows are kept up to this multiple of the radius that holds most of them
@@ -96,9 +98,12 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         Standard errors of the three, of the same shapes: for the noise and, but for `size_`, for
         the sampling of the units, as if these were normal. With `assume_centered` the location is
         known.
+    column_scale_ : ndarray of shape (n_features,)
+        What one unit of each column is where lengths are compared: half of the side of a box, a
+        released standard deviation, or 1 where columns are not scaled.
     radius_ : float
         But with `method="gram"`: released radius about a released mean (with `assume_centered`
-        the origin) that the first step clips rows to.
+        the origin) that the first step clips rows to, in columns divided by `column_scale_`.
     rows_beyond_ : float
         The most units (total weight) that may lie beyond it, from released values, with
         probability 95 %; with `bounds`, of the rows as clipped to these.
@@ -211,6 +216,8 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         first: tuple[PlanEntry, ...] = ()
         if self.method != "gram":
             first = location_entries(rho, _LOCATION_SHARE, centered=self.assume_centered)
+            if self.bounds is None and n_features > 1:
+                first = (*column_entries(_COLUMN_SHARE * rho), *first)
         if stage is not None:
             first += stage.entries()
         rest = sum_down([rho, *(-entry.rho for entry in first)])
@@ -256,16 +263,22 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         return self._fit_validated(X, groups, sample_weight)
 
     def _fit_table(self, table, session, progress):
+        columns = columns_of(session, table, self._domain(table.n_features))
+        if self.assume_centered:
+            columns = columns.about_origin()
+        table, domain, scale = columns.read(table), columns.domain, columns.scale
         find = self._by_gram if self.method == "gram" else self._by_rounds
-        end, seen, rows, origin = find(table, session, progress)
+        end, seen, rows, origin = find(table, domain, session, progress)
         if self.status_ == "ok":
             words = "the rows in some direction"
             self.status_ = end.hidden(words, session.plan.epsilon) if seen else _UNSEEN
-        factor = end.factor * rows.unit
-        self._whitening = end.axes / (end.scales * rows.unit)
+        factor = end.factor * (rows.unit * scale[:, None])
+        self._whitening = end.axes / (end.scales * (rows.unit * scale[:, None]))
         self.covariance_ = symmetric(factor @ factor.T)
         self.precision_ = self._precision() if self.store_precision else None
-        self.location_ = origin + end.center * rows.unit
+        location = origin + end.center * rows.unit
+        self.location_ = location if self.assume_centered else columns.to_table(location)
+        self.column_scale_ = scale
         self.size_ = end.weight * table.units.unit_weight
         self.covariance_std_error_ = matrix_errors(self.covariance_, end.errors.second, "full")
         known = 0.0 if self.assume_centered else end.errors.mean
@@ -276,9 +289,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     # (which know how long a step is) and the point that they are about. They set `path_` and
     # `status_`.
 
-    def _by_gram(self, table, session, progress):
+    def _by_gram(self, table, domain, session, progress):
         """One release of rows clipped to public bounds, about the middle of these or the origin."""
-        domain, centered = self._domain(table.n_features), bool(self.assume_centered)
+        centered = bool(self.assume_centered)
         if centered:
             # The ball about the origin that holds the bounds: farther out there is nothing.
             reach = float(np.linalg.norm(domain.center)) + domain.radius
@@ -287,9 +300,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         self.path_, self.status_ = self.method, "ok"
         return *fit_gram(session, rows, rows.ball, centered=centered), rows, domain.center
 
-    def _by_rounds(self, table, session, progress):
+    def _by_rounds(self, table, domain, session, progress):
         """A location, a first guess, and rounds that whiten by what has been released."""
-        domain, centered = self._domain(table.n_features), bool(self.assume_centered)
+        centered = bool(self.assume_centered)
         place = (about_origin if centered else locate)(session, table, domain, wider=_WIDER)
         progress("location")
         rows, self.status_ = place.rows, place.status

@@ -353,7 +353,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         if result.choice is not None:
             self.n_components_criterion_ = result.choice.criterion
         self.size_, self.status_ = result.size * table.units.unit_weight, result.status
-        self.radius_ = result.radius
+        self.radius_, self.column_scale_ = result.radius, result.column_scale
         self.rows_beyond_ = result.beyond * table.units.unit_weight
         self.converged_ = self.status_ == "ok"
         self.n_iter_ = sum(line["release"] == MOMENTS for line in session.report().releases)

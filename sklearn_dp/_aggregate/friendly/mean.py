@@ -42,7 +42,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..shared.columns import Columns, column_entry, release_columns
+from ..shared.columns import COLUMNS, Columns, column_entries, release_columns
 from ..shared.remedies import hidden_in_noise
 from ..shared.table import Table
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
@@ -65,7 +65,7 @@ _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a w
 _REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 _ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
 _APPROACH = 0.15  # of the budget, for the step from the middle of a box
-_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
+_MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
 
@@ -119,7 +119,7 @@ def friendly_mean_entries(
     rho = budget.to_rho(gaussian=not core, delta_failure=delta)
     entries = []
     if columns:
-        entries.append(column_entry("columns", 0.03 * rho, _COLUMNS * rho))
+        entries += column_entries(0.03 * rho, _MOST_COLUMNS * rho)
     if diameter is None and not (scaled):
         share = (0.06 if refine else 0.1) * rho
         entries.append(
@@ -291,8 +291,8 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
     halves = 1 if units.own_weights else 2
     size_sd = 1 / math.sqrt(halves * session.remaining("size"))
     size, weight = noisy_count_and_weight(session, "size", points.number, points.weight, units)
-    if any(entry.name == "columns" for entry in session.plan.entries):
-        found = release_columns(session, "columns", points.table, size)
+    if any(entry.name == COLUMNS for entry in session.plan.entries):
+        found = release_columns(session, points.table, size)
         if found is not None:
             points, columns = points.within(found), found
     reach = None if columns.domain is None else columns.domain.radius

@@ -19,6 +19,7 @@ import numpy as np
 from ..kmeans.candidates import Choice
 from ..moments.ellipsoid import Ellipsoid, Errors
 from ..moments.rounds import refine
+from ..shared.columns import Columns, columns_of
 from ..shared.location import locate
 from .k_tuples import enough_rows, tuple_parts
 from .partition import partition_parts
@@ -70,6 +71,7 @@ class MixtureResult:
     beyond: float
     status: str
     path: str
+    column_scale: np.ndarray
     choice: Choice | None = None
 
 
@@ -94,6 +96,11 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     -------
     result : MixtureResult
     """
+    columns = columns_of(session, table, domain) if settings.scaled else None
+    if columns is None or not columns.scaled:
+        columns = Columns.of(None, table.n_features)
+    else:
+        table, domain = columns.read(table), columns.domain
     place = locate(session, table, domain, fraction=_HELD, wider=_WIDER)
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
@@ -104,7 +111,7 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     if status == "ok":
         found = (e.hidden("a component", session.plan.epsilon) for e in ellipsoids)
         status = next((words for words in found if words != "ok"), "ok")
-    result = _result(ellipsoids, parts.rows, place, status, parts.path)
+    result = _result(ellipsoids, parts.rows, place, status, parts.path, columns)
     return dataclasses.replace(result, choice=parts.choice)
 
 
@@ -193,7 +200,7 @@ def _status(place, parts, seen):
     return parts.status
 
 
-def _result(ellipsoids, rows, place, status, path):
+def _result(ellipsoids, rows, place, status, path, columns):
     """By decreasing released weight; the number of units is that of the location, of all rows.
 
     Parameters
@@ -204,6 +211,8 @@ def _result(ellipsoids, rows, place, status, path):
         They know how long a step is.
     place : Located
     status, path : str
+    columns : Columns
+        What the coordinates are.
 
     Returns
     -------
@@ -212,15 +221,31 @@ def _result(ellipsoids, rows, place, status, path):
     counts = np.array([e.weight for e in ellipsoids])
     order = np.argsort(-counts, kind="stable")
     ellipsoids = [ellipsoids[j] for j in order]
+    centers = np.array([e.center for e in ellipsoids])
     return MixtureResult(
         counts[order] / counts.sum(),
-        np.array([place.domain.center + e.center * rows.unit for e in ellipsoids]),
-        np.array([e.axes for e in ellipsoids]),
-        np.array([e.scales * rows.unit for e in ellipsoids]),
+        columns.to_table(
+            place.domain.center + rows.unit * np.array([e.center for e in ellipsoids])
+        ),
+        *_shapes(ellipsoids, rows.unit, columns.scale),
         [e.errors for e in ellipsoids if e.errors is not None],
         place.size,
         place.domain.radius,
         place.beyond,
         status,
         path,
+        columns.scale,
     )
+
+
+def _shapes(
+    ellipsoids: list[Ellipsoid], unit: float, scale: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Axes and standard deviations, of shapes (k, d, d) and (k, d), in the units of the table."""
+    axes = np.array([e.axes for e in ellipsoids])
+    scales = np.array([e.scales * unit for e in ellipsoids])
+    if np.all(scale == scale[0]) or np.all(axes == np.eye(len(scale))):
+        return axes, scales * scale
+    # Of the factor in the units of the table: its left singular vectors, and its singular values.
+    left, values, _ = np.linalg.svd(axes * scales[:, None, :] * scale[:, None])
+    return left, np.maximum(values, np.finfo(float).tiny)

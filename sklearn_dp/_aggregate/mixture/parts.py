@@ -67,6 +67,16 @@ class Settings:
         return 1 / (2 * self.n_components) if least is None else float(least)
 
     @property
+    def scaled(self) -> bool:
+        """Whether columns may have any units: balls, and the published ways, have one for all."""
+        one_metric = self.form == "spherical" or self.method != "coreset"
+        return not one_metric or (self.n_components == 1 and self.form != "spherical")
+
+    def columns_released(self, n_features: int) -> bool:
+        """Whether a fit releases the scales of columns, which no bounds tell."""
+        return self.scaled and not self.bounded and n_features > 1
+
+    @property
     def spherical(self):
         """Whether the bounded spherical case of "partition" applies: see :mod:`.spherical`."""
         return self.method == "partition" and self.form == "spherical" and self.bounded

@@ -14,6 +14,7 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..kmeans.engine import engine_entries
 from ..moments.moment_releases import moment_entries
+from ..shared.columns import column_entries
 from ..shared.location import location_entries
 from .k_tuples import tuple_stage
 from .partition import partition_entries
@@ -24,6 +25,7 @@ __all__ = ["PREFIX", "RADII", "failure_delta", "mixture_entries", "stage_of"]
 PREFIX = "partition/"
 RADII = "component radii"
 _LOCATION_SHARE, _PARTITION_SHARE, _RADII_SHARE = 0.05, 0.25, 0.05
+_COLUMN_SHARE = 0.06
 _TREE_SHARE = 0.35  # of a partition by terrific balls
 _SPHERICAL_SHARE = 0.5  # balls are costly, and spherical covariances cheap
 _FAILURES = {"k_tuples": 0.5, "partition": 0.1}  # shares of delta
@@ -71,6 +73,8 @@ def mixture_entries(rho, delta, n_features, settings):
     entries : tuple of PlanEntry
     """
     location = location_entries(rho, _LOCATION_SHARE)
+    if settings.columns_released(n_features):
+        location = (*column_entries(_COLUMN_SHARE * rho), *location)
     rest = sum_down([rho, *(-entry.rho for entry in location)])
     if settings.n_components == 1:
         return (*location, *moment_entries(rest))

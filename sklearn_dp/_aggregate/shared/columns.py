@@ -32,7 +32,10 @@ from ..._privacy._session import PrivacySession
 from .rows import row_slices
 from .table import Part, PartSource, Table
 
-__all__ = ["ColumnSource", "Columns", "column_entry", "release_columns"]
+__all__ = ["COLUMNS", "ColumnSource", "Columns", "column_entries", "columns_of", "release_columns"]
+
+COLUMNS = "columns"
+"""Name of the plan entry that pays for released columns."""
 
 _OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
 _BINS, _LEVELS = 64, 6
@@ -85,6 +88,11 @@ class Columns:
     def plain(self) -> bool:
         """Whether these are the units of the table."""
         return not self.origin.any() and bool(np.all(self.scale == 1.0))
+
+    def about_origin(self) -> "Columns":
+        """The same without a shift: where the mean is known to be the origin."""
+        scale = self.scale + np.abs(self.origin) if self.scaled else self.scale
+        return Columns(np.zeros(len(scale)), scale, self.scaled, self.box)
 
     @property
     def domain(self) -> Domain | None:
@@ -140,6 +148,9 @@ class _ColumnRows:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:]
+
     def __getitem__(self, places: Any) -> np.ndarray:
         return self.columns.of_table(self.X[places])
 
@@ -151,46 +162,59 @@ def _in_columns(part: Part, columns: Columns) -> tuple[Part, tuple]:
 # -- released columns ------------------------------------------------------------------------------
 
 
-def column_entry(name: str, rho: float, most: float) -> PlanEntry:
-    """The plan entry that pays for :func:`release_columns`: `rho`, and up to `most` if it helps."""
-    return PlanEntry(
-        name,
+def column_entries(rho: float, most: float | None = None) -> tuple[PlanEntry, ...]:
+    """The plan entry that pays for :func:`release_columns`: `rho`, or up to `most` if it helps."""
+    entry = PlanEntry(
+        COLUMNS,
         Mechanism.GAUSSIAN,
         rho,
         uses=None,
-        max_rho=most,
+        max_rho=rho if most is None else most,
         sensitivity="a unit adds 1 to a histogram of each column",
     )
+    return (entry,)
+
+
+def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> Columns:
+    """Those of a box; released ones where the plan pays for them, and they can be told."""
+    public = Columns.of(domain, table.n_features)
+    if not any(entry.name == COLUMNS for entry in session.plan.entries):
+        return public
+    return release_columns(session, table) or public
 
 
 def release_columns(
-    session: PrivacySession, entry: str, table: Table, size: float
+    session: PrivacySession, table: Table, size: float | None = None
 ) -> Columns | None:
     """The origin and the scale of each column of a table without bounds; see the top of the module.
 
-    None where not every column stands out of the noise, or would not at the released size of the
-    table: nothing is spent then. Otherwise what it takes is.
+    None where not every column stands out of the noise. At a released `size` only as much is spent
+    as it takes, and nothing where it could not succeed.
     """
     d = table.n_features
-    # A histogram is told well where a bin with one of `_PARTS` parts of the rows stands clear.
-    clear = math.sqrt(2 * math.log(len(_OCTAVE_EDGES) * d / _CLEAR))
-    wanted = d / 2 * (_PARTS * clear / max(size, 1.0)) ** 2
-    most = session.remaining(entry) / _LEVELS_PAID
-    if wanted > most:
-        return None
-    rho = min(max(4 * wanted, session.plan[entry].rho / (_LEVELS + 1)), most)
+    rho = session.remaining(COLUMNS) / _LEVELS_PAID
+    if size is not None:
+        # A histogram is told well where one of `_PARTS` parts of the rows stands clear in a bin.
+        clear = math.sqrt(2 * math.log(len(_OCTAVE_EDGES) * d / _CLEAR))
+        wanted = d / 2 * (_PARTS * clear / max(size, 1.0)) ** 2
+        if wanted > rho:
+            return None
+        rho = min(max(4 * wanted, session.plan[COLUMNS].rho / (_LEVELS + 1)), rho)
+    rho *= 1 - 1e-9  # three of them are no more than there is
     origin, scale = np.zeros(d), np.ones(d)
     known = np.zeros(d, dtype=bool)
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
     for step in range(_LEVELS + 1):
-        if session.remaining(entry) < rho:
+        if session.remaining(COLUMNS) < rho:
             break
         (exact,) = table.sums(_octaves if step == 0 else _histograms, active, edges)
         # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
         sensitivity = round_up(table.units.scale * math.sqrt(len(active)))
         counts = session.gaussian(
-            entry, exact, sensitivity=sensitivity, unit=table.units.step, rho=rho
+            COLUMNS, exact, sensitivity=sensitivity, unit=table.units.step, rho=rho
         )
+        # In each histogram every row is in one bin, so the sums over columns are of the size.
+        size = float(np.median(counts.sum(axis=1))) if size is None else size
         sd = math.sqrt(len(active) / (2 * rho))
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):

@@ -33,7 +33,7 @@ def test_two_clusters_under_one_center_are_told_apart():
     engine = _parts.fit_engine
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_parts, "fit_engine", one_center)
-        model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
+        model = DPGaussianMixture(5, epsilon=1.0, bounds=500.0, random_state=0).fit(X)
         apart = np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1)
         assert apart.max() < 0.5
         # Balls must stay balls, and what all components share must be the same for all.
@@ -42,12 +42,12 @@ def test_two_clusters_under_one_center_are_told_apart():
             _mixture, "_result", lambda found, *rest: (ends.append(found), result(found, *rest))[1]
         )
         for form in ("spherical", "tied"):
-            DPGaussianMixture(5, covariance_type=form, random_state=0).fit(X)
+            DPGaussianMixture(5, covariance_type=form, bounds=500.0, random_state=0).fit(X)
         assert all(np.ptp(e.scales) == 0 for e in ends[0])
         shapes = [e.factor @ e.factor.T for e in ends[1]]
         assert all(np.allclose(shape, shapes[0]) for shape in shapes)
         patch.setattr(_mixture, "split_widest", lambda found, *_: found)
-        model = DPGaussianMixture(5, epsilon=1.0, random_state=0).fit(X)
+        model = DPGaussianMixture(5, epsilon=1.0, bounds=500.0, random_state=0).fit(X)
         assert np.linalg.norm(means[:, None] - model.means_, axis=2).min(axis=1).max() > 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared import columns as _columns
-from sklearn_dp._aggregate.shared.columns import Columns, column_entry, release_columns
+from sklearn_dp._aggregate.shared.columns import Columns, column_entries, release_columns
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
@@ -21,9 +21,10 @@ RHO = gaussian_mu(1.0, 1e-6) ** 2 / 2
 
 
 def released(X, rho=RHO, size=None, seed=0, units=None):
-    session = open_session(column_entry("columns", rho, rho), rho=rho, random_state=seed)
+    """At a known size, which is what most callers have."""
+    session = open_session(*column_entries(rho), rho=rho, random_state=seed)
     table = Table.in_memory(X, Units(len(X)) if units is None else units)
-    return release_columns(session, "columns", table, len(X) if size is None else size)
+    return release_columns(session, table, len(X) if size is None else size)
 
 
 def table_of_persons(n, rng):
@@ -99,8 +100,8 @@ def test_constant_mostly_zero_and_two_values():
 
 def test_too_few_rows_spend_nothing_or_give_nothing():
     X = np.random.default_rng(0).normal(size=(40, 3))
-    session = open_session(column_entry("columns", RHO, RHO), rho=RHO)
-    assert release_columns(session, "columns", Table.in_memory(X, Units(40)), 40.0) is None
+    session = open_session(*column_entries(RHO), rho=RHO)
+    assert release_columns(session, Table.in_memory(X, Units(40)), 40.0) is None
     assert session.spent == 0.0
     assert released(X, size=1e5) is None  # a wrong size: the first histogram shows nothing
 
@@ -125,9 +126,9 @@ def test_weights_and_groups_count_as_units():
 def test_parts_add_up():
     X = table_of_persons(3000, np.random.default_rng(1))
     parts = [Part(ArraySource(X[:17], 0), Units(17)), Part(ArraySource(X[17:], 1), Units(2983))]
-    session = open_session(column_entry("columns", RHO, RHO), rho=RHO, random_state=0)
+    session = open_session(*column_entries(RHO), rho=RHO, random_state=0)
     table = Table(LocalEngine(parts), 3, np.float64, Units(0).facts)
-    found = release_columns(session, "columns", table, 3000)
+    found = release_columns(session, table, 3000)
     assert np.array_equal(found.scale, released(X).scale)
 
 
