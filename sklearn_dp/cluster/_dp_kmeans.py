@@ -11,7 +11,8 @@ import numpy as np
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
-from .._aggregate.shared.column_means import refined_centers, refinement_entries
+from .._aggregate.shared.column_means import refined_centers, refinement_entry, unequal
+from .._aggregate.shared.columns import Columns
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
 from .._privacy._rounding import sum_down
@@ -19,6 +20,7 @@ from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 
 __all__ = ["DPKMeans"]
 
+_COLUMNS = 0.15  # of the budget, to refine centers whose columns have different units
 _FILLED = 0.9  # part of the radius of bounds: rows that are farther out fill them
 
 
@@ -174,7 +176,8 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
-        last = refinement_entries(rho, self._domain(n_features))
+        domain = self._domain(n_features)
+        last = (refinement_entry(_COLUMNS * rho),) if unequal(domain) else ()
         first = engine_entries(
             sum_down([rho, *(-entry.rho for entry in last)]),
             n_features,
@@ -186,7 +189,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     def _travel(self, n_features, unit):
         number = self._asked_number()
-        if not isinstance(number, int) or refinement_entries(1.0, self._domain(n_features)):
+        if not isinstance(number, int) or unequal(self._domain(n_features)):
             return None  # a choice of the number adds passes that depend on what is released
         return partial(
             kmeans_cost,
@@ -203,8 +206,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             session, table, domain, self._asked_number(), callback=progress, quality=True
         )
         columns = None
-        if refinement_entries(1.0, domain):
-            columns = refined_centers(session, table, domain, result.centers, result.centers_sd)
+        if unequal(domain):
+            of_box = Columns.of(domain, table.n_features)
+            columns = refined_centers(session, table, of_box, result.centers, result.centers_sd)
         self._store(table, result, table.units.unit_weight, columns)
 
     def _beyond(self):

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.axes import noise_edge, second_moment
 from .._aggregate.shared.centering import noise_sd
+from .._aggregate.shared.column_means import refined_centers, refinement_entry, unequal
+from .._aggregate.shared.columns import column_entries, columns_of
 from .._aggregate.shared.location import locate, location_entries
 from .._aggregate.shared.remedies import would_help
 from .._aggregate.shared.single_rows import for_rows, products, row_guard, saturated
@@ -40,6 +42,7 @@ _NO_MLE = (
 _PAIR = "n_components must be a number, 'auto' or a pair 1 <= low <= high <= number of features."
 _MOMENT = "second moment"
 _LOCATION_SHARE = 0.1
+_COLUMN_SHARE = 0.04  # for the scales of columns, and again for the mean of each
 
 
 class DPPCA(
@@ -219,6 +222,10 @@ class DPPCA(
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
+        if self._unequal(n_features):
+            if self.bounds is None:
+                first += column_entries(_COLUMN_SHARE * rho)
+            first += (refinement_entry(_COLUMN_SHARE * rho),)
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (
             *first,
@@ -226,6 +233,10 @@ class DPPCA(
                 _MOMENT, Mechanism.GAUSSIAN, rest, sensitivity="squared radius in Frobenius norm"
             ),
         )
+
+    def _unequal(self, n_features):
+        """Whether columns may have units so different that the mean of each needs its own noise."""
+        return n_features > 1 if self.bounds is None else unequal(self._domain(n_features))
 
     @with_callbacks
     def fit(
@@ -263,7 +274,11 @@ class DPPCA(
     def _fit_table(self, table, session, progress):
         d = table.n_features
         place = locate(session, table, self._domain(d))
-        self.mean_, self.radius_ = place.domain.center, place.domain.radius
+        self.mean_, error, self.radius_ = place.domain.center, place.error, place.domain.radius
+        if self._unequal(d):
+            columns = columns_of(session, table, self._domain(d))
+            refined = refined_centers(session, table, columns, self.mean_[None], error[None])
+            self.mean_, error = refined.centers[0], refined.std_error[0]
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball
@@ -280,6 +295,8 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size, place.size_sd)
         self._set_direction_errors(moment, unit, place.error)
+        if self._unequal(d):  # column by column
+            self.mean_std_error_ = error
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
@@ -287,15 +304,7 @@ class DPPCA(
             self.status_ = f"no direction stands out of the noise{words}"
 
     def _set_components(self, moment, unit):
-        """Directions and variances, from the released moment.
-
-        Parameters
-        ----------
-        moment : ndarray of shape (d, d)
-            In squared grid steps, summed over units.
-        unit : float
-            What turns it into a covariance.
-        """
+        """Directions and variances, from the released sum of squares (in steps) times `unit`."""
         values, vectors = np.linalg.eigh(moment)
         # Noise makes some eigenvalues negative; no variance is.
         variance = np.maximum(values[::-1], 0.0) * unit

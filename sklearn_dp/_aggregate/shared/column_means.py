@@ -2,9 +2,9 @@
 
 A clustering compares distances in the units of the table, and its noise is the same in all
 coordinates: that of the column with the largest numbers. So where the sides of public bounds
-differ by more than `_UNEQUAL`, one last release refines the centers: rows as offsets from their
-center (from the middle of the box, where the center is lost in its noise), in half sides of the
-box, summed for each cluster. Each column then has noise in its own unit. Which cluster a row is in
+differ by much (:func:`unequal`), or scales have been released, one last release refines the
+centers: rows as offsets from their center (from the origin of the columns, where the center is lost
+in its noise), in the units of the columns, summed for each cluster. Each column then has noise in its own unit. Which cluster a row is in
 follows from the released centers and the row.
 
 A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one and the
@@ -23,14 +23,15 @@ from ..._privacy._mechanisms import label_sums, weighted_bincount
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
+from .columns import Columns
 from .rows import row_slices
 from .single_rows import distances
 from .table import Part, Table
 
-__all__ = ["RefinedCenters", "hidden_columns", "refined_centers", "refinement_entries"]
+__all__ = ["RefinedCenters", "hidden_columns", "refined_centers", "refinement_entry", "unequal"]
 
 _ENTRY = "columns of centers"
-_SHARE = 0.15  # of rho
+_REACH = 4.0  # released standard deviations of a column that its rows reach
 _COUNTS, _SQUARES = 0.1, 0.1  # of the release, in squared sensitivity
 _UNEQUAL = 4.0  # times the shortest side of a box that the longest is
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
@@ -47,35 +48,36 @@ class RefinedCenters(NamedTuple):
     spread: np.ndarray  # (d,)
 
 
-def refinement_entries(rho: float, domain: Domain | None) -> tuple[PlanEntry, ...]:
-    """The plan entry of :func:`refined_centers`, a share of rho; none where it is not needed."""
+def unequal(domain: Domain | None) -> bool:
+    """Whether public bounds are a box whose sides differ by so much that centers are refined."""
     if domain is None or domain.low is None:
-        return ()
-    half = (domain.high - domain.low) / 2
-    sides = half[half > 0]
-    if len(sides) < 2 or sides.max() <= _UNEQUAL * sides.min():
-        return ()
-    words = "a unit adds an offset of at most the box to one cluster"
-    share = math.nextafter(_SHARE * rho, 0.0)
-    return (PlanEntry(_ENTRY, Mechanism.GAUSSIAN, share, sensitivity=words),)
+        return False
+    sides = (domain.high - domain.low)[domain.high > domain.low]
+    return len(sides) > 1 and bool(sides.max() > _UNEQUAL * sides.min())
+
+
+def refinement_entry(rho: float) -> PlanEntry:
+    """The plan entry of :func:`refined_centers`."""
+    words = "a unit adds an offset, clipped to the reach of the columns, to one center"
+    return PlanEntry(_ENTRY, Mechanism.GAUSSIAN, math.nextafter(rho, 0.0), sensitivity=words)
 
 
 def refined_centers(
     session: PrivacySession,
     table: Table,
-    domain: Domain,
+    columns: Columns,
     centers: np.ndarray,
     std_error: np.ndarray,
 ) -> RefinedCenters:
-    """Centers of shape (k, d) with one standard error each, refined within the box of `domain`."""
-    half = (domain.high - domain.low) / 2
-    scale = np.where(half > 0, half, 1.0)
+    """Centers of shape (k, d), with standard errors of that shape or one each, refined."""
+    scale = columns.scale if columns.box is not None else _REACH * columns.scale
     k, d = centers.shape
-    before = np.broadcast_to(std_error[:, None], (k, d))
-    base = np.where(before < _LOST * scale, centers, domain.center)
+    before = np.broadcast_to(std_error, (k, d)) if std_error.ndim == 2 else std_error[:, None]
+    before = np.broadcast_to(before, (k, d))
+    base = np.where(before < _LOST * scale, centers, columns.origin)
     radius = math.sqrt(d)
     grid = Grid.for_radius(radius)
-    total, counts, squares = table.sums(_offsets, domain, centers, base, scale, radius)
+    total, counts, squares = table.sums(_offsets, columns.box, centers, base, scale, radius)
     # A row adds a vector of norm at most `limit` to the sums of one cluster, one to its number,
     # and to the squares a vector of norm at most the square of the coarse limit. Each over its
     # claim, squared: (1 - counts - squares) + counts + squares = 1. A unit is a combination of
@@ -108,12 +110,14 @@ def refined_centers(
     refined = base + offset * scale
     after = centers + gain * (refined - centers)
     error = np.where(gain > 0, np.hypot(noise, spread / np.sqrt(least)) * scale, before)
-    return RefinedCenters(domain.clip_points(after), np.minimum(error, before), spread * scale)
+    if columns.box is not None:
+        after = columns.box.clip_points(after)
+    return RefinedCenters(after, np.minimum(error, before), spread * scale)
 
 
 def _offsets(
     part: Part,
-    domain: Domain,
+    box: Domain | None,
     centers: np.ndarray,
     base: np.ndarray,
     scale: np.ndarray,
@@ -124,7 +128,8 @@ def _offsets(
     total = np.zeros((k, d), dtype=sum_type(n, 24))
     counts, squares = np.zeros(k, dtype=np.int64), np.zeros(d, dtype=sum_type(n, 31))
     for place in row_slices(n, max(d, k)):
-        x = domain.clip_points(np.asarray(X[place], dtype=np.float64))
+        x = np.asarray(X[place], dtype=np.float64)
+        x = x if box is None else box.clip_points(x)
         # One fixed loop for each pair: the label of a row depends on nothing else.
         labels = distances(x, centers).argmin(axis=1)
         rows = grid.quantise((x - base[labels]) / scale, radius)
