@@ -224,23 +224,10 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     def _fit_validated(
         self, X: ArrayLike, groups: ArrayLike | None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Charge, validate, fit. The body of every public `fit`.
+        """Charge, validate, fit. The body of every public `fit`, of what the user gave.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            As the user gave it.
-        groups : array-like of shape (n_samples,) or None
-            Rows with the same value belong to one unit.
-        sample_weight : float, array-like of shape (n_samples,) or None
-            For a subclass that has a parameter `max_weight`. Rows without a weight are left out.
-
-        Raises
-        ------
-        BudgetExceededError
-            Before the data are looked at.
-        ValueError, TypeError
-            For parameters, before the charge; for data, after it.
+        Rows without a weight are left out. A `BudgetExceededError` comes before the data are looked
+        at, and so do errors of parameters; those of the data come after the charge.
         """
         found = engine_of(X, groups, sample_weight)
         if found is not None:

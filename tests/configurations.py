@@ -74,6 +74,7 @@ BALLS = [
     {**LARGE_BALL, **center, "radius_method": RADII[number % 4]}
     for number, center in enumerate(CENTERS)
 ]
+UNEQUAL = ([-4.0, -90.0], [5.0, 80.0])  # a box of two columns of different units
 LAPLACE = {"options": FederatedOptions("laplace")}
 CLIPPED = {"options": FederatedOptions("laplace", {"client presence": 0.5})}
 PUBLISHED_BALLS = {"method": "partition", "options": PartitionOptions("points")}
@@ -86,7 +87,7 @@ TABLE = {
         ({"n_clusters": 3}, PATH),
         ({"n_clusters": 4, "epsilon": 100.0, "bounds": 8.0}, PATH),
         ({"n_clusters": 2, "rho": 3.0, "bounds": (-4.0, 5.0)}, PATH),
-        ({"n_clusters": 2, "rho": 3.0, "bounds": UNEQUAL}, PATH),
+        ({"n_clusters": 2, "rho": 3.0, "bounds": UNEQUAL}, MADE),
         ({"n_clusters": "auto"}, ("sklearn, slow", "privacy, shown")),
         ({"n_clusters": (1, 5), "epsilon": 100.0}, PATH),
         ({"n_clusters": (2, 5), "criterion": "bic", "epsilon": 100.0, "bounds": 8.0}, PATH),
@@ -229,7 +230,7 @@ TABLE = {
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),
         ({"bounds": 10.0}, ("sklearn, slow",)),
-        ({"rho": 3.0, "bounds": UNEQUAL}, PATH),
+        ({"rho": 3.0, "bounds": UNEQUAL}, MADE),
         ({"n_components": 0.9, "whiten": True}, ("sklearn, slow", "privacy, shown", *PATH)),
         ({"n_components": "auto"}, PATH),
         ({"epsilon": 5.0}, ("mutants",)),

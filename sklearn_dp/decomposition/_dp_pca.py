@@ -216,16 +216,15 @@ class DPPCA(
 
     @classmethod
     def _cannot_replace(cls, estimator):
-        mle = isinstance(estimator.n_components, str) and estimator.n_components == "mle"
-        return _NO_MLE if mle else None
+        return _NO_MLE if str(estimator.n_components) == "mle" else None
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
         first = location_entries(rho, _LOCATION_SHARE)
         if self._unequal(n_features):
-            if self.bounds is None:
-                first += column_entries(_COLUMN_SHARE * rho)
-            first += (refinement_entry(_COLUMN_SHARE * rho),)
+            share = _COLUMN_SHARE * rho
+            columns = column_entries(share) if self.bounds is None else ()
+            first = (*first, *columns, refinement_entry(share))
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (
             *first,
@@ -234,8 +233,7 @@ class DPPCA(
             ),
         )
 
-    def _unequal(self, n_features):
-        """Whether columns may have units so different that the mean of each needs its own noise."""
+    def _unequal(self, n_features):  # whether the mean of each column needs noise of its own
         return n_features > 1 if self.bounds is None else unequal(self._domain(n_features))
 
     @with_callbacks
@@ -286,8 +284,7 @@ class DPPCA(
         moment = second_moment(session, _MOMENT, place.rows, limit, rho)
         unit = place.rows.unit**2 / place.size  # from squared steps to a variance
         noise = limit**2 * noise_sd(rho)  # standard deviation of a diagonal entry
-        # Spectral norm of the noise: entries of sd s / sqrt(2) off the diagonal.
-        self.noise_level_ = noise * math.sqrt(2 * d) * unit
+        self.noise_level_ = noise * math.sqrt(2 * d) * unit  # spectral norm of the noise
         self._set_components(moment, unit)
         self.size_, self.whiten_ = place.size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
@@ -295,7 +292,7 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size, place.size_sd)
         self._set_direction_errors(moment, unit, place.error)
-        if self._unequal(d):  # column by column
+        if self._unequal(d):
             self.mean_std_error_ = error
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
@@ -306,8 +303,7 @@ class DPPCA(
     def _set_components(self, moment, unit):
         """Directions and variances, from the released sum of squares (in steps) times `unit`."""
         values, vectors = np.linalg.eigh(moment)
-        # Noise makes some eigenvalues negative; no variance is.
-        variance = np.maximum(values[::-1], 0.0) * unit
+        variance = np.maximum(values[::-1], 0.0) * unit  # noise makes some eigenvalues negative
         k = self.n_components_ = _n_components(self.n_components, variance, self.noise_level_)
         components = vectors[:, ::-1][:, :k].T
         largest = components[np.arange(k), np.abs(components).argmax(axis=1)]
@@ -317,7 +313,7 @@ class DPPCA(
         self.noise_variance_ = float(variance[k:].mean()) if k < len(variance) else 0.0
 
     def _post_processed(self, n_components):
-        """What a fit with the same releases would have kept for another number of components."""
+        """A fit with the same releases for another number of components."""
         k = len(self.components_) if n_components is None else int(n_components)
         self.n_components, self.n_components_ = n_components, k
         kept, d = self.explained_variance_, self.n_features_in_

@@ -224,9 +224,7 @@ def _result(ellipsoids, rows, place, status, path, columns):
     centers = np.array([e.center for e in ellipsoids])
     return MixtureResult(
         counts[order] / counts.sum(),
-        columns.to_table(
-            place.domain.center + rows.unit * np.array([e.center for e in ellipsoids])
-        ),
+        columns.to_table(place.domain.center + rows.unit * centers),
         *_shapes(ellipsoids, rows.unit, columns.scale),
         [e.errors for e in ellipsoids if e.errors is not None],
         place.size,

@@ -3,9 +3,9 @@
 A clustering compares distances in the units of the table, and its noise is the same in all
 coordinates: that of the column with the largest numbers. So where the sides of public bounds
 differ by much (:func:`unequal`), or scales have been released, one last release refines the
-centers: rows as offsets from their center (from the origin of the columns, where the center is lost
-in its noise), in the units of the columns, summed for each cluster. Each column then has noise in its own unit. Which cluster a row is in
-follows from the released centers and the row.
+centers: rows as offsets from their center (from the origin of the columns, where the center is
+lost in its noise), in the units of the columns, summed for each cluster. Each column then has
+noise in its own unit. Which cluster a row is in follows from the released centers and the row.
 
 A row moves the sums by a vector of length at most sqrt(d), the number of one cluster by one and the
 squares of the columns by a vector of length at most d.
