@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.utils.validation import check_is_fitted
 
-from .._aggregate.shared.column_means import hidden_columns
+from .._aggregate.shared.column_means import told_by_column
 from .._aggregate.shared.single_rows import distances, for_rows, narrowed, row_guard
 from .._aggregate.shared.sparse_rows import of_chunks
 from .._aggregate.shared.table import Table
@@ -152,7 +152,7 @@ class BaseDPCenters(
         if columns is not None:
             centers, errors = columns.centers, columns.std_error
             names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(d)])
-            self.status_ = hidden_columns(self.status_, columns, names)
+            self.status_ = told_by_column(self.status_, columns, names)
         self._set_centers(X, centers, unit_weight * result.weights)
         order = np.argsort(-result.weights, kind="stable")  # that of the centers
         self.cluster_weights_std_error_ = unit_weight * result.weights_sd[order]

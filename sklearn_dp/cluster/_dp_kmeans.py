@@ -11,10 +11,12 @@ import numpy as np
 
 from .._aggregate.kmeans.engine import engine_entries, fit_engine
 from .._aggregate.kmeans.travel import kmeans_cost
+from .._aggregate.shared.beyond import is_ok
 from .._aggregate.shared.column_means import refined_centers, refinement_entry, unequal
 from .._aggregate.shared.columns import Columns
 from .._base import Bounds, LedgerLike, RandomStateLike
 from .._intervals import StandardErrors
+from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
 
@@ -176,8 +178,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     def _plan_entries(self, target, n_features):
         rho = target.to_rho()
-        domain = self._domain(n_features)
-        last = (refinement_entry(_COLUMNS * rho),) if unequal(domain) else ()
+        last: tuple[PlanEntry, ...] = ()
+        if unequal(self._domain(n_features)):
+            last = (refinement_entry(_COLUMNS * rho),)
         first = engine_entries(
             sum_down([rho, *(-entry.rho for entry in last)]),
             n_features,
@@ -214,7 +217,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
     def _beyond(self):
         """Also whether rows fill public bounds, as they do where these cut most of them off."""
         lines, domain = super()._beyond(), self._domain(self.n_features_in_)
-        if domain is None or hasattr(self, "bound_") or self.status_ != "ok":
+        if domain is None or hasattr(self, "bound_") or not is_ok(self.status_):
             return lines
         # About the middle of the bounds, rows have the squares of their clusters and those within.
         squares = np.square((self.cluster_centers_ - domain.center) / domain.radius).sum(axis=1)

@@ -273,8 +273,8 @@ class DPPCA(
         d = table.n_features
         place = locate(session, table, self._domain(d))
         self.mean_, error, self.radius_ = place.domain.center, place.error, place.domain.radius
-        if self._unequal(d):
-            columns = columns_of(session, table, self._domain(d))
+        columns = columns_of(session, table, self._domain(d))
+        if refines := self._unequal(d) and columns.scaled:
             refined = refined_centers(session, table, columns, self.mean_[None], error[None])
             self.mean_, error = refined.centers[0], refined.std_error[0]
         self.rows_beyond_ = place.beyond * table.units.unit_weight
@@ -292,7 +292,7 @@ class DPPCA(
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
         self._set_errors(total, sd, place.size, place.size_sd)
         self._set_direction_errors(moment, unit, place.error)
-        if self._unequal(d):
+        if refines:
             self.mean_std_error_ = error
         self.status_ = place.status
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():

@@ -202,7 +202,7 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         self.size_std_error_ = found.size_sd * table.units.unit_weight
         hidden = found.hidden.any(axis=0) | (found.too_few > 1)
         codes = np.where(hidden, "noise", np.where(found.at_bound.any(axis=0), "bound", "ok"))
-        self.column_status_, self.trustworthy_ = codes, bool((codes == "ok").all())
+        self.column_status_ = codes
         self.status_ = self._in_words(found.too_few, session.plan.epsilon)
 
     def _in_words(self, times: float, epsilon: float) -> str:

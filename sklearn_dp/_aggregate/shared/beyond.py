@@ -79,7 +79,7 @@ def is_ok(status: str) -> bool:
     >>> is_ok("ok"), is_ok("ok inside bound_: up to 7 units ..."), is_ok("mostly noise")
     (True, True, False)
     """
-    return status.split(" ", 1)[0] == "ok"
+    return status.split(" ", 1)[0] in ("ok", "ok,")
 
 
 def ok_inside(status: str, most: float, name: str) -> str:
@@ -109,11 +109,11 @@ def ok_inside(status: str, most: float, name: str) -> str:
     >>> ok_inside("mostly noise", 338.2, "bound_")
     'mostly noise'
     """
-    if status != "ok":
+    if not is_ok(status):
         return status
     return (
         f"ok inside {name}: up to {math.ceil(most)} units (95 %) may lie farther out, and what "
-        "they cost is not known (bounds= ends that)"
+        f"they cost is not known (bounds= ends that){status.removeprefix('ok')}"
     )
 
 

@@ -28,7 +28,7 @@ from .rows import row_slices
 from .single_rows import distances
 from .table import Part, Table
 
-__all__ = ["RefinedCenters", "hidden_columns", "refined_centers", "refinement_entry", "unequal"]
+__all__ = ["RefinedCenters", "refined_centers", "refinement_entry", "told_by_column", "unequal"]
 
 _ENTRY = "columns of centers"
 _REACH = 4.0  # released standard deviations of a column that its rows reach
@@ -37,6 +37,7 @@ _UNEQUAL = 4.0  # times the shortest side of a box that the longest is
 _LOST = 0.25  # of half a side: a coordinate of a larger standard error tells nothing
 _FEWEST = 3.0  # standard deviations of its noise that the number of rows of a cluster exceeds
 _HIDDEN, _NAMED = 0.5, 5  # part of a column's spread that is noise; names in a status
+_RULES = 0.99  # of the spread, in one column
 _COARSE = 2.0**9  # steps of 2**-24 in a step of 2**-15, whose squares add up exactly
 
 
@@ -143,23 +144,32 @@ def _offsets(
     return part, (total, counts, squares)
 
 
-def hidden_columns(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
-    """The status, where some columns of most centers are lost in their noise: by name.
+def told_by_column(status: str, found: RefinedCenters, names: Sequence[object]) -> str:
+    """The status, where columns of most centers are lost in noise, or one rules all: by name.
 
     Examples
     --------
     >>> found = RefinedCenters(np.zeros((2, 2)), np.array([[0.1, 9.0], [0.1, 9.0]]), np.ones(2))
-    >>> hidden_columns("ok", found, ["age", "hours"])
+    >>> told_by_column("ok", found, ["age", "hours"])
     'mostly noise in some columns: hours, in 2 of 2 centers'
     """
     spread = np.hypot(found.spread, found.centers.std(axis=0))
     lost = np.count_nonzero(found.std_error > _HIDDEN * spread, axis=0)
     hidden = np.flatnonzero(2 * lost > len(found.centers))
-    if status != "ok" or not len(hidden):
+    if status != "ok":
         return status
-    columns = ", ".join(str(names[column]) for column in hidden[:_NAMED])
-    more = f" and {len(hidden) - _NAMED} more" if len(hidden) > _NAMED else ""
+    if len(hidden):
+        columns = ", ".join(str(names[column]) for column in hidden[:_NAMED])
+        more = f" and {len(hidden) - _NAMED} more" if len(hidden) > _NAMED else ""
+        return (
+            f"mostly noise in some columns: {columns}{more}, in {int(lost[hidden].min())} of "
+            f"{len(found.centers)} centers"
+        )
+    share = np.square(spread) / max(float(np.square(spread).sum()), 1e-300)
+    first = int(np.argmax(share))
+    if share[first] <= _RULES or len(share) == 1:
+        return status
     return (
-        f"mostly noise in some columns: {columns}{more}, in {int(lost[hidden].min())} of "
-        f"{len(found.centers)} centers"
+        f"ok, but {names[first]} has {100 * min(share[first], 0.999):.1f} % of the spread: the "
+        "other columns had no say in the clusters; scale the columns first if they should"
     )
