@@ -186,11 +186,11 @@ def main():
         "",
         "## Units",
         "",
-        "Ages, salaries and hours of four groups, each column in a unit of 10^-6 to 10^6 (`raw`),",
-        "and standardized (`scaled`), with a box of public bounds and without any. Root mean squared",
-        "error of a column in its standard deviations. k-means compares distances in the units of",
-        "the table, so its clusters are other ones in the two tables; its error is that of the",
-        "centers as means of their rows.",
+        "Ages, salaries and hours of four groups, each column in a unit of 10^-6 to 10^6",
+        "(`raw`), and standardized (`scaled`), with a box of public bounds and without any.",
+        "Root mean squared error of a column in its standard deviations. k-means compares",
+        "distances in the units of the table, so its clusters are other ones in the two tables;",
+        "its error is that of the centers as means of their rows.",
         "",
     ]
     head = ("", "bounds", "n", "raw", "scaled", "ratio")
@@ -200,10 +200,10 @@ def main():
         "",
         "## Skewed columns",
         "",
-        "The mean of one column. Coverage of 95 % intervals; bias and root mean squared error in",
-        "sampling errors (1 is the error without privacy), of `FriendlyMean`, of a mean with Laplace",
-        "noise in the same box (diffprivlib's: epsilon 1, the number of rows is public), and of one",
-        "that is clipped at quantiles found with half of epsilon 1.",
+        "The mean of one column. Coverage of 95 % intervals; bias and root mean squared error",
+        "in sampling errors (1 is the error without privacy), of `FriendlyMean`, of a mean with",
+        "Laplace noise in the same box (diffprivlib's: epsilon 1, the number of rows is",
+        "public), and of one that is clipped at quantiles found with half of epsilon 1.",
         "",
     ]
     head = ("column", "n", "bounds", "coverage", "bias", "error", "Laplace", "clipped")
