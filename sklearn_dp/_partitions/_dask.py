@@ -92,7 +92,7 @@ class DaskEngine:
         readers, self._pieces = _on_dask(lambda: _readers(rows, groups, weights))
         self._given = self._pieces  # also of an engine of new parts
         lean = any(parts is not None and lean_on_others(parts) for parts in (rows, groups, weights))
-        self._first_workers = _on_dask(lambda: workers_of(self._pieces)) if lean else set()
+        self._first_workers = _on_dask(lambda: workers_of(self._given)) if lean else set()
         self._steps = [
             constant(Step(i, CheckedSource(i, columns, *own)), new_key("part"))
             for i, own in enumerate(readers)
@@ -112,7 +112,7 @@ class DaskEngine:
         sums = _in_tree(self._steps, shown(function, broadcast))
         sums = _on_dask(sums.compute, self._failed)
         first, self._first_workers = self._first_workers, set()
-        _on_dask(lambda: check_workers(first, self._pieces))
+        _on_dask(lambda: check_workers(first, self._given))
         return raised(sums)
 
     def collect_rows(self, function: Callable[..., np.ndarray], *broadcast: Any) -> Any:

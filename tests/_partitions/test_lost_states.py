@@ -102,8 +102,8 @@ def test_digests_stay_where_the_fit_is(monkeypatch):
     digests = []
     counted = _rowwise._counted
 
-    def seen(source, beside):
-        source, sums = counted(source, beside)
+    def seen(source, *given):
+        source, sums = counted(source, *given)
         digests.extend(source.digests)
         return source, sums
 
