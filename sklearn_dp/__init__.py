@@ -22,7 +22,8 @@ Which one to take:
 * a mean, a covariance, principal components, a mixture: :class:`FriendlyMean`,
   :class:`FriendlyCovariance`, :class:`DPPCA`, :class:`DPGaussianMixture`;
 * medians and quartiles of columns: :class:`DPQuantiles`; columns of different units, and
-  categories: :class:`PublicScaler`, :class:`DPRobustScaler`, :class:`PublicEncoder`;
+  categories: :class:`PublicScaler`, :class:`DPStandardScaler`, :class:`DPRobustScaler`,
+  :class:`PublicEncoder`;
 * any estimator of your own: :class:`SampleAndAggregate`; bounds for a pipeline:
   :class:`DPOutlierScreen`;
 * one budget for many fits: :class:`PrivacyLedger`; sums by hand: :mod:`sklearn_dp.accounting`.
@@ -46,7 +47,13 @@ from .ensemble import SampleAndAggregate
 from .federated import FederatedDPKMeans
 from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
-from .preprocessing import DPQuantiles, DPRobustScaler, PublicEncoder, PublicScaler
+from .preprocessing import (
+    DPQuantiles,
+    DPRobustScaler,
+    DPStandardScaler,
+    PublicEncoder,
+    PublicScaler,
+)
 
 __all__ = [
     "DPCoreset",
@@ -59,6 +66,7 @@ __all__ = [
     "DPPCA",
     "DPQuantiles",
     "DPRobustScaler",
+    "DPStandardScaler",
     "FederatedDPKMeans",
     "FriendlyCovariance",
     "FriendlyMean",

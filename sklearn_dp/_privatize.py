@@ -25,19 +25,23 @@ from .cluster import DPKMeans
 from .covariance import FriendlyCovariance
 from .decomposition import DPPCA
 from .exceptions import ConversionWarning, PrivacyWarning
-from .mean import FriendlyMean
 from .mixture import DPGaussianMixture
-from .preprocessing import DPRobustScaler, PublicEncoder, PublicScaler
+from .preprocessing import DPRobustScaler, DPStandardScaler, PublicEncoder, PublicScaler
 
 __all__ = ["privatize"]
 
-_TWINS = (DPKMeans, DPGaussianMixture, DPPCA, FriendlyCovariance, FriendlyMean, DPRobustScaler)
+_TWINS = (
+    DPKMeans,
+    DPGaussianMixture,
+    DPPCA,
+    FriendlyCovariance,
+    DPStandardScaler,
+    DPRobustScaler,
+)
 _PUBLIC = (PublicScaler, PublicEncoder)  # they learn nothing, and fail at no row
 # Composed estimators, and the parameter that holds their parts.
 _COMPOSED = {Pipeline: "steps", FeatureUnion: "transformer_list", ColumnTransformer: "transformers"}
 _ADVICE = {
-    "StandardScaler": "take RobustScaler, whose twin is DPRobustScaler, or PublicScaler with the "
-    "public bounds of the columns; StandardScaler(with_std=False) has a twin, FriendlyMean",
     "MinMaxScaler": "it learns the values of single rows: name the public bounds of the columns in "
     "`bounds`, which makes it PublicScaler",
     "MaxAbsScaler": "it learns the values of single rows: take PublicScaler with public bounds",
@@ -73,7 +77,7 @@ def privatize(
     ----------
     estimator : estimator
         ``KMeans``, ``GaussianMixture``, ``PCA``, ``EmpiricalCovariance``,
-        ``StandardScaler(with_std=False)``, ``RobustScaler``, a private estimator, or a
+        ``StandardScaler``, ``RobustScaler``, a private estimator, or a
         ``Pipeline``, ``FeatureUnion`` or ``ColumnTransformer`` of such. Steps of these may also be
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
         nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
@@ -206,8 +210,7 @@ def _parts(estimator, prefix=""):
 def _twin_of(estimator):
     """The private class that takes the place of an estimator; of a private one, its own.
 
-    A twin may decline: ``StandardScaler()`` divides by standard deviations, which `FriendlyMean`
-    does not release.
+    A twin may decline (`_cannot_replace`), as for some numbers of components.
     """
     if isinstance(estimator, BaseDPEstimator):
         return type(estimator)

@@ -261,6 +261,13 @@ TABLE = {
         ({"unit_variance": True, "with_centering": False, "bounds": 10.0}, ("sklearn, slow",)),
         ({"epsilon": 5.0, "bounds": 9.0}, ("mutants",)),
     ],
+    "DPStandardScaler": [
+        ({}, (*BOTH, *PATH)),
+        (GENEROUS, ("privacy", *PATH, *MADE)),
+        ({"rho": 1e6, "bounds": 10.0}, ("sklearn, slow",)),
+        ({"with_std": False, "with_mean": False, "rho": 8.0}, (*OTHER, *PATH)),
+        ({"epsilon": 5.0, "bounds": (-9.0, 8.0)}, (*PATH, "mutants", *MADE)),
+    ],
     "FederatedDPKMeans": [
         ({}, (*BOTH, *PATH)),
         (GENEROUS, ("privacy", *PATH, *MADE)),

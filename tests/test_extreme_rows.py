@@ -56,6 +56,7 @@ OPTIONS = {
     "FriendlyCovariance": [{"store_precision": False}, {"bounds": 1e-100}],
     "DPQuantiles": [{}, {"bounds": (-4e139, 4e139)}, {"epsilon": 1000.0}],
     "DPRobustScaler": [{}, {"bounds": 1e-140}, {"epsilon": 1000.0, "unit_variance": True}],
+    "DPStandardScaler": [{}, {"bounds": 1e-140}, {"bounds": (-4e139, 4e139)}, {"epsilon": 1000.0}],
     "FederatedDPKMeans": [{"n_clusters": 2}],
     "SampleAndAggregate": [
         {"n_blocks": 8},

@@ -14,6 +14,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
@@ -27,8 +28,8 @@ from sklearn_dp import (
     DPGaussianMixture,
     DPKMeans,
     DPRobustScaler,
+    DPStandardScaler,
     FriendlyCovariance,
-    FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
     PublicEncoder,
@@ -56,7 +57,8 @@ def quiet():
         (GaussianMixture(2), DPGaussianMixture),
         (PCA(2), DPPCA),
         (EmpiricalCovariance(), FriendlyCovariance),
-        (CENTER, FriendlyMean),
+        (CENTER, DPStandardScaler),
+        (StandardScaler(), DPStandardScaler),
         (RobustScaler(), DPRobustScaler),
         (DPKMeans(3, epsilon=7.0), DPKMeans),
     ],
@@ -72,7 +74,7 @@ def test_a_single_estimator_gets_the_whole_budget(theirs, ours):
 def test_the_steps_of_a_pipeline_share_the_budget():
     theirs = make_pipeline(CENTER, PCA(2), KMeans(2))
     twin = privatize(theirs, epsilon=2.0, shares={"standardscaler": 1, "pca": 3, "kmeans": 6})
-    assert [type(step) for step in twin.named_steps.values()] == [FriendlyMean, DPPCA, DPKMeans]
+    assert [type(step) for step in twin.named_steps.values()] == [DPStandardScaler, DPPCA, DPKMeans]
     assert [type(step) for step in theirs.named_steps.values()] == [StandardScaler, PCA, KMeans]
     rho = np.array([step.rho for step in twin.named_steps.values()])
     np.testing.assert_allclose(rho / rho.sum(), [0.1, 0.3, 0.6])
@@ -139,14 +141,14 @@ def test_compositions_are_walked():
 
 
 def test_what_learns_and_has_no_twin_is_refused_with_advice():
-    theirs = make_pipeline(StandardScaler(), KMeans(2))
-    with pytest.raises(ValueError, match="StandardScaler 'standardscaler' .*FriendlyMean") as told:
+    theirs = make_pipeline(MaxAbsScaler(), KMeans(2))
+    with pytest.raises(ValueError, match="MaxAbsScaler 'maxabsscaler' .*PublicScaler") as told:
         privatize(theirs)
     assert "allow" in str(told.value)
-    with pytest.warns(PrivacyWarning, match="StandardScaler 'standardscaler'") as told:
-        twin = privatize(theirs, allow=["standardscaler"])
+    with pytest.warns(PrivacyWarning, match="MaxAbsScaler 'maxabsscaler'") as told:
+        twin = privatize(theirs, allow=["maxabsscaler"])
     assert len(told) == 1 and told[0].filename == __file__
-    assert type(twin["standardscaler"]) is StandardScaler and twin["kmeans"].epsilon == 1.0
+    assert type(twin["maxabsscaler"]) is MaxAbsScaler and twin["kmeans"].epsilon == 1.0
     with pytest.raises(ValueError, match="LogisticRegression"):
         privatize(make_pipeline(PCA(2), LogisticRegression()))
     with pytest.raises(ValueError, match="FunctionTransformer"):  # who knows what it does
@@ -174,7 +176,7 @@ def test_steps_that_need_no_budget():
     assert type(twin[1]) is DPRobustScaler and twin[1].rho == twin[2].rho
 
 
-@pytest.mark.parametrize("step", [StandardScaler(), MinMaxScaler(), OneHotEncoder(), Normalizer()])
+@pytest.mark.parametrize("step", [MaxAbsScaler(), MinMaxScaler(), OneHotEncoder(), Normalizer()])
 def test_refusals_say_what_to_take_instead(step):
     with pytest.raises(ValueError, match=type(step).__name__) as told:
         privatize(make_pipeline(step, KMeans(2)))

@@ -12,6 +12,7 @@ _NO_LIKELIHOOD = (
     "the likelihood of the training rows is no release; `score` tells it for rows that are given"
 )
 _SIZE = "the number of rows is private; `size_` is the released noisy one"
+_ALL_ROWS = "each fit is charged for all of its rows; fit to all of them at once"
 
 ABSENT: dict[str, dict[str, str]] = {
     "DPOneClusterKMeans": {
@@ -27,12 +28,13 @@ ABSENT: dict[str, dict[str, str]] = {
         "lower_bounds_": _NO_LIKELIHOOD,
     },
     "DPPCA": {"n_samples_": _SIZE},
+    "DPStandardScaler": {"n_samples_seen_": _SIZE, "partial_fit": _ALL_ROWS},
     "FriendlyMean": {
-        "scale_": "scales are not released with the mean; `FriendlyCovariance` releases them",
-        "var_": "variances are not released with the mean; `FriendlyCovariance` releases them",
+        "scale_": "scales are not released with the mean; `DPStandardScaler` releases them",
+        "var_": "variances are not released with the mean; `DPStandardScaler` releases them",
         "n_samples_seen_": _SIZE,
         "inverse_transform": "add `mean_` to the rows",
-        "partial_fit": "each fit is charged for all of its rows; fit to all of them at once",
+        "partial_fit": _ALL_ROWS,
     },
 }
 """Of our class: each attribute or method that the replaced class has, and why it is not there."""

@@ -42,6 +42,8 @@ _CARRIED = frozenset(
         "with_scaling",
         "quantile_range",
         "unit_variance",
+        "with_mean",
+        "with_std",
     }
 )
 """Words that mean the same on both sides."""

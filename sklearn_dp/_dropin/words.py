@@ -96,7 +96,7 @@ _SCALER = {
     "with_mean": Word("it does nothing but center"),
     "with_std": Word(
         "scales are not released with the mean",
-        "Take DPRobustScaler, or PublicScaler where bounds of the columns are known.",
+        "Take DPStandardScaler, or PublicScaler where bounds of the columns are known.",
     ),
     "copy": _COPY,
 }

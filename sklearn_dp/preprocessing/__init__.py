@@ -2,7 +2,8 @@
 
 from ._dp_quantiles import DPQuantiles
 from ._dp_robust_scaler import DPRobustScaler
+from ._dp_standard_scaler import DPStandardScaler
 from ._public_encoder import PublicEncoder
 from ._public_scaler import PublicScaler
 
-__all__ = ["DPQuantiles", "DPRobustScaler", "PublicEncoder", "PublicScaler"]
+__all__ = ["DPQuantiles", "DPRobustScaler", "DPStandardScaler", "PublicEncoder", "PublicScaler"]

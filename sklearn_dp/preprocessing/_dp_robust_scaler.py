@@ -5,26 +5,24 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import norm
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.quantiles import Quantiles
-from .._aggregate.shared.single_rows import for_rows, row_guard
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin.replacing import Replacing
 from .._privacy._session import PrivacySession
 from ._dp_quantiles import DPQuantiles
+from ._scaling import Scaling
 
 __all__ = ["DPRobustScaler"]
 
 _NO_WIDTH = 2.0  # bins: a range of less is zero, as far as can be seen
 
 
-class DPRobustScaler(Replacing, OneToOneFeatureMixin, TransformerMixin, DPQuantiles):
+class DPRobustScaler(Replacing, Scaling, DPQuantiles):
     """Scale columns by private medians and ranges between quartiles.
 
     The private twin of :class:`sklearn.preprocessing.RobustScaler`. In front of a private
@@ -79,6 +77,7 @@ trustworthy_, status_, privacy_report_ :
     See Also
     --------
     PublicScaler : Columns with known bounds, at no cost.
+    DPStandardScaler : The same by means and standard deviations.
     DPQuantiles : Quantiles at any levels.
 
     Notes
@@ -164,46 +163,7 @@ trustworthy_, status_, privacy_report_ :
         self.scale_ = np.where(seen, width / unit, 1.0) if self.with_scaling else None
         self.scale_std_error_ = error / unit if self.with_scaling else None
 
-    @row_guard
-    def transform(self, X: ArrayLike) -> np.ndarray:
-        """Center and scale rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
-
-        Returns
-        -------
-        X_scaled : ndarray of shape (n_samples, n_features)
-            The rows less `center_`, over `scale_`.
-        """
-        center, scale = self._center_and_scale()
-        return for_rows(
-            lambda rows: (rows - center) / scale, self._validate_predict(X), self.n_features_in_
-        )
-
-    @row_guard
-    def inverse_transform(self, X: ArrayLike) -> np.ndarray:
-        """Scale back, for instance the centers of clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, dense and finite.
-
-        Returns
-        -------
-        X_original : ndarray of shape (n_samples, n_features)
-            In the units of the table.
-        """
-        center, scale = self._center_and_scale()
-        return for_rows(
-            lambda rows: rows * scale + center, self._validate_predict(X), self.n_features_in_
-        )
-
     def _center_and_scale(self) -> tuple[Any, Any]:
-        check_is_fitted(self)
         return (
             0.0 if self.center_ is None else self.center_,
             1.0 if self.scale_ is None else self.scale_,
@@ -224,8 +184,3 @@ trustworthy_, status_, privacy_report_ :
             if hasattr(self, name):
                 setattr(scaler, name, copy(getattr(self, name)))
         return scaler
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -18,6 +18,7 @@ from sklearn_dp import (
     DPKTupleKMeans,
     DPOneClusterKMeans,
     DPRobustScaler,
+    DPStandardScaler,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -35,6 +36,7 @@ PAIRS = [
     (EmpiricalCovariance(), FriendlyCovariance()),
     (StandardScaler(with_std=False), FriendlyMean()),
     (RobustScaler(), DPRobustScaler()),
+    (StandardScaler(), DPStandardScaler()),
 ]
 
 

@@ -17,6 +17,7 @@ from sklearn_dp import (
     DPKMeans,
     DPKTupleKMeans,
     DPOneClusterKMeans,
+    DPStandardScaler,
     FederatedDPKMeans,
     FriendlyCovariance,
     FriendlyMean,
@@ -34,6 +35,7 @@ CLASSES = [
     DPPCA,
     FriendlyCovariance,
     FriendlyMean,
+    DPStandardScaler,
 ]
 CASES = [
     pytest.param(cls, word, id=f"{cls.__name__}-{word}")

@@ -10,6 +10,9 @@ from sklearn_dp._aggregate.friendly import (
     average as _averages,
 )
 from sklearn_dp._aggregate.friendly import (
+    column_moments as _column_moments,
+)
+from sklearn_dp._aggregate.friendly import (
     core as _friendly_core,
 )
 from sklearn_dp._aggregate.friendly import (
@@ -345,6 +348,20 @@ def _(original):
         return 2 * total, squares, rows.n_rows
 
     return ball_sum
+
+
+# -- moments of columns ----------------------------------------------------------------------------
+
+
+@mutant("Column moments: a box of the rows", "check_replay", _column_moments, "fit_column_moments")
+def _(original):
+    def fit_column_moments(session, table, box, **options):
+        rows = _rows_of(table)[:]
+        if box is not None and len(rows):
+            box = replace(box, low=rows.min(axis=0), high=rows.max(axis=0))
+        return original(session, table, box, **options)
+
+    return fit_column_moments
 
 
 # -- quantiles -------------------------------------------------------------------------------------

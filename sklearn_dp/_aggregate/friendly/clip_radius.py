@@ -24,6 +24,7 @@ FREE = 0.2
 
 _BIAS = 1.0  # standard deviations of noise that one of bias is worth: intervals know the noise
 _WINDOWS, _CLEAR = (1, 2, 4, 8), 4.0  # bins of distances, and when the number in them is no noise
+_CLEARER = 5.0  # the same where noise that seems a tail costs the square of its distance
 _SURELY = 4.0  # standard deviations of noise, beyond which points are missing from the counts
 _HIDDEN = 1.5  # standard deviations of noise that points may hide in
 _INDICES = (2.0, 16.0)  # of power laws of tails: those of smaller ones have no variance
@@ -37,6 +38,7 @@ class Clip(NamedTuple):
     square: float  # mean square of the distances, clipped
     excess: float  # by how much the distances exceed the radius, on average over all points
     hidden: float  # share of the points that the noise hides at least, beyond all that stand out
+    square_excess: float  # the same as `excess`, of squares
 
 
 class _Look(NamedTuple):
@@ -76,8 +78,13 @@ def whole_bounds(here: Here, facts: Facts) -> float:
     return facts.reach + float(np.linalg.norm(here.center)) / math.sqrt(facts.d)
 
 
-def clip_radius(session: PrivacySession, rows: GridTable, here: Here, facts: Facts) -> Clip:
+def clip_radius(
+    session: PrivacySession, rows: GridTable, here: Here, facts: Facts, squared: float = 0.0
+) -> Clip:
     """The radius with the least noise and bias, from noisy counts of distances.
+
+    `squared` is what part of the release is for squares, if variances are to be as precise as the
+    mean: noise and bias are then those of the mean and of a standard deviation.
 
     Where the counts would be too noisy to help, the radius that there was stands for all. The
     counts show no tail of fewer points than their noise, so it is extrapolated (:func:`_tail`);
@@ -87,7 +94,7 @@ def clip_radius(session: PrivacySession, rows: GridTable, here: Here, facts: Fac
     rho = session.remaining("distances")
     sd = 1 / math.sqrt(2 * rho)
     if sd > facts.total / _FEWEST:
-        return Clip(here.clip, here.clip**2, 0.0, 0.0)
+        return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
     look = _FEW if facts.d <= _FEW_FEATURES else _MANY
     # Bins up to the radius that few points should exceed, and on to the ball.
     edges = np.concatenate([[0.0], here.clip * 2.0**look.bins])
@@ -95,25 +102,37 @@ def clip_radius(session: PrivacySession, rows: GridTable, here: Here, facts: Fac
     edges = np.append(edges, here.clip * (here.ball / here.clip) ** (np.arange(1, more + 1) / more))
     (exact,) = rows.sums(_distance_counts, np.square(edges[1:] / rows.unit))
     counts = noisy_counts(session, "distances", exact, rows.units, rho)
-    tail = _tail(counts, edges, sd)
+    tail = _tail(counts, edges, sd, _CLEARER if squared else _CLEAR)
     if tail is None:
-        return Clip(here.clip, here.clip**2, 0.0, 0.0)
-    noise = math.sqrt(facts.d / (2 * session.remaining("mean"))) / facts.total  # of a radius of 1
+        return Clip(here.clip, here.clip**2, 0.0, 0.0, 0.0)
+    rho, n = session.remaining("mean"), facts.total
+    noise = math.sqrt(facts.d / (2 * rho)) / n  # of a radius of 1
     choices = edges[edges >= tail.start]
-    cost = np.square(noise * choices) + np.square(_BIAS * tail.excess(choices) / facts.total)
-    best = float(choices[np.argmin(cost)])
     square = _mean_square(counts, edges, math.sqrt(2) * tail.start, facts)
+    of_squares = 1 / (n * math.sqrt(2 * rho * squared)) if squared else 0.0
+
+    def cost(radius: Any, bias: float) -> Any:
+        both = np.square(noise * radius) + np.square(bias * tail.excess(radius) / n)
+        if squared:
+            # The error of a standard deviation is that of its variance over twice the deviation.
+            wide = np.square(of_squares * radius**2) + np.square(bias * tail.excess(radius, 2) / n)
+            both += wide * facts.d / (4 * square)
+        return both
+
+    costs = cost(choices, _BIAS)
+    best = float(choices[np.argmin(costs)])
     blob = math.sqrt(square) * (1 + look.blob / math.sqrt(facts.d))
-    free = FREE * math.sqrt(square / facts.total) / noise
+    free = FREE * math.sqrt(square / n) / noise
+    if squared:  # of a normal column
+        free = min(free, math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares))
     radius = min(max(best, blob, free), here.ball)
     whole = whole_bounds(here, facts)
-    if (noise * whole) ** 2 <= cost.min():
+    if cost(whole, 0.0) <= costs.min():
         radius = max(radius, whole * (1 + 1e-9))
     seen = counts[edges[1:] <= tail.start * (1 + 1e-9)]
-    hidden = facts.total - float(seen.sum()) - _SURELY * sd * math.sqrt(len(seen))
-    return Clip(
-        radius, square, float(tail.excess(radius)) / facts.total, max(hidden / facts.total, 0.0)
-    )
+    hidden = n - float(seen.sum()) - _SURELY * sd * math.sqrt(len(seen))
+    excess, of_square = (float(tail.excess(radius, power)) / n for power in (1, 2))
+    return Clip(radius, square, excess, max(hidden / n, 0.0), of_square)
 
 
 class _Tail(NamedTuple):
@@ -124,16 +143,19 @@ class _Tail(NamedTuple):
     power: float
     end: float  # no point is farther out
 
-    def excess(self, radius: Any) -> Any:
-        """By how much distances exceed a radius, summed over points: the integral of the tail."""
+    def excess(self, radius: Any, order: int = 1) -> Any:
+        """By how much distances, or squares of them, exceed those of a radius, summed over points.
+
+        The integral of ``order * r**(order - 1)`` times the tail.
+        """
+        fall = max(self.power - order, 1e-6)  # a logarithm at 0
         near, far = (
-            (np.maximum(place, self.start) / self.start) ** (1 - self.power)
-            for place in (radius, self.end)
+            (np.maximum(place, self.start) / self.start) ** -fall for place in (radius, self.end)
         )
-        return self.beyond * self.start * (near - far) / (self.power - 1)
+        return order * self.beyond * self.start**order * (near - far) / fall
 
 
-def _tail(counts: np.ndarray, edges: np.ndarray, sd: float) -> _Tail | None:
+def _tail(counts: np.ndarray, edges: np.ndarray, sd: float, clear: float = _CLEAR) -> _Tail | None:
     """The tail beyond the farthest bin in which points stand out; None if none does.
 
     A power law through two numbers: of the points in the octave beyond that bin, which is at least
@@ -143,9 +165,9 @@ def _tail(counts: np.ndarray, edges: np.ndarray, sd: float) -> _Tail | None:
     last = -1
     for width in _WINDOWS:
         held = np.convolve(counts, np.ones(width), "valid")
-        clear = np.flatnonzero(held > _CLEAR * sd * math.sqrt(width) + 0.5)
-        if clear.size:
-            last = max(last, int(clear[-1]))
+        places = np.flatnonzero(held > clear * sd * math.sqrt(width) + 0.5)
+        if places.size:
+            last = max(last, int(places[-1]))
     if last < 0:
         return None
     start, end = float(edges[last + 1]), float(edges[-1])

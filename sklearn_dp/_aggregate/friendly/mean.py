@@ -31,7 +31,7 @@ of the published algorithm.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import chdtri, ndtri
@@ -46,13 +46,15 @@ from ..shared.columns import COLUMNS, Columns, column_entries, release_columns
 from ..shared.remedies import hidden_in_noise
 from ..shared.table import Table
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
-from .mean_facts import Facts, Here, most_pairs
+from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
 from .points import Points
 from .refine import Refined, approach, refine
 from .route_choice import choose_route
 
 __all__ = [
-    "FriendlyMeanResult",
+    "ORIGIN_VARIANCE",
+    "REACH",
+    "answer",
     "fit_friendly_mean",
     "fit_published_mean",
     "friendly_mean_entries",
@@ -62,34 +64,12 @@ RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
-_REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
-_ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
+REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
+ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
 _APPROACH = 0.15  # of the budget, for the step from the middle of a box
 _MOST_COLUMNS = 0.25  # of the budget: the most that origins and scales of columns may take
 _SLACK = 0.2  # share of far pairs that the diameter may leave
 _SURE = 4.5  # standard deviations that separate right from wrong in a step of its search
-
-
-@dataclass(frozen=True)
-class FriendlyMeanResult:
-    """What a fit released: the mean in the units of the table, lengths in those of the columns."""
-
-    mean: np.ndarray
-    radius: float  # that points are clipped to about the estimate; inf if there is none
-    size: float  # noisy number of points, or their weight in units
-    diameter: float  # given or found; nan if none was found
-    status: str
-    method: str  # how the location was found
-    size_sd: float
-    std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
-    columns: Columns
-
-    @classmethod
-    def missing(cls, columns, size, size_sd, diameter, missing, method=""):
-        """The public default where a step found nothing: the origin, of infinite error."""
-        d = len(columns.scale)
-        status, error = f"no {missing} found", np.full(d, math.inf)
-        return cls(np.zeros(d), math.inf, size, diameter, status, method, size_sd, error, columns)
 
 
 # -- plan -------------------------------------------------------------------------------------
@@ -212,9 +192,8 @@ def fit_friendly_mean(
     points are within of each other, in the coordinates of the columns; `radii` is the public grid
     to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
     """
-    return _in_table(
-        _fit_refined(session, Points(table, columns), columns, diameter, radii, locate)
-    )
+    points = Points(table, columns)
+    return _fit_refined(session, points, columns, diameter, radii, locate).in_table()
 
 
 def fit_published_mean(
@@ -228,15 +207,7 @@ def fit_published_mean(
 ) -> FriendlyMeanResult:
     """The same by the published algorithm, which compares all pairs of points, each of one unit."""
     points = columns.of_table(points)
-    return _in_table(_fit_published(session, points, units, columns, diameter, radii))
-
-
-def _in_table(result: FriendlyMeanResult) -> FriendlyMeanResult:
-    """What was found in the coordinates of the columns, in those of the table, within bounds."""
-    columns, domain = result.columns, result.columns.domain
-    radius = result.radius if domain is None else min(result.radius, domain.radius)
-    error = result.std_error * columns.scale
-    return replace(result, mean=columns.to_table(result.mean), radius=radius, std_error=error)
+    return _fit_published(session, points, units, columns, diameter, radii).in_table()
 
 
 def _fit_published(session, points, units, columns, diameter, radii):
@@ -268,10 +239,17 @@ def _fit_published(session, points, units, columns, diameter, radii):
     spread = diameter / math.sqrt(2 * d)
     error = np.full(d, math.hypot(average.sd, spread / math.sqrt(average.size)))
     end = Refined(
-        average.mean, diameter, error, np.full(d, spread), average.size, average.size, 0.0
+        average.mean,
+        diameter,
+        error,
+        np.full(d, spread),
+        average.size,
+        average.size,
+        0.0,
+        np.full(d, math.inf),
     )
     facts = Facts(end.size, d, diameter, 0.0, 0.0, None)
-    return _answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
+    return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
 
 def _search(session, points, radii, slack, rho):
@@ -299,7 +277,7 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
     facts = Facts(
         max(size, 2.0),
         points.n_features,
-        diameter or 2 * (reach or _REACH * math.sqrt(points.n_features)),
+        diameter or 2 * (reach or REACH * math.sqrt(points.n_features)),
         session.remaining("mean"),
         sum(entry.delta for entry in session.plan.entries),
         reach,
@@ -326,14 +304,14 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
         for _ in range(route.steps - route.first):
             here = approach(session, points, here, facts, route.share)
     end = refine(session, points, here, facts)
-    return _answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
+    return answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
 
 
 def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> Here:
     """A released origin, or the middle of a box and one step from there, if it leads nearer."""
     center, reach = np.zeros(facts.d), facts.diameter / 2
     if facts.reach is None:
-        return Here(center, reach, reach, _ORIGIN_VARIANCE)
+        return Here(center, reach, reach, ORIGIN_VARIANCE)
     here, share = Here(center, reach, reach, 1 / 3), _APPROACH * facts.rho
     noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
     return (
@@ -341,7 +319,7 @@ def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> 
     )
 
 
-def _answer(session, end, size, size_sd, diameter, method, columns, facts):
+def answer(session, end, size, size_sd, diameter, method, columns, facts):
     """The result, and whether the standard errors leave anything to be seen of each column.
 
     The spread is the released one, but at most that of a normal blob that has 99 % of its pairs
@@ -359,8 +337,9 @@ def _answer(session, end, size, size_sd, diameter, method, columns, facts):
             f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "
             "so spread out that the noise hides them, and count as if they were nearer"
         )
+    ends = end.std_error, end.spread, end.spread_error
     return FriendlyMeanResult(
-        end.mean, end.clip, size, diameter, status, method, size_sd, end.std_error, columns
+        end.mean, end.clip, size, diameter, status, method, size_sd, *ends, columns
     )
 
 

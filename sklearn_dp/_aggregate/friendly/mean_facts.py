@@ -1,11 +1,14 @@
-"""What the steps of a friendly mean know: public and released facts, and a released center."""
+"""What the steps of a friendly mean know: public and released facts, and what they release."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-__all__ = ["Facts", "Here", "most_pairs"]
+from ..shared.columns import Columns
+
+__all__ = ["Facts", "FriendlyMeanResult", "Here", "most_pairs"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,41 @@ class Here:
             math.hypot(facts.diameter / math.sqrt(2), miss),
             variance,
         )
+
+
+@dataclass(frozen=True)
+class FriendlyMeanResult:
+    """What a fit released: the mean in the units of the table, lengths in those of the columns."""
+
+    mean: np.ndarray
+    radius: float  # that points are clipped to about the estimate; inf if there is none
+    size: float  # noisy number of points, or their weight in units
+    diameter: float  # given or found; nan if none was found
+    status: str
+    method: str  # how the location was found
+    size_sd: float
+    std_error: np.ndarray  # noise, sampling and clipping; infinite where there is no mean
+    spread: np.ndarray  # standard deviations of columns
+    spread_error: np.ndarray  # infinite where they were not wanted
+    columns: Columns
+
+    @classmethod
+    def missing(cls, columns, size, size_sd, diameter, missing, method=""):
+        """The public default where a step found nothing: the origin, of infinite error."""
+        d = len(columns.scale)
+        found = size, diameter, f"no {missing} found", method, size_sd
+        error = np.full(d, math.inf)
+        return cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns)
+
+    def in_table(self) -> Self:
+        """The same in the units of the table, within its bounds."""
+        columns, domain = self.columns, self.columns.domain
+        radius = self.radius if domain is None else min(self.radius, domain.radius)
+        lengths = {
+            name: getattr(self, name) * columns.scale
+            for name in ("std_error", "spread", "spread_error")
+        }
+        return replace(self, mean=columns.to_table(self.mean), radius=radius, **lengths)
 
 
 def most_pairs(d):

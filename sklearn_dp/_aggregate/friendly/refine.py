@@ -42,7 +42,9 @@ from .points import Points
 __all__ = ["Refined", "approach", "ball_sum", "refine", "released_mean", "rows_about"]
 
 _MANY_COLUMNS = 8
-_SQUARES = 0.05  # of the last release, in squared sensitivity, for the squares of the columns
+_SQUARES = (0.05,)  # of the last release, in squared sensitivity, for the squares of the columns
+_SPREADS = (0.3, 0.05)  # the same where they are wanted, and for fourth powers, which tell errors
+_FINE = 2.0**-15  # what coarse squares are rounded by before they are squared
 
 
 class Refined(NamedTuple):
@@ -55,6 +57,7 @@ class Refined(NamedTuple):
     size: float
     least: float
     hidden: float
+    spread_error: np.ndarray
 
 
 def rows_about(points, here):
@@ -75,15 +78,17 @@ def rows_about(points, here):
 
 
 def ball_sum(
-    rows: Rows, ball: float, clip: float, units: Units
+    rows: Rows, ball: float, clip: float, units: Units, fourths: bool = False
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Exact sums of the rows in a ball, clipped to a norm: of the rows, of squares, their number.
+    """Exact sums of the rows in a ball, clipped to a norm: of the rows, of powers, their number.
 
-    The first in steps; squares in those of :func:`_coarse`; the number in steps of weight,
-    `units.step`. Every row is a unit, and of all three has the part that it weighs.
+    The first in steps; squares in those of :func:`_coarse`, and behind them, if asked for, fourth
+    powers in 2**15 times their squares; the number in steps of weight, `units.step`. A row has the
+    part that it weighs of all of them.
     """
-    total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 24))
-    squared, inside = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 31)), 0
+    d = rows.n_features
+    total = np.zeros(d, dtype=sum_type(rows.n_rows, 24))
+    powers, inside = np.zeros((1 + fourths) * d, dtype=sum_type(rows.n_rows, 31)), 0
     coarse = _coarse(clip)
     for part, x in rows.chunks():
         squares = rows.squares[part]
@@ -91,6 +96,8 @@ def ball_sum(
         clipped, number = clip_integer_rows(x[near], clip, squares[near]), len(near)
         # Coarse rows are integers of norm at most 2**15: squares of at most 2**30.
         own = np.square(np.trunc(clipped * (1 / coarse)))
+        if fourths:
+            own = np.hstack([own, np.square(np.floor(own * _FINE))])
         if units.weights is not None:
             weights = units.weights[part][near]
             # Integers of at most 2**24 and 2**20: exact products. Toward zero, so that a row is
@@ -100,9 +107,9 @@ def ball_sum(
             number = int(weights.sum())
         # At most 2**18 entries of at most 2**30: the float64 sums are exact.
         total += exact_integers(clipped.sum(axis=0))
-        squared += exact_integers(own.sum(axis=0))
+        powers += exact_integers(own.sum(axis=0))
         inside += number
-    return total, squared, inside
+    return total, powers, inside
 
 
 def _coarse(clip: float) -> float:
@@ -110,9 +117,9 @@ def _coarse(clip: float) -> float:
     return max(1.0, 2.0 ** math.ceil(math.log2(clip) - 15))
 
 
-def _ball_sum(part, ball, clip):
+def _ball_sum(part, ball, clip, fourths):
     """A pass: the sums of a part."""
-    return part, ball_sum(part[ROWS], ball, clip, part.units)
+    return part, ball_sum(part[ROWS], ball, clip, part.units, fourths)
 
 
 def released_mean(
@@ -124,15 +131,15 @@ def released_mean(
     clip: float,
     weight: float,
     rho: float,
-    squared: float = 0.0,
-) -> tuple[Here, np.ndarray | None]:
+    powers: tuple[float, ...] = (),
+) -> tuple[Here, np.ndarray]:
     """Release the sum of the points in the ball, clipped about its center, and their number.
 
     `entry` pays `rho`. Of the release, in squared sensitivity, `weight` is for the number of
-    points and `squared` for their squares, column by column.
+    points and `powers` for their squares, and fourth powers, column by column.
 
     Returns the combination of the old center and the noisy mean with the least variance, and a
-    ball about it; and the mean squares about the old center, if they were paid for.
+    ball about it; and the means of the powers about the old center that were paid for, in rows.
 
     Notes
     -----
@@ -143,21 +150,25 @@ def released_mean(
     sum and for that of the number, which moves the mean along itself by up to the clipping radius.
     """
     steps = clip / rows.unit
-    total, squares, inside = rows.sums(_ball_sum, here.ball / rows.unit, steps)
-    # A point adds a vector of norm at most `steps` to the sum, one of norm at most
-    # (steps / coarse)^2 to the squares (their sum is the square of the norm), and one to the
-    # number. Each over its claim, squared: (1 - weight - squared) + squared + weight = 1. A point
-    # of weight w, a part of `units.scale` steps, adds w times that, so at most w^2 of it.
+    total, sums, inside = rows.sums(_ball_sum, here.ball / rows.unit, steps, len(powers) > 1)
+    # A point adds a vector of norm at most `steps` to the sum; one of norm at most
+    # q = (steps / coarse)^2 to the squares (their sum is the square of the norm); to the fourth
+    # powers, which are squares of entries that sum to at most q / 2^15, one of norm at most
+    # (q / 2^15)^2; and one to the number. Each over its claim, squared, sums to
+    # (1 - weight - powers) + powers + weight = 1. A point of weight w, a part of `units.scale`
+    # steps, adds w times that, so at most w^2 of it; several of one unit, of weights that sum to
+    # at most one, a mean of such vectors.
     up, d = 1 + 1e-12, facts.d
-    limit, one = steps / math.sqrt(1 - weight - squared) * up, up / math.sqrt(weight)
+    limit, one = steps / math.sqrt(1 - weight - sum(powers)) * up, up / math.sqrt(weight)
     values: list[Any] = [total, [inside]]
     sensitivity: list[Any] = [np.full(d, limit), [one * rows.units.scale]]
     unit: list[Any] = [np.full(d, rows.unit), [rows.units.step]]
-    if squared:
-        coarse = _coarse(steps)
-        values.append(squares)
-        sensitivity.append(np.full(d, (steps / coarse) ** 2 / math.sqrt(squared) * up))
-        unit.append(np.full(d, (coarse * rows.unit) ** 2))
+    longest, length = steps / _coarse(steps), _coarse(steps) * rows.unit
+    for place, share in enumerate(powers):
+        longest, length = (longest * _FINE**place) ** 2, (length / _FINE**place) ** 2
+        values.append(sums[place * d : (place + 1) * d])
+        sensitivity.append(np.full(d, longest / math.sqrt(share) * up))
+        unit.append(np.full(d, length))
     noisy = session.gaussian(
         entry,
         np.concatenate(values),
@@ -174,7 +185,7 @@ def released_mean(
     # The number has noise of `one / sqrt(2 rho)`.
     least = float(noisy[d]) - 2 * one / math.sqrt(2 * rho)
     end = replace(Here.within(center, miss, variance, facts), size=size, least=least)
-    return end, noisy[d + 1 :] / size if squared else None
+    return end, noisy[d + 1 :].reshape(len(powers), d) / size
 
 
 def approach(session, points, here, facts, rho):
@@ -188,12 +199,15 @@ def approach(session, points, here, facts, rho):
     return released_mean(session, "approach", rows, here, facts, here.clip, weight, rho)[0]
 
 
-def refine(session: PrivacySession, points: Points, here: Here, facts: Facts) -> Refined:
+def refine(
+    session: PrivacySession, points: Points, here: Here, facts: Facts, *, spreads: bool = False
+) -> Refined:
     """The mean clipped to a radius that few points exceed, for all that is left.
 
     Returns the mean, the radius, the standard error of the mean, the standard deviation of each
     column of the clipped points, and the number (or weight) of points: what was divided by, and
-    what there is at least.
+    what there is at least. With `spreads`, standard deviations are as precise as the mean, and have
+    an error; otherwise they are what the error of the mean needs.
 
     Notes
     -----
@@ -210,25 +224,41 @@ def refine(session: PrivacySession, points: Points, here: Here, facts: Facts) ->
     if facts.reach is None:  # in bounds, the ball holds them all
         here = replace(here, ball=max(here.ball, free))
     rows = rows_about(points, here)
-    clip = clip_radius(session, rows, here, facts)
+    powers = _SPREADS if spreads else _SQUARES
+    clip = clip_radius(session, rows, here, facts, powers[0] if spreads else 0.0)
     miss = facts.spread * math.sqrt(here.variance)
     if facts.reach is not None and whole_bounds(here, facts) < clip.radius:
         miss += float(np.linalg.norm(here.center))
         middle, most = np.zeros(facts.d), facts.reach
-        here, clip = Here(middle, most, most, most**2), Clip(most, clip.square, 0.0, 0.0)
+        here, clip = Here(middle, most, most, most**2), Clip(most, clip.square, 0.0, 0.0, 0.0)
         rows = rows_about(points, here)
     weight = min(0.5, max(1e-3, miss / (miss + math.sqrt(facts.d) * clip.radius)))
     rho, n = session.remaining("mean"), facts.total
-    end, squares = released_mean(
-        session, "mean", rows, here, facts, clip.radius, weight, rho, _SQUARES
+    end, (squares, *fourths) = released_mean(
+        session, "mean", rows, here, facts, clip.radius, weight, rho, powers
     )
     number_sd = 1 / (n * math.sqrt(2 * rho * weight))
     offset = end.center - here.center
-    noise = clip.radius**2 / (n * math.sqrt(2 * rho * _SQUARES))
-    own = _spreads(squares - offset**2, clip.square / facts.d, noise)
+    noise = clip.radius**2 / (n * math.sqrt(2 * rho * powers[0]))
+    if spreads:
+        own = np.maximum(squares - offset**2, noise)
+    else:
+        own = _spreads(squares - offset**2, clip.square / facts.d, noise)
     variance = end.variance + own / n + (offset * number_sd) ** 2 + clip.excess**2 / facts.d
     error, spread = np.sqrt(variance), np.sqrt(own)
-    return Refined(end.center, clip.radius, error, spread, end.size, end.least, clip.hidden)
+    spread_error = np.full(facts.d, math.inf)
+    if spreads:
+        # Powers about the old center: those about the mean are no larger, but for noise.
+        (fourths,) = np.clip(fourths, own**2, own * clip.radius**2)
+        # What the clip takes is mostly taken from the columns with the longest tails.
+        excess = clip.square_excess * np.sqrt(fourths / fourths.sum())
+        moved = (squares - 2 * offset**2) * number_sd
+        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) / n
+        spread = np.sqrt(own + excess / 2)
+        spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
+    return Refined(
+        end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
+    )
 
 
 def _spreads(variances: np.ndarray, pooled: float, noise: float) -> np.ndarray:

@@ -177,6 +177,7 @@ CASES = {
     "DPPCA": Case({"n_components": 1, **_ONE}, (_OPPOSITE,)),
     "DPQuantiles": Case(_ONE, (_BELOW,)),
     "DPRobustScaler": Case(_ONE, (_BELOW,)),
+    "DPStandardScaler": Case(_ONE, (_ALONE,)),
     "FederatedDPKMeans": Case({"n_clusters": 1, **_ONE}, (_ALONE,)),
     "FriendlyCovariance": Case(_ONE, (_ALONE,)),
     "FriendlyMean": Case({"diameter": 2.0, **_ONE}, (equal_rows(40),), 12.0),

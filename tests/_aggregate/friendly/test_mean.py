@@ -230,7 +230,7 @@ def test_replay_of_an_empty_data_set():
         assert not replay.finish()
 
 
-def float_sum(rows, ball, clip, units):
+def float_sum(rows, ball, clip, *others):
     """Sums of the rows of one data set: what is inside the ball, not clipped to the radius."""
     x = np.concatenate([x for _, x in rows.chunks()])
     near = np.linalg.norm(x, axis=1) <= ball
@@ -257,7 +257,7 @@ MUTANTS = {
     "clip twice as wide": (
         last_step,
         "ball_sum",
-        lambda run: lambda rows, ball, clip, units: run(rows, ball, 2 * clip, units),
+        lambda run: lambda rows, ball, clip, *others: run(rows, ball, 2 * clip, *others),
     ),
     "squares in finer steps": (
         last_step,
@@ -276,13 +276,15 @@ MUTANTS = {
     "private clip": (
         last_step,
         "clip_radius",
-        lambda run: lambda s, rows, *others: last_step.Clip(typical_distance(rows), 1.0, 0.0, 0.0),
+        lambda run: (
+            lambda s, rows, *others: last_step.Clip(typical_distance(rows), 1.0, 0.0, 0.0, 0.0)
+        ),
     ),
     "private center": (
         fm,
         "refine",
         lambda run: (
-            lambda s, points, here, facts: run(
+            lambda s, points, here, facts, **wanted: run(
                 s, points, Here(exact_mean(points), here.ball, here.clip, 0.0), facts
             )
         ),

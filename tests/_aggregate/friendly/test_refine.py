@@ -8,7 +8,7 @@ from grid_tools import parts_in_memory
 
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
 from sklearn_dp._aggregate.friendly.points import Points
-from sklearn_dp._aggregate.friendly.refine import ball_sum, refine, rows_about
+from sklearn_dp._aggregate.friendly.refine import _coarse, ball_sum, refine, rows_about
 from sklearn_dp._aggregate.shared import rows as _rows
 from sklearn_dp._aggregate.shared.columns import Columns
 from sklearn_dp._aggregate.shared.grid_table import ROWS
@@ -105,3 +105,21 @@ def test_the_clipping_radius_is_one_that_few_points_exceed():
     share = miss / (miss + math.sqrt(20) * clip)
     assert found.size - found.least == pytest.approx(2 / math.sqrt(2 * 2.0 * share), rel=1e-6)
     assert abs(found.size - 4000) < 20
+
+
+@pytest.mark.parametrize("clip", [2.0**10, 2.0**22, 3e6])
+def test_a_row_moves_all_powers_by_their_claims_together(clip):
+    """One row on an axis at the clip is the worst: squares and fourth powers are as claimed."""
+    here = Here(np.zeros(2), 2.0**23, 2.0**23, 1.0)  # steps of length 1
+    coarse = _coarse(clip)
+    for row in ([1.0, 0.0], [0.6, 0.8], [1.2, -1.2]):
+        rows = about(clip * np.array([row]), here)
+        total, powers, inside = ball_sum(rows, 2.0**23, clip, Units(1), True)
+        longest = (clip / coarse) ** 2
+        assert rows.unit == 1.0 and inside == 1 and powers.shape == (4,)
+        assert np.linalg.norm(total) <= clip and np.linalg.norm(powers[:2]) <= longest
+        assert np.linalg.norm(powers[2:]) <= (longest / 2**15) ** 2
+        if row == [1.0, 0.0]:
+            assert powers[0] > 0.99 * longest
+            assert clip < 2**12 or powers[2] > 0.99 * (longest / 2**15) ** 2
+    assert np.array_equal(powers[:2], ball_sum(rows, 2.0**23, clip, Units(1))[1])

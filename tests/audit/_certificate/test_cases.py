@@ -35,6 +35,7 @@ WHOLE = (
     "DPGaussianMixture",
     "DPKMeans",
     "DPPCA",
+    "DPStandardScaler",
     "FederatedDPKMeans",
     "FriendlyCovariance",
     "FriendlyMean",

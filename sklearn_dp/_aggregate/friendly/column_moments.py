@@ -1,0 +1,74 @@
+"""Means and standard deviations of columns: the last steps of a friendly mean, in their own units.
+
+1. Release the number of points, and the origin and the scale of each column
+   (:mod:`..shared.columns`). Where too few rows stand out of the noise for that, the sides of a
+   public box are the scales; without one there is no answer.
+2. One noisy mean about that origin, with the squares and the fourth powers of each column
+   (:func:`.refine.refine`), clipped at a radius that is chosen for the mean and the squares.
+
+All releases are Gaussian. Nothing compares points with each other, so a group needs no point: its
+rows weigh one together, and the standard deviation is that of rows, not that of their means.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..._privacy._budget import PrivacyBudget
+from ..._privacy._domain import Domain
+from ..._privacy._mechanisms import noisy_counts
+from ..._privacy._plan import Mechanism, PlanEntry
+from ..._privacy._rounding import sum_down
+from ..._privacy._session import PrivacySession
+from ..shared.columns import Columns, column_entries, release_columns
+from ..shared.table import Table
+from .mean import ORIGIN_VARIANCE, REACH, answer
+from .mean_facts import Facts, FriendlyMeanResult, Here
+from .points import Points
+from .refine import refine
+
+__all__ = ["column_moment_entries", "fit_column_moments"]
+
+_SIZE, _COLUMNS, _DISTANCES = 0.01, 0.03, 0.08  # of the budget, at least
+_MOST_COLUMNS = 0.25
+
+
+def column_moment_entries(budget: PrivacyBudget) -> tuple[PlanEntry, ...]:
+    """The plan of :func:`fit_column_moments`."""
+    rho = budget.to_rho(gaussian=True, delta_failure=0.0)
+    entries = (
+        PlanEntry("size", Mechanism.GAUSSIAN, _SIZE * rho, sensitivity="1 unit"),
+        *column_entries(_COLUMNS * rho, _MOST_COLUMNS * rho),
+        PlanEntry("distances", Mechanism.GAUSSIAN, _DISTANCES * rho, sensitivity="1 unit"),
+    )
+    left = sum_down([rho, *(-entry.rho for entry in entries)])
+    mean = PlanEntry("mean", Mechanism.GAUSSIAN, left, max_rho=rho, sensitivity="clipping radius")
+    return (*entries, mean)
+
+
+def fit_column_moments(
+    session: PrivacySession, table: Table, box: Domain | None, *, spreads: bool
+) -> FriendlyMeanResult:
+    """Private means and, with `spreads`, standard deviations of columns, in units of the table."""
+    d, units = table.n_features, table.units
+    points = Points(table, Columns(np.zeros(d), np.ones(d), False, box))
+    size_sd = 1 / math.sqrt(2 * session.remaining("size"))
+    # The weights of a unit sum to at most `scale`: one cell that holds all rows.
+    (size,) = noisy_counts(session, "size", np.array([points.weight]), units).tolist()
+    columns = release_columns(session, table, size)
+    if columns is not None:
+        reach, start = REACH * math.sqrt(d), ORIGIN_VARIANCE
+    elif box is not None:
+        columns = Columns.of(box, d)
+        reach, start = math.sqrt(d), 1 / 3  # sides are 2, and uniform rows have this variance
+    else:
+        columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
+        found = FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
+        status = f"{found.status}: more rows, a larger epsilon or bounds would help"
+        return replace(found, status=status)
+    facts = Facts(max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None)
+    here = Here(np.zeros(d), reach, reach, start)
+    end = refine(session, points.within(columns), here, facts, spreads=spreads)
+    found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts)
+    return found.in_table()

@@ -1,0 +1,261 @@
+"""Columns scaled to unit variance by private means and standard deviations."""
+
+import math
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from .._aggregate.friendly.column_moments import column_moment_entries, fit_column_moments
+from .._aggregate.shared.remedies import would_help
+from .._aggregate.shared.table import Table
+from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
+from .._dropin.replacing import Replacing
+from .._intervals import StandardErrors
+from .._privacy._checks import is_real
+from .._privacy._domain import Domain
+from .._privacy._plan import PlanEntry
+from .._privacy._session import PrivacySession
+from .._sklearn_compat import with_callbacks
+from ._scaling import Scaling
+
+__all__ = ["DPStandardScaler"]
+
+_LOST = 0.25  # of a standard deviation: its variance is then two standard errors away from zero
+
+
+class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
+    """Scale columns to zero mean and unit variance, by private means and standard deviations.
+
+    The private twin of :class:`sklearn.preprocessing.StandardScaler`. In front of a private
+    estimator it makes columns of different units comparable; its means and standard deviations are
+    results in their own right.
+
+    The location and the spread of each column are released first, so that the noise of each follows
+    its own spread, whatever its unit. Rows are then clipped at a distance that is chosen from noisy
+    counts: few far rows have little influence, wherever they are.
+
+    Parameters
+    ----------
+    with_mean : bool, default=True
+        Subtract the means in `transform`.
+    with_std : bool, default=True
+        Release standard deviations too, and divide by them in `transform`.
+    epsilon : float, optional
+        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`.
+    bounds : float or pair (low, high), optional
+        Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
+        of all values. Values outside are clipped. Where the rows are too few to release a spread of
+        each column (fewer than about 1,000 in three columns at ``epsilon=1``), the widths of the
+        box take its place; without bounds there is no answer then.
+    max_weight : float, default=1.0
+        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
+        this weight. Without `sample_weight` it has no effect.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_jobs : int, optional
+        Number of threads, each of which works on some of the rows; it does not change the result.
+    random_state : int, RandomState instance or Generator, optional
+        None: noise from the operating system. Anything else makes the noise reproducible and
+        voids the guarantee against those who know it.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Released means; 0 where nothing was found.
+    var_ : ndarray of shape (n_features,) or None
+        Released variances, at least the noise in them; None without `with_std`.
+    scale_ : ndarray of shape (n_features,) or None
+        Their roots; 1 where nothing was found.
+    mean_std_error_ : ndarray of shape (n_features,)
+        Standard errors of `mean_` as estimates of the means of a population: the noise, the
+        sampling of the units, and what the clip may have taken away. Infinite where nothing was
+        found.
+    var_std_error_, scale_std_error_ : ndarray of shape (n_features,) or None
+        The same for `var_` and `scale_`.
+    size_ : float
+        Released noisy number of units, or, with `sample_weight`, their total weight.
+    size_std_error_ : float
+        Standard deviation of its noise.
+    column_status_ : ndarray of str of shape (n_features,)
+        For each column "ok", or "noise" where the noise hides its mean or its standard deviation:
+        a standard error of half of the standard deviation, or of a quarter of it.
+    trustworthy_ : bool
+        Whether `status_` is "ok".
+    status_ : str
+        "ok", or the trouble in words with the columns that it is about, and what would help.
+    privacy_report_ : PrivacyReport
+        The guarantee, and every release behind it.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        When `X` has string column names.
+
+    See Also
+    --------
+    PublicScaler : Columns with known bounds, at no cost.
+    DPRobustScaler : The same by medians and ranges between quartiles.
+    FriendlyMean : Means alone.
+
+    Notes
+    -----
+    Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row (with
+    `groups`: all rows of a group, which together count as one) with whatever weight. The number of
+    rows is not public: there is no `n_samples_seen_`. All releases are Gaussian. What becomes of a
+    row in `transform` is a function of that row and of released values, so a private estimator
+    behind this step keeps its own guarantee, and the two costs add up.
+
+    With `groups` each group counts as one, and so do its rows together; standard deviations are
+    those of rows, with what rows of a group differ by.
+
+    The standard deviation of a very skewed column is estimated worse than its error says, as it is
+    without privacy: the rows that decide may not be there. Of a lognormal column (sigma = .6) 95 %
+    intervals held 86 to 95 % in our measurements.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn_dp import DPKMeans
+    >>> from sklearn_dp.preprocessing import DPStandardScaler
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.column_stack([rng.normal(45, 15, 9000), rng.lognormal(10.5, 0.5, 9000)])
+    >>> model = make_pipeline(DPStandardScaler(epsilon=0.3), DPKMeans(3, epsilon=0.7)).fit(X)
+    >>> bool(12 < model[0].scale_[0] < 18)
+    True
+    """
+
+    _replaces = "StandardScaler"
+    _feature_axes = {"mean_": 1, "var_": 1, "scale_": 1}
+
+    def __init__(
+        self,
+        *,
+        with_mean: bool = True,
+        with_std: bool = True,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        max_weight: float = 1.0,
+        ledger: LedgerLike | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomStateLike | None = None,
+    ) -> None:
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.max_weight = max_weight
+        self.ledger = ledger
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def _with_errors(self):  # type: ignore[override]
+        positive = ("var_", "scale_", "size_") if self.with_std else ("size_",)
+        return {"mean_": (-math.inf, math.inf), **dict.fromkeys(positive, (0.0, math.inf))}
+
+    def _check_parameters(self, n_features: int) -> None:
+        for name in ("with_mean", "with_std"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"{name} must be a bool.")
+
+    def _domain(self, n_features: int) -> Domain | None:
+        """A box: columns are scaled one by one."""
+        domain = super()._domain(n_features)
+        if domain is None or not is_real(self.bounds):
+            return domain
+        return Domain.from_bounds((-domain.radius, domain.radius), n_features)
+
+    def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
+        return column_moment_entries(target)
+
+    @with_callbacks
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Release the means and standard deviations of the columns of `X`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a table in parts
+            Rows, dense and finite.
+        y : Ignored
+            For the interface of scikit-learn.
+        sample_weight : float or array-like of shape (n_samples,), optional
+            What each row counts, from 0 (it is not there) to `max_weight`. It is as private as the
+            row.
+        groups : array-like of shape (n_samples,), optional
+            The privacy unit of each row; every row is a unit by default. The rows of a unit share
+            its weight.
+
+        Returns
+        -------
+        self : DPStandardScaler
+            The fitted estimator.
+
+        Warns
+        -----
+        UtilityWarning
+            If the noise hides a column, by released values only.
+        """
+        return self._fit_validated(X, groups, sample_weight)
+
+    def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
+        box, spreads = self._domain(table.n_features), bool(self.with_std)
+        found = fit_column_moments(session, table, box, spreads=spreads)
+        unit = table.units.unit_weight
+        self.size_, self.size_std_error_ = found.size * unit, found.size_sd * unit
+        self.mean_, self.mean_std_error_ = found.mean, found.std_error
+        self.scale_ = self.scale_std_error_ = self.var_ = self.var_std_error_ = None
+        part = np.zeros_like(found.mean)
+        if spreads:
+            self.scale_, self.scale_std_error_ = found.spread, found.spread_error
+            self.var_ = np.square(found.spread)
+            self.var_std_error_ = 2 * found.spread * found.spread_error
+            part = found.spread_error / found.spread / _LOST
+        lost = (part > 1) | ~(found.std_error < found.spread / 2)
+        self.column_status_ = np.where(lost, "noise", "ok")
+        self.status_ = found.status
+        if found.status == "ok" and lost.any():
+            names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+            columns = ", ".join(str(names[place]) for place in np.flatnonzero(lost))
+            self.status_ = (
+                f"noise hides the standard deviations of these columns: {columns}"
+                + would_help(float(part.max()), session.plan.epsilon, found.size)
+            )
+
+    def _center_and_scale(self) -> tuple[Any, Any]:
+        return (
+            self.mean_ if self.with_mean else 0.0,
+            1.0 if self.scale_ is None else self.scale_,
+        )
+
+    def to_sklearn(self) -> StandardScaler:
+        """The released scaler as an estimator of scikit-learn.
+
+        Returns
+        -------
+        scaler : sklearn.preprocessing.StandardScaler
+            Fitted; it holds released values only.
+        """
+        check_is_fitted(self)
+        scaler = StandardScaler(with_mean=self.with_mean, with_std=self.with_std)
+        for name in ("mean_", "var_", "scale_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(scaler, name, copy(getattr(self, name)))
+        return scaler

@@ -1,0 +1,45 @@
+"""What scalers make of rows: a function of each row alone, whatever the row is."""
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from sklearn_dp import DPRobustScaler, DPStandardScaler
+from sklearn_dp.preprocessing._scaling import Scaling
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.UtilityWarning"),
+]
+
+
+@pytest.mark.parametrize("cls", [DPRobustScaler, DPStandardScaler])
+def test_transformed_rows_depend_on_themselves_alone(cls):
+    X = np.random.default_rng(0).normal(size=(2000, 3)) * [1, 1e9, 1e-9] + [0, 1e12, 5]
+    model = cls(epsilon=5.0, random_state=0).fit(X)
+    whole = model.transform(X)
+    for place in (slice(0, 1), slice(7, 300)):
+        assert model.transform(X[place]).tobytes() == whole[place].tobytes()
+        assert model.transform(X[place].astype("f4")).dtype == "f4"
+    for method in (model.transform, model.inverse_transform):
+        assert np.isfinite(method(np.full((1, 3), 1.7e308))).all()
+    np.testing.assert_allclose(model.inverse_transform(whole), X, rtol=1e-9, atol=1e-6)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    scaled = cls(epsilon=5.0, random_state=0).set_output(transform="pandas").fit_transform(frame)
+    assert list(scaled.columns) == ["a", "b", "c"]
+    np.testing.assert_array_equal(scaled.to_numpy(), whole)
+
+
+def test_by_hand():
+    class Known(Scaling, BaseEstimator):
+        n_features_in_ = 2
+
+        def _validate_predict(self, X):
+            return np.asarray(X, dtype=float)
+
+        def _center_and_scale(self):
+            return np.array([1.0, 2.0]), 4.0
+
+    assert Known().transform([[5.0, 10.0]]).tolist() == [[1.0, 2.0]]
+    assert Known().inverse_transform([[1.0, 2.0]]).tolist() == [[5.0, 10.0]]
