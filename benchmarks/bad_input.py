@@ -220,6 +220,11 @@ def parameters(cls):
     return cls().get_params(deep=False)
 
 
+def weighted(cls):
+    """With a largest weight, where it takes weights."""
+    return cls(**({"max_weight": 1.0} if "max_weight" in parameters(cls) else {}))
+
+
 def fit_with(option, value, cls):
     if option not in parameters(cls):
         raise Unfit
@@ -355,7 +360,7 @@ def kinds():
         bad = lambda cls, make=make: cls().fit(X, groups=make())  # noqa: E731
         found[f"groups: {name}"] = Kind("groups and weights", bad, r"\bgroups\b")
     for name, make in WEIGHTS.items():
-        bad = lambda cls, make=make: cls().fit(X, sample_weight=make())  # noqa: E731
+        bad = lambda cls, make=make: weighted(cls).fit(X, sample_weight=make())  # noqa: E731
         found[f"sample_weight: {name}"] = Kind("groups and weights", bad, "sample_weight")
     for name, y in {"too short": X[1:, 0], "words": ["a"] * 12, "two dimensions": X}.items():
         bad = lambda cls, y=y: cls().fit(X, y)  # noqa: E731

@@ -43,7 +43,15 @@ from ._privacy._plan import PrivacyPlan
 from ._privacy._session import PrivacySession
 from ._privacy._units import Units, unit_of
 from ._sklearn_compat import CallbackSupportMixin, Progress, num_features
-from ._tables import NO_WEIGHT, PROJECT, check_table, check_weights, validate_quietly, weighted_mean
+from ._tables import (
+    NO_WEIGHT,
+    PROJECT,
+    check_table,
+    check_weights,
+    largest_weight,
+    validate_quietly,
+    weighted_mean,
+)
 from ._validation import (
     MOST_CLUSTERS,
     MOST_FEATURES,
@@ -113,7 +121,7 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
     """
 
     status_: str
-    max_weight = 1.0
+    max_weight: float | None = None
     """What a whole unit weighs where rows have weights; a parameter of those that take them."""
 
     _not_released = ("labels_",)
@@ -138,7 +146,8 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
             check_integer(self.n_jobs, "n_jobs")
             if self.n_jobs == 0:
                 raise ValueError("n_jobs must not be 0.")
-        check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
+        if self.max_weight is not None:
+            check_real(self.max_weight, "max_weight", low=1e-100, high=1e100)
         return self._target()
 
     def _check_parameters(self, n_features):
@@ -174,12 +183,11 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
 
     def _plan_notes(self):
         """Sentences for the report: what the guarantee of this estimator assumes."""
-        if self.max_weight == 1:
+        if self.max_weight is None:
             return ()
         # No sensitivity depends on it: sums are in steps of `max_weight`, and so is the noise.
-        return (
-            f"with sample_weight, a unit is a row of weight max_weight={float(self.max_weight):g}",
-        )
+        most = float(self.max_weight)
+        return (f"with sample_weight, a unit is a row of weight max_weight={most:g}",)
 
     def _relation(self, unit):
         """What the neighbours of a fit do with a unit: one of `RELATIONS` of `_neighbours`."""
@@ -232,12 +240,13 @@ class BaseDPEstimator(InParts, CallbackSupportMixin, BaseEstimator):
         found = engine_of(X, groups, sample_weight)
         if found is not None:
             return self._fit_parts(found)
+        largest = largest_weight(sample_weight, self.max_weight)
         session = self._open_session(X, unit_of(groups))
         rows = self._validated(X)
-        if sample_weight is None:
+        if largest is None:
             return self._fit_session(rows, self._units(rows, groups), session)
         weights = check_weights(sample_weight, len(rows))
-        units, there = Units.weighted(weights, float(self.max_weight), groups)
+        units, there = Units.weighted(weights, float(largest), groups)
         if not there.any():  # rows without a weight are not there, and no rows at all are refused
             raise ValueError(NO_WEIGHT)
         self._fit_session(rows[there], units, session)

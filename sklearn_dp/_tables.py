@@ -5,7 +5,12 @@ no number of rows, no label. Scikit-learn's own messages tell more, so they are 
 an unknown one is replaced as a whole.
 """
 
+import inspect
 import re
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
@@ -19,14 +24,23 @@ __all__ = [
     "check_table",
     "check_weights",
     "entries",
+    "largest_weight",
     "validate_quietly",
     "weighted_mean",
+    "with_max_weight",
 ]
 
 NO_WEIGHT = (
     "sample_weight: every weight is zero, or less than max_weight / 2**20, which counts as zero."
 )
 """Where no row is left. A table without rows is refused too, as scikit-learn asks."""
+
+_Method = TypeVar("_Method", bound=Callable)
+
+_NO_LARGEST = (
+    "sample_weight needs max_weight: give the largest weight that a unit may have. It must be "
+    "public, for instance from the design of the survey; the largest weight in the data is not."
+)
 
 PROJECT = (
     "Project it on some dozens of features first, by SparseRandomProjection(dense_output=True), or "
@@ -134,6 +148,47 @@ def check_weights(sample_weight, n_rows):
             "negative."
         )
     return weights
+
+
+def largest_weight(sample_weight: Any, max_weight: float | None) -> float | None:
+    """What a whole unit weighs: public. None: rows have no weights.
+
+    Asked before the charge: whether weights were given is public, and so is one number for all
+    rows, but no array of them. Without `max_weight` an array is refused.
+    """
+    if sample_weight is None:
+        return None
+    if max_weight is not None:
+        return max_weight
+    if not is_real(sample_weight):
+        raise ValueError(_NO_LARGEST)
+    if 1e-100 < sample_weight < 10**100:  # type: ignore[operator]
+        return float(sample_weight)
+    raise ValueError("sample_weight must be positive, where it is one number for all rows.")
+
+
+def with_max_weight(fit: _Method) -> _Method:
+    """A `fit` that has `sample_weight` in its signature where the estimator has a `max_weight`.
+
+    Without one it refuses weights, and those who look for the parameter, as scikit-learn's
+    ``has_fit_parameter`` does, should know.
+    """
+    return cast(_Method, _FitWithWeights(fit))
+
+
+class _FitWithWeights:
+    def __init__(self, fit: Callable) -> None:
+        self.fit = fit
+        signature = inspect.signature(fit)
+        others = [p for name, p in signature.parameters.items() if name != "sample_weight"]
+        # No function of its own: it would be one more frame between a warning and its cause.
+        self.unweighted = update_wrapper(partial(fit), fit)
+        self.unweighted.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable:
+        if instance is None:
+            return self.fit
+        return MethodType(self.unweighted if instance.max_weight is None else self.fit, instance)
 
 
 def weighted_mean(values, sample_weight):

@@ -9,7 +9,8 @@ import pytest
 from configurations import ESTIMATORS, TABLE, configurations
 from mutants import MUTANTS
 from neighbour_audits import mixed_neighbours_of, neighbours_of
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_dp
 from sklearn_dp.audit import _loss_checks, check_dp_estimator, killer, replay_audit
@@ -122,6 +123,28 @@ def test_scikit_learn_checks(estimator, check):
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks_of_other_ways(estimator, check):
+    check(estimator)
+
+
+def weight_checks():
+    """Those of weights, which scikit-learn makes where the signature of `fit` has them."""
+    for setting in configurations("sklearn"):
+        if "max_weight" not in setting.estimator.get_params(deep=False):
+            continue
+        estimator = clone(setting.estimator).set_params(max_weight=10.0)
+        for case in estimator_checks_generator(
+            estimator, expected_failed_checks=expected_failures(estimator), mark="xfail"
+        ):
+            check = getattr(case, "values", case)[1].func.__name__
+            if "sample_weight" in check:
+                marks = getattr(case, "marks", ())
+                yield pytest.param(
+                    *getattr(case, "values", case), marks=marks, id=f"{setting}-{check}"
+                )
+
+
+@pytest.mark.parametrize(("estimator", "check"), weight_checks())
+def test_scikit_learn_checks_of_weights(estimator, check):
     check(estimator)
 
 

@@ -112,13 +112,22 @@ def test_a_mean_of_few_rows_within_bounds_leaves_no_tail_out():
 
 
 def test_errors_of_a_mean_are_those_of_its_noise_and_its_rows():
-    """Weights of one half: half the number, and twice the variance of the sampling."""
+    """Weights of one half: half the number, and the same sampling; of 1 and 1/9: 5/9 of the rows.
+
+    The sum of the weights is 5/9 of n, that of the squares 41/81: the variance is 41/25 as large.
+    """
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40_000, 2)), columns=["left", "up"])
     whole = FriendlyMean(diameter=9.0, random_state=0).fit(X)
-    half = FriendlyMean(diameter=9.0, random_state=0).fit(X, sample_weight=np.full(len(X), 0.5))
+    half = FriendlyMean(diameter=9.0, random_state=0, max_weight=1.0).fit(
+        X, sample_weight=np.full(len(X), 0.5)
+    )
     assert np.allclose(whole.mean_std_error_, 1 / 200, rtol=0.1)
-    assert np.allclose(half.mean_std_error_, np.sqrt(2) / 200, rtol=0.2)
-    assert half.size_std_error_ == pytest.approx(np.sqrt(2) * whole.size_std_error_)
+    assert np.allclose(half.mean_std_error_, 1 / 200, rtol=0.1)
+    uneven = FriendlyMean(diameter=9.0, random_state=0, max_weight=9.0).fit(
+        X, sample_weight=np.resize([9.0, 1.0], len(X))
+    )
+    assert np.allclose(uneven.mean_std_error_, np.sqrt(41 / 25) / 200, rtol=0.1)
+    assert half.size_std_error_ == pytest.approx(2 * whole.size_std_error_)
     assert "mean_[up]" in whole.summary().to_frame().index
 
 

@@ -370,7 +370,7 @@ def few_pairs(monkeypatch):
 
 def sampled(name, X=WIDE, **options):
     found = in_memory(mean(name), X, **options)
-    assert found.status_ == "ok"
+    assert found.status_.startswith(("ok", "weights are cut off"))
     return released(found)
 
 

@@ -89,6 +89,7 @@ def fits():
     for name, kind in KINDS.items():
         # With few rows a mean without bounds ends after its first pass.
         options = {"bounds": 1e5, "diameter": 100.0} if name == "FriendlyMean" else {}
+        options |= {"max_weight": 1e9} if weighted(name) else {}
         for grouped in (False, True):
             ledger = PrivacyLedger(budget, unit="group" if grouped else "row")
             yield name, grouped, ledger, kind(ledger=ledger, **options).fit_partitions

@@ -238,7 +238,7 @@ def planted(monkeypatch, bug):
 
         def draws_of(self, part, draws):
             return own(
-                UnitNumbers(self.size, self.weight, dict.fromkeys(self.starts, 0)), part, draws
+                UnitNumbers(self.size, self.totals, dict.fromkeys(self.starts, 0)), part, draws
             )
 
         monkeypatch.setattr(UnitNumbers, "draws_of", draws_of)

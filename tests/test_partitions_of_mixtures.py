@@ -219,7 +219,7 @@ def halves_by_part(monkeypatch):
     own = UnitNumbers.draws_of
 
     def draws_of(self, part, draws):
-        return own(UnitNumbers(self.size, self.weight, dict.fromkeys(self.starts, 0)), part, draws)
+        return own(UnitNumbers(self.size, self.totals, dict.fromkeys(self.starts, 0)), part, draws)
 
     monkeypatch.setattr(UnitNumbers, "draws_of", draws_of)
 

@@ -4,6 +4,7 @@
 """
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,12 +12,16 @@ from configurations import ESTIMATORS
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from weight_tools import LastColumn, by_sum, released, unclipped, undivided, unscaled
+from sklearn.utils.validation import has_fit_parameter
+from weight_tools import LastColumn, by_sum, endless, released, unclipped, undivided, unscaled
 
 from sklearn_dp import (
     DPGaussianMixture,
     DPKMeans,
     DPKTupleKMeans,
+    DPQuantiles,
+    DPRobustScaler,
+    DPStandardScaler,
     FriendlyMean,
     PrivacyBudget,
     PrivacyLedger,
@@ -88,8 +93,8 @@ estimators = pytest.mark.parametrize(
 
 
 def budgeted(options, epsilon):
-    """With a budget, where there is none."""
-    return options if "rho" in options else {"epsilon": epsilon, **options}
+    """With a largest weight, and a budget where there is none."""
+    return {"max_weight": 1.0, **({} if "rho" in options else {"epsilon": epsilon}), **options}
 
 
 def table(n=120, seed=0):
@@ -101,6 +106,95 @@ def test_every_estimator_with_the_parameter_is_here():
     elsewhere = {"DPKMeans", "DPQuantiles", "DPRobustScaler", "DPStandardScaler"}
     named = {name for name, cls in ESTIMATORS.items() if "max_weight" in cls().get_params()}
     assert named == {cls.__name__ for cls in ONE_EACH} | elsewhere
+
+
+# -- the largest weight ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cls", [DPKMeans, DPQuantiles, DPRobustScaler, DPStandardScaler, *ONE_EACH]
+)
+def test_weights_without_a_largest_one_are_refused_before_the_charge(cls):
+    X, weights = table()
+    ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-4))
+    model = cls(ledger=ledger, delta=1e-4)
+    parts = {"sample_weight": [weights, weights]}
+    for fit in (
+        lambda: model.fit(X, sample_weight=weights),
+        lambda: model.fit(X, sample_weight=np.ones(len(X))),  # they may be 1, and nobody looks
+        lambda: model.fit([X, X], **parts),
+        lambda: model.fit_partitions([X, X], **parts),
+        lambda: model.fit(X, sample_weight=0.0),
+    ):
+        with pytest.raises(ValueError, match=r"sample_weight (needs max_weight: give|must be pos)"):
+            fit()
+    assert not ledger.entries
+    # Those who ask a signature whether there are weights, as tools of scikit-learn do, are told.
+    assert not has_fit_parameter(model, "sample_weight") and has_fit_parameter(model, "X")
+    assert has_fit_parameter(cls(max_weight=2.0), "sample_weight")
+    assert has_fit_parameter(cls, "sample_weight")
+
+
+@estimators
+def test_one_number_for_all_rows_is_the_largest_weight(cls):
+    X, _ = table()
+    options = {"random_state": 0, "epsilon": 5.0}
+    one = cls(**options).fit(X, sample_weight=300.0)
+    each = cls(max_weight=300.0, **options).fit(X, sample_weight=np.full(len(X), 300.0))
+    alike = released(one).keys() - {"privacy_report_"}  # the note of a largest weight
+    assert all(released(one)[name] == released(each)[name] for name in alike)
+
+
+@pytest.mark.parametrize("cls", [DPKMeans, *ONE_EACH])
+def test_a_status_tells_what_the_largest_weight_cuts_off(cls):
+    """Weights of 100 and 300: at most 150 is 3/8 of the weight less, and at most 300 is nothing.
+
+    The share is three standard deviations of its noise below what was released: that is .375, +-.01
+    at most, and .001 by noise alone once in 700 times.
+    """
+    X = np.random.default_rng(0).normal(size=(20_000, 2))
+    weights, options = np.where(X[:, 0] > 0, 300.0, 100.0), {"random_state": 0}
+    if cls in (DPKMeans, DPKTupleKMeans):
+        options["n_clusters"] = 2
+    cut = cls(max_weight=150.0, **options).fit(X, sample_weight=weights)
+    told = r"weights are cut off: at least (3[4-7]) % of the weight is above max_weight"
+    assert re.match(told, cut.status_)
+    whole = cls(max_weight=300.0, **options).fit(X, sample_weight=weights)
+    assert "cut off" not in whole.status_ and cut.size_ < 2.6e6 if hasattr(cut, "size_") else True
+
+
+FITS, COLUMNS = 100, 3
+# Of the logarithm of a weight of these, weighted: the integral of log(w) over that of 1.
+MEAN_LOG = (300 * np.log(300.0) - 299) / 299
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "name"),
+    [
+        pytest.param(FriendlyMean, {}, "mean_", marks=pytest.mark.slow),
+        (FriendlyMean, {"bounds": (-4.0, 10.0)}, "mean_"),
+        (FriendlyCovariance, {}, "location_"),
+        (DPKMeans, {"n_clusters": 1}, "cluster_centers_"),
+    ],
+)
+def test_standard_errors_know_how_uneven_weights_are(cls, options, name):
+    """Weights from 1 to 300, heavier where the first column is low; errors of the mean of all.
+
+    300 errors over their standard errors: their mean square is below .66 or above 1.45 with a
+    probability of 1e-6 each, if they are normal. Weights in the place of their squares, twice as
+    large in sum, would make it about .5; the number of rows in that of their weight, 2.9.
+    """
+    rng, found = np.random.default_rng(5), []
+    for seed in range(FITS):
+        weights = np.exp(rng.uniform(0, np.log(300.0), 6000))
+        X = 3 + rng.normal(size=(6000, COLUMNS))
+        X[:, 0] -= np.log(weights) / 5
+        options = {**options, "max_weight": 300.0, "epsilon": 8.0, "random_state": seed}
+        model = cls(**options).fit(X, sample_weight=weights)
+        off = np.ravel(getattr(model, name)) - 3
+        off[0] += MEAN_LOG / 5
+        found.append(off / np.ravel(getattr(model, f"{name[:-1]}_std_error_")))
+    assert 0.66 < np.mean(np.square(found)) < 1.45
 
 
 # -- what weights do -------------------------------------------------------------------------------
@@ -129,7 +223,7 @@ def test_no_row_with_a_weight_is_refused_as_no_row_at_all(cls, weight):
         cls().fit(X[:0])
     for unit, groups in (("row", None), ("group", np.arange(len(X)) // 2)):
         ledger = PrivacyLedger(PrivacyBudget(1.0, 1e-4), unit=unit)
-        model = cls(ledger=ledger, epsilon=1.0, delta=1e-4)
+        model = cls(ledger=ledger, epsilon=1.0, delta=1e-4, max_weight=1.0)
         with pytest.raises(ValueError, match="^sample_weight: every weight is zero"):
             model.fit(X, sample_weight=np.full(len(X), weight), groups=groups)
         assert (
@@ -143,10 +237,10 @@ def test_the_bound_is_the_unit_of_weight(cls, options):
     X, weights = table()
     options = {"random_state": 0, **budgeted(options, 5.0)}
     model = cls(**options).fit(X, sample_weight=2 * weights)
-    assert released(model) == released(
-        cls(**options).fit(X, sample_weight=np.minimum(2 * weights, 1))
-    )
-    other = cls(max_weight=4.0, **options).fit(X, sample_weight=8 * weights)
+    other = cls(**options).fit(X, sample_weight=np.minimum(2 * weights, 1))
+    alike = released(model).keys() - {"status_"}  # which tells of weights that were cut off
+    assert all(released(model)[name] == released(other)[name] for name in alike)
+    other = cls(**{**options, "max_weight": 4.0}).fit(X, sample_weight=8 * weights)
     name = "size_" if hasattr(model, "size_") else "cluster_weights_"
     assert np.array_equal(getattr(other, name), 4 * getattr(model, name))
     for name in (
@@ -171,7 +265,7 @@ def test_bad_weights_and_bounds_are_named_and_not_quoted(cls):
     X, _ = table(50)
     model = cls(random_state=0).fit(X)
     for weights in (*BAD, np.inf, "7319", object()):
-        for call in (cls().fit, model.score):
+        for call in (cls(max_weight=1.0).fit, model.score):
             with pytest.raises(ValueError, match="sample_weight must be") as told:
                 call(X, sample_weight=weights)
             assert "7319" not in str(told.value) and told.value.__context__ is None
@@ -198,18 +292,19 @@ def test_scores_are_weighted_means(cls):
 @estimators
 def test_weights_come_through_pipelines_and_routing(cls):
     X, weights = table(60)
-    expected = released(cls(random_state=0).fit(X, sample_weight=weights))
-    model = make_pipeline(FunctionTransformer(), cls(random_state=0))
+    options = {"max_weight": 1.0, "random_state": 0}
+    expected = released(cls(**options).fit(X, sample_weight=weights))
+    model = make_pipeline(FunctionTransformer(), cls(**options))
     name = model.steps[-1][0]
     assert released(model.fit(X, **{f"{name}__sample_weight": weights})[-1]) == expected
     with config_context(enable_metadata_routing=True):
-        routed = cls(random_state=0).set_fit_request(sample_weight=True)
+        routed = cls(**options).set_fit_request(sample_weight=True)
         routed.set_score_request(sample_weight=True)
         piped = make_pipeline(FunctionTransformer(), routed).fit(X, sample_weight=weights)
         found = released(piped[-1])
         assert np.isfinite(piped.score(X, sample_weight=weights))
     assert found == expected
-    again = cls(random_state=0)
+    again = cls(**options)
     for method in ("fit_transform", "fit_predict"):
         if hasattr(again, method):
             getattr(again, method)(X, sample_weight=weights)
@@ -233,7 +328,8 @@ def test_weights_count_in_proportion(cls, options):
     if options.get("assume_centered"):
         X[:, 0] *= np.sign(rng.normal(size=len(X)))
     generous = {"rho": 1e5} if "rho" in options else {"epsilon": 2000.0}
-    model = cls(**{**options, **generous, "random_state": 0}).fit(X, sample_weight=weights)
+    options = {**options, **generous, "max_weight": 1.0, "random_state": 0}
+    model = cls(**options).fit(X, sample_weight=weights)
     mean, covariance = moments(X, weights)
     if cls is DPKTupleKMeans:
         assert model.path_.startswith("tuples")
@@ -262,9 +358,9 @@ def test_methods_without_a_place_for_weights_say_so():
     X, weights = table(50)
     for method in ("partition", "k_tuples"):
         with pytest.raises(ValueError, match="sample_weight: only method='coreset'"):
-            DPGaussianMixture(2, method=method).fit(X, sample_weight=weights)
+            DPGaussianMixture(2, method=method, max_weight=1.0).fit(X, sample_weight=weights)
     with pytest.raises(ValueError, match="method"):
-        DPGaussianMixture(2, method="no").fit(X, sample_weight=weights)
+        DPGaussianMixture(2, method="no", max_weight=1.0).fit(X, sample_weight=weights)
 
 
 # -- the guarantee ---------------------------------------------------------------------------------
@@ -301,24 +397,24 @@ QUICK = [next(s for s in SETTINGS if s[0] is cls) for cls in (WeighedPCA, Weighe
     cases([SETTINGS, [False, True]], lambda setting, grouped: setting in QUICK and not grouped),
 )
 def test_replay_audit(cls, options, grouped):
-    model = cls(max_weight=3.0, **budgeted(options, 30.0))
+    model = cls(**{**budgeted(options, 30.0), "max_weight": 3.0})
     result = audited(model, grouped)
     assert result.violations == [] and result.n_pairs >= 12
     assert max(result.ratios.values()) > 0.5  # some pair moves a release by much of the claim
 
 
-BUGS = [unclipped, undivided, by_sum, unscaled]
+BUGS = [unclipped, undivided, by_sum, unscaled, endless]
 
 
 @pytest.mark.parametrize(
     ("cls", "options", "bug"),
     cases(
         [[setting for setting in SETTINGS if CORE not in setting], BUGS],
-        lambda setting, bug: setting in QUICK and bug in (unclipped, unscaled),
+        lambda setting, bug: setting in QUICK and bug in (unclipped, unscaled, endless),
     ),
 )
 def test_the_audit_sees_weights_that_are_not_bounded(cls, options, bug, monkeypatch):
     monkeypatch.setattr(Units, "weighted", staticmethod(bug))
     largest = 0.5 if bug is unclipped else 3.0  # many weights are over the one, some the other
-    model = cls(max_weight=largest, **budgeted(options, 30.0))
+    model = cls(**{**budgeted(options, 30.0), "max_weight": largest})
     assert audited(model, bug is undivided, ["far", "random", "remove"]).violations

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_dp._privacy._units import Units
 
-__all__ = ["LastColumn", "by_sum", "released", "unclipped", "undivided", "unscaled"]
+__all__ = ["LastColumn", "by_sum", "endless", "released", "unclipped", "undivided", "unscaled"]
 
 
 class LastColumn:
@@ -67,4 +67,11 @@ def unscaled(weights, largest, groups=None):
     """Weights up to the bound, and noise for a weight of one."""
     units, there = WEIGHTED(weights, largest, groups)
     units.weights = np.floor(np.minimum(weights, largest) * 2.0**20).astype(np.int64)[there]
+    return units, there
+
+
+def endless(weights, largest, groups=None):
+    """What is above the largest weight counts as it is."""
+    units, there = WEIGHTED(weights, largest, groups)
+    units.excess = np.floor(np.maximum(weights / largest - 1, 0) * 2.0**20).astype(np.int64)[there]
     return units, there

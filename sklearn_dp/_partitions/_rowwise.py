@@ -22,7 +22,7 @@ from .._aggregate.shared.table import PartSource, Summed, Table
 from .._aggregate.shared.table_units import open_units, weighted_rows
 from .._privacy._units import UnitFacts
 from .._sklearn_compat import with_callbacks
-from .._tables import NO_WEIGHT
+from .._tables import NO_WEIGHT, largest_weight
 from ._check_part import CheckedSource
 from ._dispatch import engine_of, engine_of_parts
 from ._input import EngineInput
@@ -122,6 +122,8 @@ class InParts:
         together = self._together()
         if together is not None:
             raise TypeError(f"X must be in memory for {together}, and not in parts.")
+        if found.weighted:
+            largest_weight((), self.max_weight)
         session = self._open_session(found, "group" if found.grouped else "row")
         self._fit_session(opened_table(self, found), None, session)
         if hasattr(self, "labels_") and (found.kind != "pieces" or found.weighted):
@@ -278,7 +280,7 @@ def opened_table(estimator: Any, found: EngineInput) -> Table:
     estimator.n_features_in_ = found.n_features
     if found.feature_names is not None:
         estimator.feature_names_in_ = found.feature_names
-    return open_parts(found, estimator.n_jobs, float(estimator.max_weight))
+    return open_parts(found, estimator.n_jobs, float(estimator.max_weight or 1.0))
 
 
 def open_parts(found: EngineInput, n_jobs: int | None, max_weight: float = 1.0) -> Table:

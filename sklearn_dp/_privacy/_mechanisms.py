@@ -20,7 +20,7 @@ __all__ = [
     "count",
     "exact_gram",
     "gram",
-    "noisy_count_and_weight",
+    "noisy_count_and_totals",
     "noisy_counts",
     "norm_counts",
     "private_radius",
@@ -59,42 +59,31 @@ def weighted_bincount(cells, units, n_cells):
 
 def count(session, entry, units, rho=None):
     """A noisy number of units, of shape ()."""
-    weight = units.n_rows if units.weights is None else int(units.weights.sum())
     # One unit adds between 0 and `scale` steps of weight.
+    weight = int(units.totals[0])
     return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
 
 
-def noisy_count_and_weight(session, entry, number, weight, units):
-    """A noisy number of units, and their noisy total weight, of the exact ones.
+def noisy_count_and_totals(session, entry, number, totals, units):
+    """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-        All that it has left is spent.
-    number, weight : int
-        Of all units; the weight in steps.
-    units : Units or UnitFacts
-
-    Returns
-    -------
-    number, weight : float
-        Equal where rows have no weights of their own.
+    All that the entry has left is spent. The number is the weight where rows have none of their
+    own; else each of the four has twice the noise of one release.
     """
     if not units.own_weights:
         # The weights of a unit sum to between 0 and `scale` steps, nearly as many: its number.
+        weight = int(totals[0])
         noisy = session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step)
-        return float(noisy), float(noisy)
-    # A unit adds one to the number and at most `scale` steps to the weight. Each over its claim:
-    # two halves, whose sum is the square of the length of the change.
-    claim = round_up(math.sqrt(2))
-    number, weight = session.gaussian(
+        return float(noisy), np.array([noisy])
+    # A unit adds one to the number and at most `scale` steps to each of the three totals. Each over
+    # its claim: four quarters, whose sum is the square of the length of the change.
+    noisy = session.gaussian(
         entry,
-        np.array([number, weight]),
-        sensitivity=np.array([claim, claim * units.scale]),
-        unit=np.array([1.0, units.step]),
+        np.append(number, totals),
+        sensitivity=2.0 * np.array([1, units.scale, units.scale, units.scale]),
+        unit=np.array([1.0, units.step, units.step, units.step]),
     )
-    return float(number), float(weight)
+    return float(noisy[0]), noisy[1:]
 
 
 def noisy_counts(session, entry, counts, units, rho=None):

@@ -70,12 +70,16 @@ class Units:
         Whether rows have weights of their own (see :meth:`weighted`).
     unit_weight : float
         What a whole unit weighs, where they have.
+    excess : ndarray of int64 of shape (n_rows,), or None
+        By how much the own weight of each row exceeds that of a whole unit, in steps of `weights`;
+        that of a unit counts as one unit at most. None: not known, and taken for nothing.
     numbers : ndarray of int64 of shape (size,), or None
         Of the units among those of all parts, where these are the rows of one; None: 0, 1, ...
     """
 
     own_weights = False
     unit_weight = 1.0
+    excess = None
     numbers = None
 
     def __init__(self, n_rows, groups=None):
@@ -112,7 +116,7 @@ class Units:
         return units
 
     @classmethod
-    def of_weights(cls, index, size, weights, facts):
+    def of_weights(cls, index, size, weights, facts, excess=None):
         """Units of some rows that have weights already.
 
         Parameters
@@ -124,9 +128,10 @@ class Units:
         weights : ndarray of int64 of shape (n_rows,)
             Those of a unit sum to at most ``facts.scale``.
         facts : UnitFacts
+        excess : ndarray of int64 of shape (n_rows,), optional
         """
         units = cls(len(index))
-        units.index, units.size, units.weights = index, size, weights
+        units.index, units.size, units.weights, units.excess = index, size, weights, excess
         units.scale, units.unit_weight = facts.scale, facts.unit_weight
         units.own_weights = facts.own_weights
         return units
@@ -135,6 +140,8 @@ class Units:
         """The same units, whose rows have weights of their own too, if those of `rows` have."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
+            if rows.excess is not None:
+                self.excess = self.weights * rows.excess // _WEIGHT_STEPS
             self.weights = self.weights * rows.weights // _WEIGHT_STEPS
             self.own_weights, self.unit_weight = True, rows.unit_weight
         return self
@@ -159,7 +166,10 @@ class Units:
             that there would be without them, bit for bit.
         """
         # A function of the weight of one row and of `largest`: at most a whole unit, rounded down.
-        parts = exact_integers(np.floor(np.minimum(weights, largest) / largest * _WEIGHT_STEPS))
+        parts, more = (
+            exact_integers(np.floor(np.minimum(part, largest) / largest * _WEIGHT_STEPS))
+            for part in (weights, np.maximum(weights - largest, 0.0))
+        )
         there = parts > 0
         if groups is not None:
             groups = code_groups(groups)
@@ -171,6 +181,7 @@ class Units:
         # whole * part / 2**20 is at most `whole`, whatever the weights are: those of a unit sum to
         # at most `scale`, as without weights. Products stay below 2**41.
         units.weights = whole * parts[there] // _WEIGHT_STEPS
+        units.excess = whole * more[there] // _WEIGHT_STEPS
         units.scale, units.unit_weight = _WEIGHT_STEPS, float(largest)
         units.own_weights = True
         return units, there
@@ -183,10 +194,31 @@ class Units:
         alone = Units(self.size)
         if self.own_weights:
             # Integers of sum at most `scale`: exact as floats, and no point weighs more than that.
-            weights = np.bincount(self.spread(np.arange(self.size)), self.weights, self.size)
-            alone.weights, alone.scale = exact_integers(weights), self.scale
+            unit = self.spread(np.arange(self.size))
+            alone.weights = exact_integers(np.bincount(unit, self.weights, self.size))
+            alone.scale = self.scale
+            if self.excess is not None:
+                alone.excess = exact_integers(np.bincount(unit, self.excess, self.size))
             alone.own_weights, alone.unit_weight = True, self.unit_weight
         return alone
+
+    @property
+    def totals(self):
+        """Unreleased: sums over all rows, in steps, to each of which a unit adds at most `scale`.
+
+        Of the weight; where rows have weights of their own, of the squared weight of units, or what
+        is no less, and of the excess, too.
+        """
+        if self.weights is None:
+            return np.array([self.n_rows])
+        weight = int(self.weights.sum())
+        if not self.own_weights:
+            return np.array([weight])
+        # A weight w of at most `scale` has a square of at most `scale` w, so this is at most the
+        # weight. Other rows of a group may be elsewhere: its weight takes the place of its square.
+        squares = weight if self.index is not None else int((self.weights**2 // self.scale).sum())
+        # Rows have at most `_WEIGHT_STEPS` of excess each, as they have of weight.
+        return np.array([weight, squares, 0 if self.excess is None else int(self.excess.sum())])
 
     @property
     def facts(self):
@@ -240,6 +272,7 @@ class Units:
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
         other.own_weights, other.numbers = self.own_weights, self.numbers
         other.weights = None if self.weights is None else self.weights[rows]
+        other.excess = None if self.excess is None else self.excess[rows]
         other.index = None if self.index is None else self.index[rows]
         if isinstance(rows, slice):
             other.n_rows = len(range(*rows.indices(self.n_rows)))

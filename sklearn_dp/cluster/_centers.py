@@ -35,6 +35,7 @@ from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import kmeans_of, with_callbacks
+from .._tables import with_max_weight
 from .._validation import SQUARABLE
 from ._nearest import labels_of_part, nearest_point, noisy_cost
 
@@ -326,6 +327,7 @@ class BaseDPCenters(
 class BaseWeightedCenters(BaseDPCenters):
     """Base class of those k-means estimators whose rows may have weights."""
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,
@@ -346,10 +348,11 @@ class BaseWeightedCenters(BaseDPCenters):
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts; not negative, and at most `max_weight`, which larger ones count
-            as. A weight belongs to its row and is as private. Weights are rounded down to
-            multiples of `max_weight` / 2**20; a row of less is not there at all. Where none is
-            there is an answer, too. A row of weight 2 is not a row that is there twice: what one
-            row adds is bounded by one weight.
+            as; `status_` tells if that cuts off much. An array needs a `max_weight`; one number
+            for all rows is public, and its own. A weight belongs to its row and is as private.
+            Weights are rounded down to multiples of `max_weight` / 2**20; a row of less is not
+            there at all. A row of weight 2 is not a row that is there twice: what one row adds is
+            bounded by one weight.
         groups : array-like of shape (n_samples,), optional
             Rows with the same value belong to one person: the guarantee then is for adding or
             removing all rows of a group. Each group has the same total weight; with

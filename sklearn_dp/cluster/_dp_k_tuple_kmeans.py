@@ -23,14 +23,16 @@ from .._aggregate.kmeans.engine import engine_entries, last_entries
 from .._aggregate.kmeans.n_clusters import reference_number
 from .._aggregate.kmeans.separate_choice import separate_entries
 from .._aggregate.shared.block_fits import BlockFits, fit_table_blocks
+from .._aggregate.shared.centering import noise_sd
 from .._aggregate.shared.single_rows import row_guard
 from .._aggregate.shared.unit_numbers import UnitNumbers
+from .._aggregate.shared.weights import Weights
 from .._aggregate.tuples.stage import AGGREGATORS, COPY_RATE, TupleStage
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
 from .._intervals import StandardErrors
 from .._partitions import engine_of_parts
 from .._privacy._checks import check_choice
-from .._privacy._mechanisms import noisy_count_and_weight
+from .._privacy._mechanisms import noisy_count_and_totals
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from ._centers import CENTERS_WITH_ERRORS, BaseWeightedCenters
@@ -76,12 +78,11 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         Budget in zero-concentrated DP, instead of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. The fits of blocks know no weights; all other releases do. Without
-        `sample_weight` it has no effect.
+        (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+    max_weight : float, optional
+        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
+        as this one, whose noise all rows have; the fits of blocks know no weights. None: an array
+        of weights is refused.
     n_tuples : int or "auto", default="auto"
         Number of blocks, public, at least 2. "auto": what the aggregator needs at this budget; if
         a friendly core needs more than 1000, the plan has no tuples at all, only the coreset.
@@ -180,7 +181,7 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         n_tuples: int | str = "auto",
         aggregator: str = "auto",
         sampling: str = "disjoint",
@@ -316,9 +317,10 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         context, status, norms = context.bounded("bound")
         # Blocks need rows, whatever these weigh; the iterations see weights.
         numbers = UnitNumbers.of(table)
-        size, weight = noisy_count_and_weight(
-            session, "count", numbers.size, numbers.weight, table.units
-        )
+        exact = numbers.size, numbers.totals
+        size, totals = noisy_count_and_totals(session, "count", *exact, table.units)
+        weight, sd = float(totals[0]), 2.0 * noise_sd(_COUNT_SHARE * rho)
+        status = Weights.of(totals, sd).told(status)
         context, choice = context.numbered(_CHOICE, _CHOICE_SHARE * rho)
         copies = size * (1.0 if self.sampling == "disjoint" else COPY_RATE)
         if copies < self.n_tuples_ * _ROWS_PER_CENTER * context.n_clusters:

@@ -57,9 +57,10 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for. Honest bounds help most when there are few rows.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -160,7 +161,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -211,7 +212,9 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         columns = None
         if unequal(domain):
             of_box = Columns.of(domain, table.n_features)
-            columns = refined_centers(session, table, of_box, result.centers, result.centers_sd)
+            columns = refined_centers(
+                session, table, of_box, result.centers, result.centers_sd, result.square
+            )
         self._store(table, result, table.units.unit_weight, columns)
 
     def _beyond(self):

@@ -74,8 +74,8 @@ class TupleContext:
         result : EngineResult
         """
         assert self.domain is not None
-        # Where rows have weights of their own, their weight has half of the budget.
-        sd = noise_sd(rho) * (math.sqrt(2) if self.table.units.own_weights else 1.0)
+        # Where rows have weights of their own, their weight has a quarter of the budget.
+        sd = noise_sd(rho) * (2.0 if self.table.units.own_weights else 1.0)
         return result.bounded(norms, self.domain, weight, sd)
 
     def numbered(self, prefix, rho):

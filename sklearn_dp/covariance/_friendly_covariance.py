@@ -27,6 +27,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 from ._released import BaseReleasedCovariance, check_bools
 
 __all__ = ["FriendlyCovariance"]
@@ -72,9 +73,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -171,7 +173,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -223,6 +225,7 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         rest = sum_down([rho, *(-entry.rho for entry in first)])
         return (*first, *moment_entries(rest, centered=self.assume_centered))
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,
@@ -312,7 +315,9 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         )
         start = self._start(session, place, centered)
         progress("core")
-        (end,), (seen,) = refine(session, rows, [start], centered=centered, pool=True)
+        self.status_ = place.weights.told(place.status)
+        options = {"centered": centered, "pool": True, "square": place.weights.square}
+        (end,), (seen,) = refine(session, rows, [start], **options)
         return end, seen, rows, place.domain.center
 
     def _start(self, session, place, centered):

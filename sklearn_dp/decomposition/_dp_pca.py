@@ -29,6 +29,7 @@ from .._privacy._checks import is_integer, is_real
 from .._privacy._plan import Mechanism, PlanEntry
 from .._privacy._rounding import sum_down
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 from .._validation import check_pair
 from ._component_errors import BaseComponentErrors
 from ._probabilistic import BaseProbabilisticModel
@@ -77,11 +78,10 @@ class DPPCA(
         Budget in zero-concentrated DP, instead of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+        (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+    max_weight : float, optional
+        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
+        as this one, whose noise all rows have. None: an array of weights is refused.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -183,7 +183,7 @@ class DPPCA(
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -236,6 +236,7 @@ class DPPCA(
     def _unequal(self, n_features):  # whether the mean of each column needs noise of its own
         return n_features > 1 if self.bounds is None else unequal(self._domain(n_features))
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,
@@ -250,8 +251,7 @@ class DPPCA(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Finite. Rows outside `bounds` are clipped. Sparse rows are read as CSR, chunk by chunk,
-            and give the bits of their dense copy.
+            Finite. Rows outside `bounds` are clipped. Sparse rows are never dense as a whole.
         y : Ignored
             For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
@@ -275,8 +275,8 @@ class DPPCA(
         self.mean_, error, self.radius_ = place.domain.center, place.error, place.domain.radius
         columns = columns_of(session, table, self._domain(d))
         if refines := self._unequal(d) and columns.scaled:
-            refined = refined_centers(session, table, columns, self.mean_[None], error[None])
-            self.mean_, error = refined.centers[0], refined.std_error[0]
+            start = self.mean_[None], error[None], place.weights.square
+            (self.mean_,), (error,), _ = refined_centers(session, table, columns, *start)
         self.rows_beyond_ = place.beyond * table.units.unit_weight
         progress("location")
         rho, limit = session.remaining(_MOMENT), place.rows.ball
@@ -288,13 +288,13 @@ class DPPCA(
         self._set_components(moment, unit)
         self.size_, self.whiten_ = place.size * table.units.unit_weight, bool(self.whiten)
         self.singular_values_ = np.sqrt(self.explained_variance_) * math.sqrt(self.size_)
-        sd = noise * unit
+        sd, square = noise * unit, place.weights.square
         total = max(float(np.trace(moment)) * unit, math.sqrt(d) * sd)
-        self._set_errors(total, sd, place.size, place.size_sd)
+        self._set_errors(total, sd, place.size / square, place.size_sd / square)
         self._set_direction_errors(moment, unit, place.error)
         if refines:
             self.mean_std_error_ = error
-        self.status_ = place.status
+        self.status_ = place.weights.told(place.status)
         if self.status_ == "ok" and (self.explained_variance_[:1] < noise_edge(sd, d)).any():
             times = math.inf if total < 2 * math.sqrt(d) * sd else 2 * noise_edge(sd, d) * d / total
             words = would_help(max(times, 2.0), session.plan.epsilon)

@@ -35,6 +35,7 @@ from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 
 __all__ = ["FriendlyMean"]
 
@@ -76,9 +77,9 @@ class FriendlyMean(
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Points outside are clipped. No location is needed then, which makes all
         releases Gaussian and a fit with few points possible.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
+        as this one, whose noise all rows have. None: an array of weights is refused.
     refine : bool, default=True
         False: release the friendly average as published, with about three times the noise.
     locate : {"auto", "zcdp", "basic", "cells"}, default="auto"
@@ -101,8 +102,8 @@ class FriendlyMean(
         Released mean; the origin, or the center of `bounds`, if none could be found.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard error of `mean_` as an estimate of the mean of the population: the noise, the
-        sampling of the units, column by column, and an upper estimate of the bias of the clip.
-        Infinite if no mean could be found.
+        sampling of the units (with replacement), column by column, and an upper estimate of the
+        bias of the clip. Infinite if no mean could be found.
     column_scale_ : ndarray of shape (n_features,)
         What one unit of each column is: half of the side of a box, a released standard deviation,
         or 1 where columns are not scaled.
@@ -177,7 +178,7 @@ class FriendlyMean(
         diameter: float | None = None,
         diameter_range: tuple[float, float] = RADII,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         refine: bool = True,
         locate: str = "auto",
         ledger: LedgerLike | None = None,
@@ -236,6 +237,7 @@ class FriendlyMean(
     def _columns(self, n_features):
         return Columns.of(self._domain(n_features), n_features, scaled=self._scaled())
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,
@@ -280,8 +282,7 @@ class FriendlyMean(
         """
         return self._fit_validated(X, groups, sample_weight)
 
-    def _together(self):
-        # The published algorithm compares all pairs.
+    def _together(self):  # the published algorithm compares all pairs
         return None if self.refine else "FriendlyMean(refine=False)"
 
     def _fit(self, X, units, session, progress):
@@ -290,8 +291,7 @@ class FriendlyMean(
         points = X if units.index is None else unit_points(X, units)
         units = units.of_points()
         if self.refine:
-            table = Table.in_memory(points, units, self.n_jobs)
-            return self._fit_table(table, session, progress)
+            return self._fit_table(Table.in_memory(points, units, self.n_jobs), session, progress)
         result = fit_published_mean(session, points, units, **self._known(X.shape[1]))
         return self._keep(result, units)
 

@@ -19,6 +19,7 @@ from .._dropin.replacing import Replacing
 from .._intervals import StandardErrors
 from .._privacy._checks import check_choice
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 from ._options import KTupleOptions, PartitionOptions, options_of
 from ._released import BaseReleasedMixture
 
@@ -68,9 +69,10 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: location and scale are found privately,
         which costs very little here.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     options : KTupleOptions or PartitionOptions, optional
         Of `method`, where it is "k_tuples" or "partition".
     ledger : str, path or PrivacyLedger, optional
@@ -190,7 +192,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         options: KTupleOptions | PartitionOptions | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
@@ -259,6 +261,7 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         rho, failure = self._budget(target, settings)
         return mixture_entries(rho, failure, n_features, settings)
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,

@@ -15,6 +15,7 @@ from .._intervals import StandardErrors
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 
 __all__ = ["DPQuantiles"]
 
@@ -42,9 +43,10 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
         of all values. None: the columns may lie anywhere; a fit then needs some two or three times
         as many rows before it sees them.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -124,7 +126,7 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -154,6 +156,7 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         return quantile_entries(target.to_rho())
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,

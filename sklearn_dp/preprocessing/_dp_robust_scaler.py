@@ -47,9 +47,10 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
         Budget in zero-concentrated DP, instead of `epsilon`.
     bounds : float or pair (low, high), optional
         Public bounds; see :class:`DPQuantiles`.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -119,7 +120,7 @@ trustworthy_, status_, privacy_report_ :
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,

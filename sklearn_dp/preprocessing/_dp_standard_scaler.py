@@ -20,6 +20,7 @@ from .._privacy._domain import Domain
 from .._privacy._plan import PlanEntry
 from .._privacy._session import PrivacySession
 from .._sklearn_compat import with_callbacks
+from .._tables import with_max_weight
 from ._scaling import Scaling
 
 __all__ = ["DPStandardScaler"]
@@ -55,9 +56,10 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
         of all values. Values outside are clipped. Where the rows are too few to release a spread of
         each column (fewer than about 1,000 in three columns at ``epsilon=1``), the widths of the
         box take its place; without bounds there is no answer then.
-    max_weight : float, default=1.0
-        Public: a larger `sample_weight` counts as this one, and the noise is that of a row of
-        this weight. Without `sample_weight` it has no effect.
+    max_weight : float, optional
+        Public: the largest `sample_weight` that a unit may have, for instance by the design of a
+        survey. Larger weights count as this one, and the noise is that of a row of this weight.
+        None: an array of weights is refused. Without `sample_weight` it has no effect.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
@@ -143,7 +145,7 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float = 1.0,
+        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
@@ -179,6 +181,7 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     def _plan_entries(self, target: Any, n_features: int) -> tuple[PlanEntry, ...]:
         return column_moment_entries(target)
 
+    @with_max_weight
     @with_callbacks
     def fit(
         self,

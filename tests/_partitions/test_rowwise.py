@@ -28,7 +28,7 @@ BOUNDS = {"known": 2.0, "paid": None}
 
 
 def model(**options):
-    return DPKMeans(4, random_state=0, **options)
+    return DPKMeans(4, max_weight=1.0, random_state=0, **options)
 
 
 def parts_of(rows, n_parts):

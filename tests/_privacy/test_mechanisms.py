@@ -42,15 +42,16 @@ def test_numbers_and_weights_are_released_together():
     units, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 0.0]), 1.0)
 
     def released(session, units):
-        weight = units.n_rows if units.weights is None else int(units.weights.sum())
-        return mechanisms.noisy_count_and_weight(session, "e", units.size, weight, units.facts)
+        return mechanisms.noisy_count_and_totals(
+            session, "e", units.size, units.totals, units.facts
+        )
 
     value = exact_value(lambda s: released(s, units))
-    assert value.tolist() == [3, 2.25 * 2**20]
-    number, weight = released(session(HUGE), units)
-    assert (number, weight) == pytest.approx((3, 2.25), abs=1e-4)
-    # One row more, of the largest weight: exactly as far as is claimed.
-    more, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 1.0]), 1.0)
+    assert value.tolist() == [3, 2.25 * 2**20, (2 + 1 / 16) * 2**20, 2**20]
+    number, totals = released(session(HUGE), units)
+    assert [number, *totals] == pytest.approx([3, 2.25, 2 + 1 / 16, 1], abs=1e-4)
+    # One row more, of twice the largest weight: exactly as far as is claimed.
+    more, _ = Units.weighted(np.array([1.0, 0.25, 7.0, 2.0]), 1.0)
     with trace(Trace()) as recording:
         released(session(), units)
     moved = exact_value(lambda s: released(s, more)) - value
@@ -58,7 +59,7 @@ def test_numbers_and_weights_are_released_together():
     assert np.linalg.norm(moved / claimed) == pytest.approx(1, abs=1e-9)
     assert np.linalg.norm(moved / claimed) <= 1
     for plain in (Units(9), Units(9, [0, 1, 1, 2, 2, 2, 3, 3, 3])):
-        number, weight = released(session(), plain)
+        number, (weight,) = released(session(), plain)
         assert number == weight == mechanisms.count(session(), "e", plain)
 
 

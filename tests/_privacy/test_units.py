@@ -495,7 +495,7 @@ def test_an_added_unit_leaves_the_others_alone(values, new):
 
 def test_units_of_known_weights():
     known = Units.weighted(np.array([1.0, 0.5, 1.0]), 2.0, ["ann", "ann", "bob"])[0]
-    units = Units.of_weights(known.index, 2, known.weights, known.facts)
+    units = Units.of_weights(known.index, 2, known.weights, known.facts, known.excess)
     assert vars(units) == vars(known) and known.facts.grouped
     assert vars(units.of_points())["weights"].tolist() == [3 * 2**17, 2**19]
     assert not units.of_points().facts.grouped and not Units(3).facts.grouped

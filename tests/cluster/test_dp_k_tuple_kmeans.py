@@ -206,8 +206,11 @@ def test_broken_sample_and_aggregate_is_caught(mutant, monkeypatch):
         # The steps heed the count where rows are few: make all neighbours differ in that.
         monkeypatch.setattr(
             module,
-            "noisy_count_and_weight",
-            lambda session, entry, number, *others: 2 * (5000.0 * (number % 2) + 10.0,),
+            "noisy_count_and_totals",
+            lambda session, entry, number, *others: (
+                5000.0 * (number % 2) + 10.0,
+                np.array([5000.0 * (number % 2) + 10.0]),
+            ),
         )
     if mutant == "tuples left out":
 

@@ -152,7 +152,7 @@ _SPECIAL = {
     "delta": [1e-6, 1e-2],
     "bounds": [None, 1.0, 8000.0, (-8000.0, 8000.0), (0, 1), (-1e100, 1e100), 1e-100],
     "n_jobs": [None, 1],
-    "max_weight": [1.0, 3, 0.5],
+    "max_weight": [None, 1.0, 3, 0.5],
     "random_state": [None, 0, np.random.default_rng(3)],
     "ledger": [None],
     "n_clusters": [1, 2, 3, "auto", (1, 4)],

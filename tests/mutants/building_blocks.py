@@ -333,12 +333,12 @@ def _(original):
     return lambda value: original(value) / 2
 
 
-@mutant("raw number of points used", "check_replay", _mechanisms, "noisy_count_and_weight")
+@mutant("raw number of points used", "check_replay", _mechanisms, "noisy_count_and_totals")
 def _(original):
-    def noisy_count_and_weight(session, entry, number, weight, units):
-        return float(number), weight * units.step
+    def noisy_count_and_totals(session, entry, number, totals, units):
+        return float(number), totals * units.step
 
-    return noisy_count_and_weight
+    return noisy_count_and_totals
 
 
 @mutant("points outside the ball counted", "check_replay", _refine, "ball_sum")

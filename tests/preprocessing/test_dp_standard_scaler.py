@@ -108,9 +108,11 @@ def test_weights_count():
 def test_parts_have_the_bits_of_the_table_in_memory():
     X, groups = people(3000), np.arange(3000) // 3
     weights = np.linspace(0, 1, 3000)
-    whole = DPStandardScaler(random_state=0).fit(X, groups=groups, sample_weight=weights)
+    whole = DPStandardScaler(max_weight=1.0, random_state=0).fit(
+        X, groups=groups, sample_weight=weights
+    )
     cuts = [slice(0, 700), slice(700, 2999), slice(2999, 3000)]
-    parts = DPStandardScaler(random_state=0).fit(
+    parts = DPStandardScaler(max_weight=1.0, random_state=0).fit(
         [X[cut] for cut in cuts],
         groups=[groups[cut] for cut in cuts],
         sample_weight=[weights[cut] for cut in cuts],

@@ -17,12 +17,13 @@ import numpy as np
 
 from ..._privacy._budget import PrivacyBudget
 from ..._privacy._domain import Domain
-from ..._privacy._mechanisms import noisy_counts
+from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..shared.columns import Columns, column_entries, release_columns
 from ..shared.table import Table
+from ..shared.weights import Weights
 from .mean import ORIGIN_VARIANCE, REACH, answer
 from .mean_facts import Facts, FriendlyMeanResult, Here
 from .points import Points
@@ -53,9 +54,10 @@ def fit_column_moments(
     """Private means and, with `spreads`, standard deviations of columns, in units of the table."""
     d, units = table.n_features, table.units
     points = Points(table, Columns(np.zeros(d), np.ones(d), False, box))
-    size_sd = 1 / math.sqrt(2 * session.remaining("size"))
-    # The weights of a unit sum to at most `scale`: one cell that holds all rows.
-    (size,) = noisy_counts(session, "size", np.array([points.weight]), units).tolist()
+    size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
+    # Of groups, rows are not units, and their number is nothing to release.
+    _, totals = noisy_count_and_totals(session, "size", 0, points.totals, units)
+    size, weights = float(totals[0]), Weights.of(totals, size_sd)
     columns = release_columns(session, table, size)
     if columns is not None:
         reach, start = REACH * math.sqrt(d), ORIGIN_VARIANCE
@@ -67,7 +69,7 @@ def fit_column_moments(
         found = FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
         status = f"{found.status}: more rows, a larger epsilon or bounds would help"
         return replace(found, status=status)
-    facts = Facts(max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None)
+    facts = Facts(max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights)
     here = Here(np.zeros(d), reach, reach, start)
     end = refine(session, points.within(columns), here, facts, spreads=spreads)
     found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts)

@@ -62,8 +62,10 @@ class _ByGroup:
     Attributes
     ----------
     source : PartSource
-    rows, groups, weights : ndarray of int64 of shape (n,)
+    rows, groups : ndarray of int64 of shape (n,)
         In the order of the groups; those of a group in their own.
+    weights : ndarray of int64 of shape (n, 2)
+        And what they have in excess.
     ends : ndarray of int64
         Where the new parts begin and end.
     """
@@ -85,7 +87,8 @@ def _by_group(part: Part, ends: np.ndarray, facts: UnitFacts) -> _ByGroup:
     units: Any = part.units
     groups = exact_integers(units.index if units.numbers is None else units.numbers[units.index])
     order = np.argsort(groups, kind="stable")
-    groups, weights = groups[order], units.weights[order]
+    excess = np.zeros_like(units.weights) if units.excess is None else units.excess
+    groups, weights = groups[order], np.stack([units.weights, excess], axis=1)[order]
     return _ByGroup(part.source, order, groups, weights, np.searchsorted(groups, ends))
 
 
@@ -98,7 +101,6 @@ def _as_points(
     """The new part of some groups, of the rows that all parts have of them."""
     # In the order of the parts, so that each group has its rows in the order of the table.
     rows, groups, weights = (np.concatenate(of_parts) for of_parts in zip(*pieces, strict=True))
-    units = Units.of_weights(
-        groups - ends[number], int(ends[number + 1] - ends[number]), weights, facts
-    )
+    size, (weights, excess) = int(ends[number + 1] - ends[number]), weights.T
+    units = Units.of_weights(groups - ends[number], size, weights, facts, excess)
     return Part(ArraySource(unit_points(rows, units), number), units.of_points())

@@ -37,7 +37,7 @@ import numpy as np
 from scipy.special import chdtri, ndtri
 
 from ..._privacy._budget import PrivacyBudget
-from ..._privacy._mechanisms import noisy_count_and_weight
+from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
@@ -45,6 +45,7 @@ from ..._privacy._units import Units
 from ..shared.columns import COLUMNS, Columns, column_entries, release_columns
 from ..shared.remedies import hidden_in_noise
 from ..shared.table import Table
+from ..shared.weights import Weights
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
 from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
 from .points import Points
@@ -264,11 +265,11 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
     The releases of the later steps are skipped then: which ones were made depends on released
     values only.
     """
-    # Where rows have weights, the number and the weight share the release half and half.
+    # Where rows have weights, these share the release with the number: twice the noise.
     units = points.table.units
-    halves = 1 if units.own_weights else 2
-    size_sd = 1 / math.sqrt(halves * session.remaining("size"))
-    size, weight = noisy_count_and_weight(session, "size", points.number, points.weight, units)
+    size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
+    size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
+    weight, weights = float(totals[0]), Weights.of(totals, size_sd)
     if any(entry.name == COLUMNS for entry in session.plan.entries):
         found = release_columns(session, points.table, size)
         if found is not None:
@@ -282,6 +283,7 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
         sum(entry.delta for entry in session.plan.entries),
         reach,
         max(weight, 2.0) if units.own_weights else None,
+        weights,
     )
     if diameter is None and columns.scaled:
         here, name = _start_of_columns(session, points, facts), "columns"
@@ -332,6 +334,7 @@ def answer(session, end, size, size_sd, diameter, method, columns, facts):
     status = hidden_in_noise(
         "the rows", error, float(spread[worst]), epsilon, end.size, end.least, power=1 / 3
     )
+    status = facts.weights.told(status)
     if status == "ok" and end.hidden > _LEFT_OUT:
         status = (
             f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from ..shared.columns import Columns
+from ..shared.weights import Weights
 
 __all__ = ["Facts", "FriendlyMeanResult", "Here", "most_pairs"]
 
@@ -30,6 +31,8 @@ class Facts:
         Radius of public bounds.
     weight : float or None
         Released total weight, in units, where points have weights. None: all weigh one.
+    weights : Weights
+        What else was released of them.
     """
 
     size: float
@@ -39,6 +42,7 @@ class Facts:
     delta: float
     reach: float | None
     weight: float | None = None
+    weights: Weights = Weights()
 
     @property
     def total(self):

@@ -86,13 +86,15 @@ class Points:
     Attributes
     ----------
     table : Table
-    number, weight : int
-        Of all points, the weight in steps; unreleased.
+    number : int
+        Of all points; unreleased.
+    totals : ndarray of int
+        Of their weights, see `Units.totals`; unreleased.
     """
 
     def __init__(self, table: Table, columns: Columns) -> None:
         self.table = table
-        self._sizes, self.weight = table.sums(_as_points, columns)
+        self._sizes, self.totals = table.sums(_as_points, columns)
         self.number = sum(self._sizes.values.values())
         self._sample: Sample | None = None
 
@@ -136,8 +138,7 @@ class Points:
 def _as_points(part, columns):
     """The part with points for rows; how many, and what they weigh."""
     part, units = part.reading(ColumnSource(part.source, columns)), part.units
-    weight = units.n_rows if units.weights is None else int(units.weights.sum())
-    return part, (ByPart({part.source.number: units.n_rows}), weight)
+    return part, (ByPart({part.source.number: units.n_rows}), units.totals)
 
 
 def _sampled(part, firsts, draws, bound):

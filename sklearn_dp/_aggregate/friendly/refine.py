@@ -216,8 +216,9 @@ def refine(
 
     The standard error adds up four variances: that of the noise of the sum; that of the noise of
     the number, along the offset; that of the points, column by column, over their number or
-    weight (points of unequal weights at most one have a mean of at most that variance); and the
-    square of the bias: what the clip takes from the distances is at most what they exceed it by.
+    weight, times the sum of squared weights over that of the weights (:mod:`..shared.weights`);
+    and the square of the bias: what the clip takes from the distances is at most what they exceed
+    it by.
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
@@ -244,7 +245,8 @@ def refine(
         own = np.maximum(squares - offset**2, noise)
     else:
         own = _spreads(squares - offset**2, clip.square / facts.d, noise)
-    variance = end.variance + own / n + (offset * number_sd) ** 2 + clip.excess**2 / facts.d
+    drawn = facts.weights.square / n  # one over the effective number of points
+    variance = end.variance + own * drawn + (offset * number_sd) ** 2 + clip.excess**2 / facts.d
     error, spread = np.sqrt(variance), np.sqrt(own)
     spread_error = np.full(facts.d, math.inf)
     if spreads:
@@ -253,7 +255,7 @@ def refine(
         # What the clip takes is mostly taken from the columns with the longest tails.
         excess = clip.square_excess * np.sqrt(fourths / fourths.sum())
         moved = (squares - 2 * offset**2) * number_sd
-        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) / n
+        unsure = noise**2 + 4 * offset**2 * end.variance + moved**2 + (fourths - own**2) * drawn
         spread = np.sqrt(own + excess / 2)
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     return Refined(

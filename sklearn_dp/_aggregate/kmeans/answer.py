@@ -20,7 +20,7 @@ import numpy as np
 from ..._privacy._domain import Domain
 from ..._privacy._mechanisms import NoisyNorms
 from ..shared.beyond import clipped_in_words, most_beyond
-from ..shared.centering import noise_sd
+from ..shared.centering import Size, noise_sd
 from ..shared.frame import Frame
 from .candidates import Choice
 from .context import Context
@@ -78,6 +78,7 @@ class EngineResult:
     choice: Choice | None = None
     bound: float | None = None
     beyond: float | None = None
+    square: float = 1.0  # what weights of rows multiply sampling variances by
 
     def chosen(self, choice: Choice | None) -> Self:
         """With the choice of k; its status counts where nothing else is wrong."""
@@ -146,15 +147,16 @@ def finished(
             explained_sd=measured.explained_sd,
             missed=missed_in_words(measured.far, near, context.size.n, light, tuning),
         )
-        sd = _centers_sd(final, measured.near / unit**2, context.size.n, tuning) * unit
+        sd = _centers_sd(final, measured.near / unit**2, context.size, tuning) * unit
         found = {"quality": measured, "centers_sd": sd, "weights_sd": final.counts_sd}
     result = EngineResult(
         points,
         final.counts,
         context.radius * unit,
-        in_words(signs, status, tuning, context.session.plan.epsilon),
+        context.size.weights.told(in_words(signs, status, tuning, context.session.plan.epsilon)),
         final.n_iterations,
         final.error * unit**2,
+        square=context.size.weights.square,
         **found,
     )
     return _for_each(result, n_clusters) if quality else result
@@ -202,7 +204,7 @@ def _points(centers: np.ndarray, rows: Frame, domain: Domain) -> np.ndarray:
     return domain.clip_points((centers + rows.origin) * rows.unit + domain.center)
 
 
-def _centers_sd(final: LloydResult, inertia: float, n: float, tuning: Tuning) -> np.ndarray:
+def _centers_sd(final: LloydResult, inertia: float, size: Size, tuning: Tuning) -> np.ndarray:
     """Standard error of a coordinate: the noise of the center, and that of drawing its rows.
 
     Parameters
@@ -210,24 +212,25 @@ def _centers_sd(final: LloydResult, inertia: float, n: float, tuning: Tuning) ->
     final : LloydResult
     inertia : float, in squared steps
         Released sum of squared distances to the centers.
-    n : float
-        Released number of units.
+    size : Size
+        Released.
     tuning : Tuning
 
     Returns
     -------
     sd : ndarray of shape (k,), in steps
-        The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate.
+        The mean of m rows of mean squared distance v has the variance v / (d m) in each coordinate;
+        of rows of unequal weights of sum m, that times the sum of their squares over m.
         v is the cluster's own noisy one, averaged with that of all clusters: clusters are taken to
         differ from it by the part `spreads_differ`.
     """
     d = final.centers.shape[1]
     counts = certain_counts(final.counts, final.counts_sd, tuning.sure)
-    common = inertia / n
+    common = inertia / size.n
     own = 1 / final.spread_variance
     prior = 1 / max((tuning.spreads_differ * common) ** 2, 1e-300)
     spread = (own * final.spread + prior * common) / (own + prior)
-    return np.sqrt(final.variance + spread / (d * counts))
+    return np.sqrt(final.variance + size.weights.square * spread / (d * counts))
 
 
 def _for_each(result: EngineResult, n_clusters: int) -> EngineResult:

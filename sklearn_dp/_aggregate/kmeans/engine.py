@@ -317,10 +317,10 @@ def located(run: Run, mu: float) -> Context:
     """
     entry = run.name(_CENTER)
     left = run.left(_CENTER)
-    origin, count, variance = center_and_count(run.session, entry, run.rows, left)
-    run.rows.recenter(origin)
-    radius, size = mean_radius(run, _RADIUS, count, variance, mu)
-    return Context(**vars(run), radius=radius, size=size)
+    center = center_and_count(run.session, entry, run.rows, left)
+    run.rows.recenter(center.origin)
+    radius, size = mean_radius(run, _RADIUS, center.number, center.variance, mu)
+    return Context(**vars(run), radius=radius, size=replace(size, weights=center.weights))
 
 
 def _coreset(context: Context) -> Coreset:

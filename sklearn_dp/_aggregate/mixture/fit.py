@@ -105,7 +105,7 @@ def fit_mixture(session, table, domain, settings, budget, progress):
     progress("location")
     context = MixtureContext(session, place, place.rows, domain, settings, PREFIX, progress)
     parts, start = _start(context, budget)
-    ellipsoids, seen = _refined(parts, start, settings.form, place.size)
+    ellipsoids, seen = _refined(parts, start, settings.form, place)
     progress("components")
     status = _status(place, parts, seen)
     if status == "ok":
@@ -151,7 +151,7 @@ def _parts(context, budget):
     return parts
 
 
-def _refined(parts, start, form, size):
+def _refined(parts, start, form, place):
     """Rounds of expectation maximisation from the first guesses.
 
     Parameters
@@ -159,8 +159,7 @@ def _refined(parts, start, form, size):
     parts : Parts
     start : list of Ellipsoid
     form : str
-    size : float
-        Released number of units.
+    place : Located
 
     Returns
     -------
@@ -168,7 +167,7 @@ def _refined(parts, start, form, size):
     seen : ndarray of bool of shape (k,)
         Whether the component stood out of the noise in all directions.
     """
-    least = least_weight(parts.session, len(start), size)
+    least = least_weight(parts.session, len(start), place.size)
 
     def repair(ellipsoids, number):
         # After the first round, which is the first to tell weights and shapes; and only once, so
@@ -186,13 +185,14 @@ def _refined(parts, start, form, size):
         form=form,
         least_rounds=_LEAST_ROUNDS,
         most_rounds=_MOST_ROUNDS,
+        square=place.weights.square,
     )
 
 
 def _status(place, parts, seen):
     """In words, from releases: the first of the steps that says that something is missing."""
-    if place.status != "ok":
-        return place.status
+    if place.weights.told(place.status) != "ok":
+        return place.weights.told(place.status)
     if parts.status == "ok" and not seen.all():
         return "too few rows for this budget: some components are hidden in the noise"
     if parts.status == "ok" and parts.choice is not None:

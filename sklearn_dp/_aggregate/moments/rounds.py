@@ -63,6 +63,7 @@ def refine(
     centered=False,
     pool=False,
     prefix="",
+    square=1.0,
 ):
     """Improve released components by rounds of whitened, clipped moments.
 
@@ -90,6 +91,8 @@ def refine(
         Whether what earlier rounds released counts in later ones too: where the form is "full"
         and the weights are the same every time: there is one component.
     prefix : str
+    square : float
+        Of the weights of rows, see `Weights`.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def refine(
     """
     budget = left = session.remaining(prefix + MOMENTS)
     past: list[list] | None = [[] for _ in ellipsoids] if pool else None
-    context = _Context(session, rows, form, centered, prefix, past)
+    context = _Context(session, rows, form, centered, prefix, past, square)
     for number in range(most_rounds):
         radius = math.sqrt(max(e.square for e in ellipsoids))
         part = budget * (share or _round_share(ellipsoids, rows.n_features, form, budget))
@@ -158,6 +161,8 @@ class _Context:
     prefix : str
     past : list of list or None
         For each component, what `pooled` keeps of earlier rounds. None: nothing is pooled.
+    square : float
+        What weights multiply sampling variances by.
     """
 
     session: PrivacySession
@@ -166,6 +171,7 @@ class _Context:
     centered: bool
     prefix: str
     past: list | None = None
+    square: float = 1.0
 
     def round(self, ellipsoids, radius, rho, *, by_label=False, last=False):
         """One round of releases, of one pass over the rows.
@@ -241,11 +247,11 @@ class _Context:
         shift = within(release.means[j], math.sqrt(ellipsoid.square))
         center = within(ellipsoid.center + ellipsoid.factor @ shift, self.rows.ball)
         weight = max(release.counts[j], 1.0)
-        errors = _errors(release, j, noise, ellipsoid.square, form)
+        errors = _errors(release, j, noise, ellipsoid.square, form, self.square)
         return Ellipsoid(np.rint(center), axes, scales, square, weight, errors), seen, level
 
 
-def _errors(release, j, noise, square, form):
+def _errors(release, j, noise, square, form, weights):
     """Standard errors of a component for the noise and the sampling of its units.
 
     Parameters
@@ -258,6 +264,8 @@ def _errors(release, j, noise, square, form):
     square : float
         Squared radius that whitened rows were clipped to.
     form : str
+    weights : float
+        What those of rows multiply sampling variances by.
 
     Returns
     -------
@@ -270,9 +278,9 @@ def _errors(release, j, noise, square, form):
     divided by, which multiplies noise and sampling alike.
     """
     d = len(release.means[j])
-    left, n = kept(square, d + 2), max(release.sizes[j], 1.0)
+    left, n = kept(square, d + 2), max(release.sizes[j], 1.0) / weights
     noise, of_squares = (noise / d, 2 / (n * d)) if form == "spherical" else (noise, 2 / n)
-    count = max(release.counts[j], 1.0)
+    count = max(release.counts[j], 1.0) / weights
     return Errors(
         math.hypot(release.mean_noise[j], 1 / math.sqrt(count)),
         math.hypot(noise, math.sqrt(of_squares)) / left,

@@ -11,6 +11,7 @@ fewer iterations and lower thresholds pay.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,10 @@ from ..._privacy._rounding import exact_integers, round_up
 from ..._privacy._session import PrivacySession
 from .grid_table import ROWS, GridTable
 from .table import Part
+from .weights import Weights
 
 __all__ = [
+    "Center",
     "Size",
     "bins_of",
     "center_and_count",
@@ -29,7 +32,7 @@ __all__ = [
     "noise_sd",
 ]
 
-_JOINT = math.sqrt(1.25)
+_TWICE, _FOUR_TIMES = 2.0, 4.0  # the noise of a number, and of what is told of its weights
 _FEW_EDGES = 64
 _SMALL_SIGNAL = 1000.0  # signal below which coarser choices pay
 
@@ -60,12 +63,15 @@ class Size:
         Distance that few units are beyond, over the median distance; 1 where it is not known.
     sd : float, default=inf
         Standard deviation of the number.
+    weights : Weights
+        What was released of the weights of rows.
     """
 
     n: float
     mu: float
     tail: float = 1.0
     sd: float = math.inf
+    weights: Weights = Weights()
 
     @property
     def signal(self) -> float:
@@ -105,51 +111,51 @@ def bins_of(squared: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return bins
 
 
-def center_and_count(
-    session: PrivacySession, entry: str, rows: GridTable, rho: float
-) -> tuple[np.ndarray, float, float]:
-    """A released center, and the number of units.
+class Center(NamedTuple):
+    """A released center and the number of units."""
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    rows : GridTable
-    rho : float
+    origin: np.ndarray  # (d,), in grid steps
+    number: float  # of units, may be negative
+    variance: float  # of the noise of the number
+    weights: Weights
 
-    Returns
-    -------
-    origin : ndarray of shape (d,), integer-valued
-        The noisy mean in grid steps, shrunk towards the public center where noise rules, in the
-        ball of the rows.
-    count : float
-        May be negative.
-    variance : float
-        Of the noise of the count.
+
+def center_and_count(session: PrivacySession, entry: str, rows: GridTable, rho: float) -> Center:
+    """Release a center, the number of units, and what is to be told of their weights.
+
+    The origin is the noisy mean, shrunk towards the public center where noise rules, in the ball of
+    the rows.
     """
     radius, d, units = rows.limit, rows.n_features, rows.units
-    total, weight = rows.sums(exact_totals)
-    # A unit adds a vector of length at most `radius` and a weight of at most `scale`:
-    # (|sum|/radius)^2 + (weight / (2 scale))^2 <= 1 + 1/4. With each part divided by sqrt(5/4)
-    # of its scale, as claimed here, the pair moves by a vector of length at most one.
-    sensitivity = np.full(d + 1, round_up(radius * _JOINT))
-    sensitivity[-1] = round_up(2 * units.scale * _JOINT)
+    total, totals = rows.sums(exact_totals)
+    # A unit adds a vector of length at most `radius`, a weight of at most `scale` and, where rows
+    # have weights of their own, at most `scale` to each of two more totals: (|sum| / radius)^2 +
+    # (weight / (2 scale))^2 + 2 (total / (4 scale))^2 <= 1 + 1/4 (+ 2/16). With each part divided
+    # by the root of that times its scale, as claimed here, the length of the change is at most one.
+    scales = np.array([_TWICE, _FOUR_TIMES, _FOUR_TIMES][: len(totals)])
+    joint = _joint(scales)
+    claims = [round_up(scale * units.scale * joint) for scale in scales]
     noisy = session.gaussian(
         entry,
-        np.append(total, weight),
-        sensitivity=sensitivity,
-        unit=np.append(np.full(d, rows.unit), units.step),
+        np.append(total, totals),
+        sensitivity=np.append(np.full(d, round_up(radius * joint)), claims),
+        unit=np.append(np.full(d, rows.unit), np.full(len(totals), units.step)),
         rho=rho,
     )
-    sd = noise_sd(rho)
-    count_sd = 2 * _JOINT * sd
-    n = max(noisy[-1], 4 * count_sd)
-    origin = _shrunk(noisy[:-1] / rows.unit / n, radius * _JOINT * sd / n, radius)
-    return origin, float(noisy[-1]), count_sd**2
+    sd, count = noise_sd(rho), float(noisy[d])
+    count_sd = _TWICE * joint * sd
+    n = max(count, 4 * count_sd)
+    origin = _shrunk(noisy[:d] / rows.unit / n, radius * joint * sd / n, radius)
+    return Center(origin, count, count_sd**2, Weights.of(noisy[d:], scales * joint * sd))
+
+
+def _joint(scales: np.ndarray) -> float:
+    """Length of (1, 1 / scale, ...): of a change of 1 in a vector and in numbers of such scales."""
+    return math.sqrt(1 + float(np.sum(1 / scales**2)))
 
 
 def exact_totals(part: Part) -> tuple[Part, tuple]:
-    """Unreleased: the sum of the rows as integers of shape (d,), and the weight of all units."""
+    """Unreleased: the sum of the rows as integers of shape (d,), and the totals of the units."""
     rows, units = part[ROWS], part.units
     total = np.zeros(rows.n_features, dtype=sum_type(rows.n_rows, 25))
     for place, x in rows.chunks():
@@ -157,8 +163,7 @@ def exact_totals(part: Part) -> tuple[Part, tuple]:
             x = np.trunc(x * (units.weights[place] * units.step)[:, None])  # never lengthens
         # Integers of at most 2**25, at most 2**16 of them: exact sums.
         total += exact_integers(x.sum(axis=0))
-    weight = units.n_rows if units.weights is None else int(units.weights.sum())
-    return part, (total, weight)
+    return part, (total, units.totals)
 
 
 def _shrunk(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:

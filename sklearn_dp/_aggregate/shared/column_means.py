@@ -69,8 +69,12 @@ def refined_centers(
     columns: Columns,
     centers: np.ndarray,
     std_error: np.ndarray,
+    square: float = 1.0,
 ) -> RefinedCenters:
-    """Centers of shape (k, d), with standard errors of that shape or one each, refined."""
+    """Centers of shape (k, d), with standard errors of that shape or one each, refined.
+
+    `square`: what weights of rows multiply sampling variances by, see :mod:`.weights`.
+    """
     scale = columns.scale if columns.box is not None else _REACH * columns.scale
     k, d = centers.shape
     before = np.broadcast_to(std_error, (k, d)) if std_error.ndim == 2 else std_error[:, None]
@@ -110,7 +114,9 @@ def refined_centers(
     gain = np.where(number > _FEWEST * number_sd, gain, 0.0)
     refined = base + offset * scale
     after = centers + gain * (refined - centers)
-    error = np.where(gain > 0, np.hypot(noise, spread / np.sqrt(least)) * scale, before)
+    error = np.where(
+        gain > 0, np.hypot(noise, spread * math.sqrt(square) / np.sqrt(least)) * scale, before
+    )
     if columns.box is not None:
         after = columns.box.clip_points(after)
     return RefinedCenters(after, np.minimum(error, before), spread * scale)

@@ -30,6 +30,7 @@ from .bounds import radius_about
 from .centering import center_and_count, noise_sd
 from .grid_table import GridTable
 from .table import Table
+from .weights import Weights
 
 __all__ = ["Located", "about_origin", "locate", "location_entries"]
 
@@ -65,6 +66,8 @@ class Located:
         Standard deviation of the noise of the center, in the user's unit; 0 where it is known.
     size_sd : float
         Standard deviation of the size; infinite where that is.
+    weights : Weights
+        What was released of the weights of rows.
     """
 
     rows: GridTable
@@ -75,6 +78,7 @@ class Located:
     beyond: float
     error: np.ndarray
     size_sd: float
+    weights: Weights = Weights()
 
 
 def location_entries(
@@ -170,7 +174,7 @@ def locate(
     rho = [session.plan[prefix + name].rho / _ROUNDS * (1 - 1e-12) for name in (_CENTER, _REACH)]
     for _ in range(_ROUNDS):
         rows = GridTable.quantise(table, domain, known)
-        origin, count, variance = center_and_count(session, prefix + _CENTER, rows, rho[0])
+        origin, count, variance, weights = center_and_count(session, prefix + _CENTER, rows, rho[0])
         before, sd = domain.radius, math.sqrt(variance)
         # Of the count of noise `sd` the sum has half a radius for each coordinate.
         size = max(count, 4 * sd)
@@ -191,7 +195,7 @@ def locate(
     # Rows beyond twice the ball before were moved towards it, before their norms were taken.
     beyond = most_beyond(norms, min(domain.radius, 2 * before), count, sd)
     size = max(size, 1.0)
-    return Located(rows, domain, rows.ball / wider, size, status, beyond, error, sd)
+    return Located(rows, domain, rows.ball / wider, size, status, beyond, error, sd, weights)
 
 
 def about_origin(

@@ -33,22 +33,24 @@ class UnitNumbers:
 
     Attributes
     ----------
-    size, weight : int
-        Number of all units, and their weight in steps.
+    size : int
+        Number of all units.
+    totals : ndarray of int
+        Theirs: see :attr:`Units.totals`.
     starts : dict of int to int
         Number of the first row of each part.
     """
 
     size: int
-    weight: int
+    totals: np.ndarray
     starts: dict
 
     @classmethod
     def of(cls, table: Table) -> Self:
         """Those of a table: one pass."""
-        lengths, grouped, groups, weight = table.sums(_counted)
+        lengths, grouped, groups, totals = table.sums(_counted)
         size = groups.value if grouped else sum(lengths.values.values())
-        return cls(size, weight, lengths.starts())
+        return cls(size, totals, lengths.starts())
 
     def draws_of(self, part: Part, draws: UnitDraws) -> np.ndarray:
         """The draw of the unit of each row of a part: ndarray of uint64 of shape (n,)."""
@@ -64,11 +66,10 @@ class UnitNumbers:
 
 
 def _counted(part: Part) -> tuple[Part, tuple]:
-    """How many rows the part has, whether they have groups, how many at least, and the weight."""
+    """How many rows the part has, whether they have groups, how many at least, and their totals."""
     units: Any = part.units
     n_groups = 0  # that there are at least, in all parts
     if units.index is not None and len(units.index):
         n_groups = 1 + int((units.index if units.numbers is None else units.numbers).max())
-    weight = units.n_rows if units.weights is None else int(units.weights.sum())
     lengths = ByPart({part.source.number: units.n_rows})
-    return part, (lengths, int(units.index is not None), _Largest(n_groups), weight)
+    return part, (lengths, int(units.index is not None), _Largest(n_groups), units.totals)

@@ -86,7 +86,7 @@ def test_only_the_sample_is_collected(monkeypatch):
     """No draw and no point besides it; draws are made in pieces."""
     monkeypatch.setattr(samples, "_DRAWS", 1000)
     points = points_of(X[:9000], X[9000:])
-    assert points.number == points.weight == len(X)
+    assert points.number == points.totals[0] == len(X)
     sample = points.sample(session(), 20_000.0)
     assert len(sample.points) == len(sample.numbers) < 4600
     assert np.array_equal(sample.numbers, points_of(X).sample(session(), 20_000.0).numbers)

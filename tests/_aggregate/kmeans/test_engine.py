@@ -251,9 +251,9 @@ def _raw_origin(monkeypatch):
     totals, true = _centering.exact_totals, []
 
     def spy(part):
-        part, (total, weight) = totals(part)
-        true.append(np.trunc(total / max(weight, 1)))
-        return part, (total, weight)
+        part, (total, units) = totals(part)
+        true.append(np.trunc(total / max(units[0], 1)))
+        return part, (total, units)
 
     monkeypatch.setattr(_centering, "exact_totals", spy)
     monkeypatch.setattr(_centering, "_shrunk", lambda mean, noise, radius: true.pop())
@@ -337,7 +337,7 @@ def _weak_cells(monkeypatch):
 
 def _no_joint_factor(monkeypatch):
     """The count rides along with the sum for nothing."""
-    monkeypatch.setattr(_centering, "_JOINT", 1.0)
+    monkeypatch.setattr(_centering, "_joint", lambda scales: 1.0)
 
 
 WEAK = [

@@ -157,7 +157,7 @@ def test_tasks_cover_the_blocks_and_are_not_too_many():
 
 def test_what_tasks_give_each_other_is_not_printed():
     (part,) = parts_in_memory(parts([], None))
-    numbers = block_fits.UnitNumbers(N, N, {0: 0})
+    numbers = block_fits.UnitNumbers(N, np.array([N]), {0: 0})
     draws = open_session().addressed_draws(N)
     held = block_fits._drawn(part, fits(), numbers, draws, np.array([0, 30, T]), None)
     rows, blocks, copies = pickle.loads(pickle.dumps(held[1]))
@@ -177,7 +177,7 @@ def test_neighbours_differ_in_one_block(bug, rate, monkeypatch):
         own = block_fits.UnitNumbers.draws_of
 
         def by_place(self, part, draws):
-            moved = block_fits.UnitNumbers(self.size, self.weight, dict.fromkeys(self.starts, 0))
+            moved = block_fits.UnitNumbers(self.size, self.totals, dict.fromkeys(self.starts, 0))
             return own(moved, part, draws)
 
         monkeypatch.setattr(block_fits.UnitNumbers, "draws_of", by_place)

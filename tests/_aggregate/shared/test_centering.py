@@ -15,6 +15,7 @@ from sklearn_dp._aggregate.shared.centering import (
 )
 from sklearn_dp._aggregate.shared.grid_table import GridTable
 from sklearn_dp._aggregate.shared.rows import Rows
+from sklearn_dp._aggregate.shared.weights import Weights
 from sklearn_dp._privacy._plan import PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
@@ -47,7 +48,8 @@ def test_rows_of_a_group_share_one_weight():
 
 
 def test_a_huge_budget_releases_the_mean_and_the_number():
-    origin, count, variance = released(POINTS)
+    origin, count, variance, weights = released(POINTS)
+    assert weights == Weights()
     assert np.abs(origin - POINTS.mean(axis=0)).max() <= 1.01
     assert count == pytest.approx(4, abs=1e-3) and 0 < variance < 1e-6
 
@@ -57,7 +59,7 @@ def test_the_variance_is_that_of_the_count():
     session = open_session(PlanEntry("sum", "gaussian", 200.0, uses=None), rho=201)
     rows, found = GridTable.of(Rows.of(POINTS, 1000.0), Units(4)), []
     for _ in range(400):
-        _, count, variance = center_and_count(session, "sum", rows, 0.5)
+        _, count, variance, _ = center_and_count(session, "sum", rows, 0.5)
         found.append(count - 4)
     assert variance == pytest.approx(5)
     assert np.mean(np.square(found)) == pytest.approx(variance, rel=0.36)
@@ -73,7 +75,7 @@ def test_a_row_at_the_border_moves_both_by_all_of_the_claim():
 
 
 def test_no_rows_have_a_center_in_the_ball():
-    origin, count, _ = released(np.zeros((0, 2)), rho=0.01)
+    origin, count, *_ = released(np.zeros((0, 2)), rho=0.01)
     assert np.linalg.norm(origin) <= 1000 and np.isfinite(count)
 
 
@@ -115,5 +117,26 @@ def test_bins_are_the_same_by_comparison_and_by_search(n_bins):
 def test_weighted_totals_by_hand():
     """(8, 4) of weight 1/4 and (1, 3) of weight 1."""
     units, _ = Units.weighted(np.array([0.5, 2.0]), 2.0)
-    total, weight = totals(np.array([[8.0, 4.0], [1.0, 3.0]]), units)
-    assert total.tolist() == [3, 4] and weight == 1.25 * 2**20
+    total, known = totals(np.array([[8.0, 4.0], [1.0, 3.0]]), units)
+    assert total.tolist() == [3, 4] and (known / 2**20).tolist() == [1.25, 1 + 1 / 16, 0]
+
+
+def test_three_totals_of_weights_are_released_with_the_sum():
+    """A row at the ball, of twice the largest weight: exactly as far as is claimed."""
+    points = np.array([[300.0, -400.0], [1000.0, 0.0]])
+
+    def release(weights):
+        units, there = Units.weighted(np.array(weights), 1.0)
+        rows = GridTable.of(Rows.of(points[there], 1000.0), units)
+        with trace(Trace()) as recording:
+            session = open_session(PlanEntry("sum", "gaussian", 1e12), rho=2e12)
+            center = center_and_count(session, "sum", rows, 1e12)
+        (event,) = [event for event in recording.events if event.kind != "seed"]
+        return center, event
+
+    (center, event), (_, before) = release([0.5, 2.0]), release([0.5, 0.0])
+    moved = np.linalg.norm((event.value - before.value) / event.sensitivity)
+    assert moved == pytest.approx(1, abs=1e-9) and moved <= 1
+    assert center.number == pytest.approx(1.5, abs=1e-3)
+    assert center.weights.square == pytest.approx(1.25 / 1.5, abs=1e-3)
+    assert center.weights.above == pytest.approx(1 / 2.5, abs=1e-3)

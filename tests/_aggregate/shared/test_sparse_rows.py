@@ -108,7 +108,7 @@ def test_a_fit_on_sparse_rows_has_the_bits_of_one_on_their_dense_copy(estimator,
 
 def test_groups_weights_and_no_features_at_all():
     X, groups = table(), np.arange(400) // 3
-    estimator = DPKMeans(2, epsilon=20.0, random_state=0)
+    estimator = DPKMeans(2, epsilon=20.0, max_weight=1.0, random_state=0)
     dense = clone(estimator).fit(X, groups=groups)
     same(dense, clone(estimator).fit(sparse.csr_array(X), groups=groups))
     score = dense.private_score(X, random_state=0)
