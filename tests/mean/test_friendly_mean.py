@@ -156,7 +156,7 @@ def test_a_mean_that_the_noise_hides_is_not_called_ok(n, epsilon):
 def test_a_table_in_parts(X):
     """The bits of one array, with weights too; answers come in parts."""
     pieces, weights = [X[:7], X[7:7], X[7:]], np.linspace(0, 1, len(X))
-    model = FriendlyMean(random_state=0)
+    model = FriendlyMean(max_weight=1.0, random_state=0)
     for options in ({}, {"sample_weight": weights}):
         known = clone(model).fit(X, **options)
         cut = {name: [value[:7], value[7:7], value[7:]] for name, value in options.items()}
