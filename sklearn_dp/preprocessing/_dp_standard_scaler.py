@@ -116,9 +116,10 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     With `groups` each group counts as one, and so do its rows together; standard deviations are
     those of rows, with what rows of a group differ by.
 
-    The standard deviation of a very skewed column is estimated worse than its error says, as it is
-    without privacy: the rows that decide may not be there. Of a lognormal column (sigma = .6) 95 %
-    intervals held 86 to 95 % in our measurements.
+    Between ages, salaries and hours, the logarithm of a standard deviation has an error of about .2
+    at 1,000 rows and ``epsilon=1``, .06 at 3,000 and .02 at 20,000. That of a skewed column may be
+    larger than it says, as without privacy: the rows that decide may not be there. Of a lognormal
+    column (sigma = .6) 95 % intervals held 88 to 97 % in 150 fits each.
 
     Examples
     --------

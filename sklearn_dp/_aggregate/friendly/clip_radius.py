@@ -22,6 +22,7 @@ __all__ = ["FREE", "Clip", "clip_radius", "whole_bounds"]
 FREE = 0.2
 """Part of the sampling error that noise may be and add next to nothing to: 2 % in all."""
 
+_FREE_SQUARES = 8.0  # root mean squares of distances: the farthest radius that is free
 _BIAS = 1.0  # standard deviations of noise that one of bias is worth: intervals know the noise
 _WINDOWS, _CLEAR = (1, 2, 4, 8), 4.0  # bins of distances, and when the number in them is no noise
 _CLEARER = 5.0  # the same where noise that seems a tail costs the square of its distance
@@ -123,8 +124,9 @@ def clip_radius(
     best = float(choices[np.argmin(costs)])
     blob = math.sqrt(square) * (1 + look.blob / math.sqrt(facts.d))
     free = FREE * math.sqrt(square / n) / noise
-    if squared:  # of a normal column
-        free = min(free, math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares))
+    if squared:  # of a normal column, and near enough for fourth powers to be seen
+        of_normal = math.sqrt(FREE * math.sqrt(2 / n) * square / facts.d / of_squares)
+        free = min(free, of_normal, _FREE_SQUARES * math.sqrt(square))
     radius = min(max(best, blob, free), here.ball)
     whole = whole_bounds(here, facts)
     if cost(whole, 0.0) <= costs.min():

@@ -222,7 +222,7 @@ def refine(
     """
     blob = facts.diameter / math.sqrt(2 * float(chdtri(facts.d, 0.01)))
     free = FREE * blob * math.sqrt(2 * session.remaining("mean") * facts.total)
-    if facts.reach is None:  # in bounds, the ball holds them all
+    if facts.reach is None and not spreads:  # in bounds, the ball holds them all
         here = replace(here, ball=max(here.ball, free))
     rows = rows_about(points, here)
     powers = _SPREADS if spreads else _SQUARES

@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from sklearn_dp import FriendlyMean
+from sklearn_dp._aggregate.friendly import clip_radius as _clip
 from sklearn_dp._aggregate.friendly.clip_radius import _tail, whole_bounds
+from sklearn_dp._aggregate.friendly.column_moments import column_moment_entries
 from sklearn_dp._aggregate.friendly.mean_facts import Facts, Here
+from sklearn_dp._aggregate.shared.grid_table import GridTable
+from sklearn_dp._aggregate.shared.table import Table
+from sklearn_dp._privacy._budget import PrivacyBudget
+from sklearn_dp._privacy._domain import Domain
+from sklearn_dp._privacy._plan import PrivacyPlan
+from sklearn_dp._privacy._session import PrivacySession
+from sklearn_dp._privacy._units import Units
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
@@ -15,14 +24,34 @@ EDGES = np.append(0.0, 2.0 ** (np.arange(-8, 25) / 4))
 
 
 def test_a_power_law_is_found_again():
-    """Pareto(3): the mean excess over r is r^-2 / 2, for all r beyond the start."""
+    """Pareto(3): the mean excess over r is r^-2 / 2, and that of squares 2 / r."""
     counts = 1e6 * -np.diff(np.minimum(1.0, np.maximum(EDGES, 1e-9) ** -3.0))
     tail = _tail(counts, EDGES, 20.0)
     assert tail.power == pytest.approx(3.0, abs=0.4)
     r = 2 * tail.start
     whole = 1e6 * (r**-2 - EDGES[-1] ** -2) / 2
     assert tail.excess(r) == pytest.approx(whole, rel=0.6)
-    assert tail.excess(EDGES[-1]) == 0
+    squares = 1e6 * 2 * (1 / r - 1 / EDGES[-1])
+    assert tail.excess(r, 2) == pytest.approx(squares, rel=0.6)
+    assert tail.excess(EDGES[-1]) == tail.excess(EDGES[-1], 2) == 0
+
+
+def test_noise_far_out_is_no_tail_of_squares(monkeypatch):
+    """4.5 standard deviations of noise in a bin: once in a thousand fits."""
+
+    def noisy_counts(session, entry, exact, units, rho):
+        return exact + 4.5 / math.sqrt(2 * rho) * (np.arange(len(exact)) == len(exact) - 2)
+
+    monkeypatch.setattr(_clip, "noisy_counts", noisy_counts)
+    X = np.random.default_rng(0).normal(size=(4000, 2))
+    target = PrivacyBudget(rho=0.02, delta=1e-6)
+    radii = []
+    for squared in (0.0, 0.3):
+        session = PrivacySession(PrivacyPlan(target, column_moment_entries(target)))
+        rows = GridTable.quantise(Table.in_memory(X, Units(4000)), Domain(np.zeros(2), 200.0))
+        here, facts = Here(np.zeros(2), 100.0, 100.0, 0.1), Facts(4000.0, 2, 200.0, 0.02, 0.0, None)
+        radii.append(_clip.clip_radius(session, rows, here, facts, squared).radius)
+    assert radii[0] > 50 and radii[1] < 10
 
 
 def test_noise_alone_has_no_tail():

@@ -48,3 +48,12 @@ def test_means_alone_have_no_errors_of_standard_deviations():
     alone, report = fit(X, spreads=False)
     assert np.isinf(alone.spread_error).all() and report.rho == pytest.approx(0.5, rel=1e-9)
     np.testing.assert_allclose(alone.std_error, 1 / np.sqrt(2000), rtol=0.2)
+
+
+def test_errors_of_standard_deviations_are_those_of_their_laws():
+    """Without noise to speak of: sqrt((kurtosis - 1) / n) / 2 of the standard deviation."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=4000), rng.normal(size=4000), rng.exponential(size=4000)])
+    found, _ = fit(X, rho=1e5)
+    laws = np.sqrt((np.array([1.8, 3.0, 9.0]) - 1) / 4000) / 2
+    np.testing.assert_allclose(found.spread_error / found.spread, laws, rtol=0.15)
