@@ -25,6 +25,7 @@ from ._scaling import Scaling
 
 __all__ = ["DPStandardScaler"]
 
+_CONSTANT, _TINY = 1e-10, 1e-28  # standard deviations of no column: of its mean, and at all
 _LOST = 0.25  # of a standard deviation: its variance is then two standard errors away from zero
 
 
@@ -75,7 +76,7 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     var_ : ndarray of shape (n_features,) or None
         Released variances, at least the noise in them; None without `with_std`.
     scale_ : ndarray of shape (n_features,) or None
-        Their roots; 1 where nothing was found.
+        Their roots; 1 for a constant column, and where nothing was found.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard errors of `mean_` as estimates of the means of a population: the noise, the
         sampling of the units, and what the clip may have taken away. Infinite where nothing was
@@ -87,8 +88,9 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok", or "noise" where the noise hides its mean or its standard deviation:
-        a standard error of half of the standard deviation, or of a quarter of it.
+        For each column "ok"; "constant" where all that can be seen is one value; or "noise" where
+        the noise hides its mean or its standard deviation: a standard error of half of the standard
+        deviation, or of a quarter of it.
     trustworthy_ : bool
         Whether `status_` is "ok".
     status_ : str
@@ -227,13 +229,15 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
         self.mean_, self.mean_std_error_ = found.mean, found.std_error
         self.scale_ = self.scale_std_error_ = self.var_ = self.var_std_error_ = None
         part = np.zeros_like(found.mean)
+        constant = found.spread <= np.maximum(_CONSTANT * np.abs(found.mean), _TINY)
         if spreads:
-            self.scale_, self.scale_std_error_ = found.spread, found.spread_error
-            self.var_ = np.square(found.spread)
+            self.scale_ = np.where(constant, 1.0, found.spread)
+            self.var_ = np.where(constant, 0.0, np.square(found.spread))
+            self.scale_std_error_ = found.spread_error
             self.var_std_error_ = 2 * found.spread * found.spread_error
-            part = found.spread_error / found.spread / _LOST
-        lost = (part > 1) | ~(found.std_error < found.spread / 2)
-        self.column_status_ = np.where(lost, "noise", "ok")
+            part = np.where(constant, 0.0, found.spread_error / found.spread / _LOST)
+        lost = (part > 1) | ~(found.std_error < found.spread / 2) & ~constant
+        self.column_status_ = np.where(lost, "noise", np.where(constant, "constant", "ok"))
         self.status_ = found.status
         if found.status == "ok" and lost.any():
             names = getattr(self, "feature_names_in_", range(self.n_features_in_))

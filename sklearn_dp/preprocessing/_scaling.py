@@ -37,9 +37,9 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
         X_scaled : ndarray of shape (n_samples, n_features)
             The rows less the released centers, over the released scales.
         """
-        X = self._validate_predict(X)
+        given = self._validate_predict(X)
         center, scale = self._center_and_scale()
-        return for_rows(lambda rows: (rows - center) / scale, X, self.n_features_in_)
+        return for_rows(lambda rows: (rows - center) / scale, given, self.n_features_in_)
 
     @row_guard
     def inverse_transform(self, X: ArrayLike) -> np.ndarray:
@@ -55,9 +55,9 @@ class Scaling(OneToOneFeatureMixin, TransformerMixin):
         X_original : ndarray of shape (n_samples, n_features)
             In the units of the table.
         """
-        X = self._validate_predict(X)
+        given = self._validate_predict(X)
         center, scale = self._center_and_scale()
-        return for_rows(lambda rows: rows * scale + center, X, self.n_features_in_)
+        return for_rows(lambda rows: rows * scale + center, given, self.n_features_in_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -137,6 +137,16 @@ def test_a_column_lost_in_the_noise_is_named():
         assert not DPStandardScaler(bounds=1.0, epsilon=0.1).fit(np.ones((3, 2))).trustworthy_
 
 
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e9])
+def test_a_constant_column_is_left_as_it_is(value):
+    X = people()
+    X[:, 0] = value
+    model = DPStandardScaler(epsilon=2.0, random_state=0).fit(X)
+    assert model.column_status_.tolist() == ["constant", "ok", "ok"] and model.status_ == "ok"
+    assert model.scale_[0] == 1 and model.var_[0] == 0
+    np.testing.assert_allclose(model.transform(X)[:, 0], 0, atol=1e-6)
+
+
 def test_in_front_of_clusters():
     rng = np.random.default_rng(0)
     labels = np.arange(6000) % 3

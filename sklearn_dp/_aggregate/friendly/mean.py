@@ -98,7 +98,7 @@ def friendly_mean_entries(
     part = 0.5 if budget.rho is not None else 0.2 if core else 0.1
     delta = part * budget.delta if core or located else 0.0
     rho = budget.to_rho(gaussian=not core, delta_failure=delta)
-    entries = []
+    entries: list[PlanEntry] = []
     if columns:
         entries += column_entries(0.03 * rho, _MOST_COLUMNS * rho)
     if diameter is None and not (scaled):
