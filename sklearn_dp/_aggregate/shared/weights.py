@@ -32,8 +32,8 @@ class Weights:
     def of(cls, totals: np.ndarray, sd: ArrayLike) -> Self:
         """From noisy `Units.totals` and the standard deviations of their noise.
 
-        >>> Weights.of(np.array([1000.0, 500.0, 110.0]), np.array([1.0, 5.0, 5.0]))
-        Weights(square=0.505, above=0.08675799086757991)
+        >>> Weights.of(np.array([1000.0, 500.0, 265.0]), np.array([1.0, 5.0, 5.0]))
+        Weights(square=0.505, above=0.2)
         """
         if len(totals) == 1:
             return cls()
