@@ -90,7 +90,7 @@ def test_a_fit_without_any_memory_has_the_same_bits(engine, monkeypatch):
     found = ENGINES[engine](monkeypatch, None, **TABLE)
     own = _base.engine_of
     monkeypatch.setattr(_base, "engine_of", lambda X, *_: found if X is None else own(X))
-    model = DPKMeans(2, bounds=4.0, random_state=0)
+    model = DPKMeans(2, bounds=4.0, max_weight=1.0, random_state=0)
     beside = {name: TABLE[name] for name in ("groups", "sample_weight")}
     in_parts = model.fit(None, **beside).cluster_centers_
     monkeypatch.undo()
@@ -109,7 +109,7 @@ def test_digests_stay_where_the_fit_is(monkeypatch):
 
     monkeypatch.setattr(_rowwise, "_counted", seen)
     pieces = [np.split(values, N_PARTS) for values in TABLE.values()]
-    model = DPKMeans(2, bounds=4.0)
+    model = DPKMeans(2, bounds=4.0, max_weight=1.0)
     model.fit(pieces[0], groups=pieces[1], sample_weight=pieces[2])
     assert len(set(digests)) == 3 * N_PARTS
     words = pickle.dumps(model) + pickle.dumps(vars(model))

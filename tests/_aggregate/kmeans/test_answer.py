@@ -1,6 +1,7 @@
 """From iterations to the answer: units, errors, and one center for many clusters."""
 
 import dataclasses
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn_dp._aggregate.kmeans.answer import EngineResult, _centers_sd, _for_
 from sklearn_dp._aggregate.kmeans.lloyd import LloydResult
 from sklearn_dp._aggregate.kmeans.tuning import TUNING
 from sklearn_dp._aggregate.shared.centering import Size
+from sklearn_dp._aggregate.shared.weights import Weights
 from sklearn_dp._privacy._domain import Domain
 
 
@@ -57,18 +59,24 @@ def test_what_is_known_to_be_missing_stays_in_the_status():
     assert found.status.startswith("no bound found")
 
 
+SIZE = Size(400.0, 1.0)
+
+
 def test_errors_of_centers_have_noise_and_sampling():
     """Variance 4 of the noise; 100 rows of mean squared distance 10 in two features: 10 / 200."""
     final = result([[0, 0], [1, 1]], counts=np.array([100.0, 1.0]))
-    assert np.allclose(_centers_sd(final, 4000.0, 400.0, TUNING)[0], np.sqrt(4 + 10 / 200))
+    assert np.allclose(_centers_sd(final, 4000.0, SIZE, TUNING)[0], np.sqrt(4 + 10 / 200))
     # A count of next to nothing is taken for what is sure, here twice its noise.
     least = TUNING.sure
-    assert np.allclose(_centers_sd(final, 4000.0, 400.0, TUNING)[1], np.sqrt(4 + 10 / (2 * least)))
+    assert np.allclose(_centers_sd(final, 4000.0, SIZE, TUNING)[1], np.sqrt(4 + 10 / (2 * least)))
+    # Of weights whose squares come to half of their sum: half of the sampling.
+    even = replace(SIZE, weights=Weights(square=0.5))
+    assert np.allclose(_centers_sd(final, 4000.0, even, TUNING)[0], np.sqrt(4 + 10 / 400))
 
 
 def test_a_spread_that_is_known_exactly_counts_alone():
     final = result([[0, 0]], spread=np.array([90.0]), spread_variance=np.array([1e-12]))
-    assert np.allclose(_centers_sd(final, 4000.0, 400.0, TUNING), np.sqrt(4 + 90 / 10_000))
+    assert np.allclose(_centers_sd(final, 4000.0, SIZE, TUNING), np.sqrt(4 + 90 / 10_000))
 
 
 @pytest.mark.parametrize("k", [1, 3])
