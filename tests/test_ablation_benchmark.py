@@ -37,6 +37,7 @@ NOT_TUNED = {  # constants of modules that are no numbers to choose
     "travel._CELL": "bytes",
     "travel._GROUP": "bytes",
     "travel._NORMS": "bins of another room",
+    "travel._DIGESTS": "bytes of a message",
 }
 
 

@@ -410,7 +410,7 @@ def test_of_rows_only_the_sample_travels(few_pairs):
             else:
                 assert isinstance(value, int) or not sizes & set(np.shape(value))
         assert engine.passes <= 9 and gathered < 230
-        assert (gathered > 100) == (name in ("epsilon", "box", *CORES))
+        assert (gathered > 100) == (name in CORES)
 
 
 @pytest.mark.parametrize("name", ["cells", *CORES])

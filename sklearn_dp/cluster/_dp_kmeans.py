@@ -193,7 +193,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
 
     def _travel(self, n_features, unit):
         number = self._asked_number()
-        if not isinstance(number, int) or unequal(self._domain(n_features)):
+        if not isinstance(number, int):
             return None  # a choice of the number adds passes that depend on what is released
         return partial(
             kmeans_cost,
@@ -202,6 +202,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             self._target().to_rho(),
             self.bounds is not None,
             unit == "group",
+            unequal(self._domain(n_features)),
         )
 
     def _fit_table(self, table, session, progress):

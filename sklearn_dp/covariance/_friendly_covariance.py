@@ -16,7 +16,7 @@ from .._aggregate.moments.ellipsoid import Ellipsoid
 from .._aggregate.moments.matrices import matrix_errors, symmetric
 from .._aggregate.moments.moment_releases import moment_entries
 from .._aggregate.moments.rounds import fit_gram, refine
-from .._aggregate.shared.columns import column_entries, columns_of
+from .._aggregate.shared.columns import COLUMNS, column_entries, columns_of
 from .._aggregate.shared.grid_table import GridTable
 from .._aggregate.shared.location import about_origin, locate, location_entries
 from .._base import Bounds, LedgerLike, RandomStateLike, check_integer
@@ -223,7 +223,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         if stage is not None:
             first += stage.entries()
         rest = sum_down([rho, *(-entry.rho for entry in first)])
-        return (*first, *moment_entries(rest, centered=self.assume_centered))
+        # What the columns leave goes to the moments.
+        most = sum_down([rho, *(-entry.rho for entry in first if entry.name != COLUMNS)])
+        last = moment_entries(rest, centered=self.assume_centered)
+        return (*first, *(replace(entry, max_rho=most) for entry in last))
 
     @with_max_weight
     @with_callbacks

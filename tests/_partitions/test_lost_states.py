@@ -142,7 +142,7 @@ def killing(client, monkeypatch, after=3):
 def test_workers_of_dask_are_killed_in_a_fit(changing, monkeypatch):
     """Rows were counted none to two times, and nothing was said."""
     distributed = pytest.importorskip("distributed")
-    model = DPKMeans(2, bounds=4.0, random_state=0)
+    model = DPKMeans(2, bounds=4.0, max_weight=1.0, random_state=0)
     known = model.fit(**TABLE).cluster_centers_
     options = {"n_workers": 2, "threads_per_worker": 1, "silence_logs": 50}
     with distributed.Client(**options, dashboard_address=None) as client:

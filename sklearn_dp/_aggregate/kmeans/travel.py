@@ -31,6 +31,7 @@ def kmeans_cost(
     rho: float,
     bounds_known: bool,
     grouped: bool,
+    refined: bool = False,
     *,
     n_rows: int,
     n_parts: int,
@@ -47,8 +48,8 @@ def kmeans_cost(
     n_features, n_clusters : int
     rho : float
         Of the whole fit.
-    bounds_known, grouped : bool
-        Whether no bound is paid for, and whether rows have groups.
+    bounds_known, grouped, refined : bool
+        Whether no bound is paid for, rows have groups, and centers are refined by column.
     n_rows, n_parts, n_workers : int
         The parts are taken to be alike.
     n_iter : int, optional
@@ -93,6 +94,8 @@ def kmeans_cost(
         down = TUNING.starts * k0 * q + q * d + 3 * q
         found.append(_pass("starts", down, TUNING.starts))  # none where one solution is the best
     found += _lloyd(d, k0, n_clusters, n_iter, size.small)
+    if refined:
+        found.append(_pass("columns", 2 * n_clusters * d + 4 * d, n_clusters * (d + 1) + d))
     return TravelCost(tuple(found), n_parts, n_rows, n_workers, float(row_bytes or 4 * d))
 
 
