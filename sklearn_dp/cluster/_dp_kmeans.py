@@ -211,7 +211,7 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
             session, table, domain, self._asked_number(), callback=progress, quality=True
         )
         columns = None
-        if unequal(domain):
+        if domain is not None and result.centers_sd is not None and unequal(domain):
             of_box = Columns.of(domain, table.n_features)
             columns = refined_centers(
                 session, table, of_box, result.centers, result.centers_sd, result.square
