@@ -356,8 +356,8 @@ OUTSIDE = [
         "a sum and a count with the noise of the sum alone",
         _centering,
         "center_and_count",
-        "np.full(d + 1, round_up(radius * _JOINT))",
-        "np.full(d + 1, round_up(radius))",
+        "np.full(d, round_up(radius * joint))",
+        "np.full(d, round_up(radius))",
         "_aggregate/shared/test_centering.py::test_a_row_at_the_border_moves_both_by_all_of_the_claim",
     ),
     Edit(
