@@ -129,6 +129,27 @@ def test_the_sum_of_the_shares_has_the_variance_that_is_needed():
             assert off == pytest.approx(sigma * np.min(pattern), rel=1e-12)
 
 
+def test_a_share_of_a_second_moment_is_drawn_at_what_each_entry_is_told(monkeypatch):
+    """On the diagonal at the first scale of the message, off it at the root of a half of that."""
+    drawn, draw = {}, _shares.NoiseShares.draw
+
+    def seen(self, name, number, sigma, shape):
+        drawn[name] = np.broadcast_to(sigma, shape)
+        return draw(self, name, number, sigma, shape)
+
+    monkeypatch.setattr(_shares.NoiseShares, "draw", seen)
+    asked = [state for state in STATES if "second moment" in _claims.claims_of(state)]
+    for state in asked:
+        drawn.clear()
+        client_update(state.kind, state.message, rows(9), _shares.NoiseShares(3, "a"))
+        place = list(_claims.claims_of(state)).index("second moment")
+        sigma = state.message["noise"][place][0]
+        diagonal = np.equal(*np.triu_indices(len(state.message["center"])))
+        told = np.where(diagonal, 1.0, np.sqrt(0.5))
+        assert drawn["second moment"] == pytest.approx(sigma * told, rel=1e-12)
+    assert asked
+
+
 @pytest.mark.parametrize(
     "least",
     [

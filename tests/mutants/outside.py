@@ -252,6 +252,15 @@ OUTSIDE = [
         "test_moments_of_clients_need_more_than_the_root_of_two_by_their_rounding_alone",
     ),
     Edit(
+        "half of the noise off the diagonal of a client's second moment",
+        _client,
+        "_with_share",
+        "np.where(diagonal, sigma, off_diagonal)",
+        "np.where(diagonal, sigma, off_diagonal / 2)",
+        "federated/test_shared_noise.py::"
+        "test_a_share_of_a_second_moment_is_drawn_at_what_each_entry_is_told",
+    ),
+    Edit(
         "a client uses all of its rows",
         _client,
         "_rows_of",
