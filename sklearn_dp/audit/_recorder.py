@@ -64,7 +64,8 @@ def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[lis
     -----
     Sees the sessions that are opened in this context, in this thread and process. Randomness that
     is no noise is recorded too (kinds "seed", "draws", "order", "sample"), and so are the draws of
-    a step that is charged as a whole (kinds "inner_..."); neither costs anything by itself.
+    a step that is charged as a whole (their kinds begin with "inner"); neither costs anything by
+    itself.
 
     Events refuse to be pickled, and their repr has no exact value.
 
