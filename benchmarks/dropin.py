@@ -128,6 +128,8 @@ def stand_in(theirs, ours, recorder):
             self.epsilon = EPSILON
         if self.random_state is None:
             self.random_state = 0
+        if getattr(self, "max_weight", 0.0) is None:
+            self.max_weight = 1.0  # public; theirs need none
 
     def set_params(self, **options):
         return ours.set_params(self, **without_words(options))

@@ -172,7 +172,9 @@ class StandardErrors:
         check_choice("attribute", attribute, tuple(self._with_errors))
         value, error = self._value_and_error(attribute)
         # Both tails: at 95 %, the quantile is that of 97.5 %. Infinite errors give the whole range.
-        half = norm.ppf((1 + float(level)) / 2) * error
+        quantile = norm.ppf((1 + float(level)) / 2)
+        half = np.full(error.shape, np.inf)
+        np.multiply(quantile, error, where=np.isfinite(error), out=half)
         return Interval(
             *(np.clip(end, *self._with_errors[attribute]) for end in (value - half, value + half))
         )

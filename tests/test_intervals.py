@@ -1,6 +1,7 @@
 """Standard errors, confidence intervals and the summary of what was released."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -312,3 +313,15 @@ def test_what_has_no_interval_is_refused(fitted, level, attribute, error):
 def test_nothing_before_a_fit():
     with pytest.raises(NotFittedError):
         DPKMeans().summary()
+
+
+def test_no_level_makes_a_number_of_an_infinite_error():
+    """A quantile of zero times an infinite error is the whole range, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FriendlyMean(epsilon=0.01, random_state=0).fit(np.zeros((3, 2)))
+    assert np.isinf(model.mean_std_error_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        low, high = model.confidence_interval(1e-320)
+    assert np.all(low == -np.inf) and np.all(high == np.inf)

@@ -249,7 +249,7 @@ def check_pickle(estimator):
     assert abs(sizes[8000] - sizes[500]) < 3750, "the size of the pickle depends on n"
     copy = pickle.loads(data)
     assert not any(hasattr(copy, name) for name in copy._not_released), "labels_ in the pickle"
-    for method in {"predict", "transform"} & set(dir(copy)):
+    for method in [each for each in ("predict", "transform") if hasattr(copy, each)]:
         np.testing.assert_array_equal(
             getattr(copy, method)(check_data(9)), getattr(outcome.estimator, method)(check_data(9))
         )

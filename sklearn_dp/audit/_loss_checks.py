@@ -105,7 +105,9 @@ def paying_methods(kind):
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         known = inspect.signature(method).parameters
         if {"X", "epsilon", "random_state"} <= known.keys() and not name.startswith(("_", "fit")):
-            numbers = [word for word, each in known.items() if "float" in str(each.annotation)]
+            numbers = [
+                word for word, each in known.items() if each.annotation in (float, float | None)
+            ]
             found[name] = [word for word in numbers if word not in ("epsilon", "delta", "rho")]
     return found
 
