@@ -41,6 +41,7 @@ _OCTAVES = 100  # bins of magnitudes from 2**-100 to 2**100
 _BINS, _LEVELS = 64, 6
 _WIDER = 4  # times an interval of several bins: the tails are seen too
 _PARTS = 6.0  # bins that a column should fill and still be seen
+_RUNS = (2, 4)  # octaves that are taken together where single ones are lost in the noise
 _LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as it may be
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
 _ALL = 0.9  # of the rows: what a column that is told by one bin has in it
@@ -219,10 +220,8 @@ def release_columns(
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
             found = _moments(counts[place], own, sd, len(active), size)
-            if found is None and step == 0:
-                # Both signs together: twice the rows for 1.4 times the noise.
-                folded = counts[place] + counts[place][::-1]
-                found = _moments(folded, own, math.sqrt(2) * sd, len(active), 2 * size)
+            if step == 0 and (found is None or _all_zero(found)):
+                found = _spread_thin(counts[place], sd, len(active), size) or found
             if found is None:
                 continue  # what a level before has told stays
             known[column] = True
@@ -237,7 +236,7 @@ def release_columns(
 
 
 def _moments(
-    counts: np.ndarray, edges: np.ndarray, sd: float, n_columns: int, size: float
+    counts: np.ndarray, edges: np.ndarray, sd: float | np.ndarray, n_columns: int, size: float
 ) -> tuple[float, float, bool, float, float] | None:
     """Mean, standard deviation, whether they are resolved, and the interval, from noisy counts.
 
@@ -255,7 +254,7 @@ def _moments(
         kept[i] |= near and above[i]
     places = np.flatnonzero(kept)
     # One bin is a column of one value only if it holds the others too, wherever they hide.
-    if len(places) == 1 and counts[places[0]] < _ALL * size - 2 * sd:
+    if len(places) == 1 and counts[places[0]] < _ALL * size - 2 * np.max(sd):
         return None
     weight = counts[places] / counts[places].sum()
     width = np.diff(edges)[places]
@@ -270,6 +269,35 @@ def _moments(
     # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
     scale = max(spread, typical / math.sqrt(12))
     return mean, scale, spread > _RESOLVED * typical, low, high
+
+
+def _all_zero(found: tuple[float, float, bool, float, float]) -> bool:
+    """Whether nothing but the bin about zero, and what is beside it, has been seen."""
+    return max(-found[3], found[4]) <= 4 * _MAGNITUDES[0]
+
+
+def _spread_thin(
+    counts: np.ndarray, sd: float, n_columns: int, size: float
+) -> tuple[float, float, bool, float, float] | None:
+    """The same where an octave holds too few rows to stand clear: of several octaves together.
+
+    First of both signs: twice the rows for 1.4 times the noise. Then of runs of octaves, beside the
+    bin about zero: what a column that is mostly zero has in it otherwise. They count only where
+    they tell the spread; a single bin tells less, the wider it is.
+    """
+    folded = counts + counts[::-1]
+    found = _moments(folded, _OCTAVE_EDGES, math.sqrt(2) * sd, n_columns, 2 * size)
+    if found is not None and not _all_zero(found):
+        return found
+    side = len(_MAGNITUDES) - 1
+    for run in _RUNS:
+        first = np.r_[np.arange(0, side, run), side, np.arange(side + 1, len(counts), run)]
+        edges = np.append(_OCTAVE_EDGES[first], _OCTAVE_EDGES[-1])
+        noise = sd * np.sqrt(np.diff(np.append(first, len(counts))))
+        wider = _moments(np.add.reduceat(counts, first), edges, noise, n_columns, size)
+        if wider is not None and wider[2]:
+            return wider
+    return found
 
 
 def _octaves(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
