@@ -32,7 +32,8 @@ def usable_rows(rows: Any, n_features: int) -> np.ndarray:
         X = np.asarray(rows)
     except Exception:  # a list of rows of several lengths; or whatever cannot be read
         X = np.empty(0, dtype=object)
-    if listed and X.dtype.kind not in _REAL:  # one entry gives all of them its type
+    # One entry gives all of them its type, and one row its length.
+    if listed and (X.dtype.kind not in _REAL or X.shape[1:] != (n_features,)):
         X = _row_by_row(rows, n_features)
     if X.dtype.kind == "c":
         raise AnswerError(COMPLEX_ROWS)
@@ -62,8 +63,7 @@ def _real(values: np.ndarray) -> np.ndarray:
     """An array as doubles; an error where there are complex numbers, which numpy would cut."""
     kind = values.dtype.kind
     if kind == "c" or (
-        kind == "O"
-        and any(isinstance(value, complex | np.complexfloating) for value in values.flat)
+        kind == "O" and any(np.asarray(value).dtype.kind == "c" for value in values.flat)
     ):
         raise TypeError(COMPLEX_ROWS)
     return values.astype(np.float64, copy=False)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -45,7 +46,9 @@ class _Number:
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Values as rows; what is no number is in the middle of the range."""
-        if values.dtype.kind not in "biuf":
+        if values.dtype.kind in "mM":  # as in a column of objects: dates are no numbers
+            values = np.full(len(values), np.nan)
+        elif values.dtype.kind not in "biuf":
             values = np.array([_number(value) for value in values.tolist()], dtype=np.float64)
         values = np.clip(values.astype(np.float64), self.low, self.high)
         rows = (values - self._middle) / self._width * self.weight
@@ -84,8 +87,10 @@ class _Category:
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Values as rows; what is not in the list is at 0, as far from all that is."""
-        numbers = {value: number for number, value in enumerate(self.values)}
-        codes = np.array([_code(numbers, value) for value in values.tolist()], dtype=np.int64)
+        numbers = {_key(value): number for number, value in enumerate(self.values)}
+        codes = np.array(
+            [numbers.get(_key(value), -1) for value in values.tolist()], dtype=np.int64
+        )
         known, rows = codes >= 0, np.zeros((len(codes), len(self.values)))
         rows[known] = -1 / len(self.values)
         rows[known, codes[known]] += 1
@@ -128,7 +133,9 @@ class PublicEncoder(TransformerMixin, BaseEstimator):
     Notes
     -----
     Guarantee: what becomes of a row depends on that row and the schema, so a private estimator
-    behind this step keeps its own guarantee. No row is refused, as an error would tell that it is
+    behind this step keeps its own guarantee. Where one text makes texts of a whole column, the
+    others stay what they were: 1, 1.0 and "1" are one category, and so are True and "True". No row
+    is refused, as an error would tell that it is
     there: numbers are clipped to their range, and what the schema does not know (another category,
     a missing value, text among numbers) is encoded as 0, in the middle of the range or at the mean
     of the categories.
@@ -310,6 +317,14 @@ def _split(X: Any, columns: list) -> list[np.ndarray]:
     """The columns of a data frame by their names, or those of an array in their order."""
     if hasattr(X, "columns"):
         return [X[column.name].to_numpy() for column in columns]
+    if isinstance(X, list | tuple):
+        # Row by row: what one of them is decides about no other.
+        rows = np.full((len(X), len(columns)), None, dtype=object)
+        for i, row in enumerate(X):
+            if isinstance(row, list | tuple | np.ndarray) and np.shape(row)[:1] == (len(columns),):
+                for j, value in enumerate(row):
+                    rows[i, j] = value
+        return list(rows.T)
     X = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     return list(X.T) if X.ndim == 2 else []
 
@@ -329,27 +344,49 @@ def _column(name: Hashable, kind: Any, weight: Any) -> _Number | _Category:
             f"schema, column {name!r} must be a pair (low, high) of numbers, or a list of "
             "categories in square brackets."
         )
-    try:
-        values = tuple(None if value != value else value for value in values)
-        distinct = len(set(values)) == len(values)
-    except (TypeError, ValueError):
-        distinct = False
+    keys = [_key(value) for value in values]
+    distinct = _UNKNOWN not in keys and len(set(keys)) == len(keys)
+    values = tuple(None if key is None else value for key, value in zip(keys, values, strict=True))
     if not distinct:
         raise ValueError(f"schema, column {name!r}: categories must be different, plain values.")
     return _Category(name, weight, values)
 
 
+_PLAIN = (int, float, str, Decimal)
+_MISSING = ("NAType", "NaTType")  # of pandas
+_UNKNOWN = object()
+
+
 def _number(value: Any) -> float:
-    """A value of a column of numbers, or NaN."""
+    """A value of a column of numbers, or NaN: no code runs that a value brings along."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return float(value)
+    if type(value) not in (*_PLAIN, bool):
+        return math.nan
     try:
         return float(value)
-    except Exception:  # whatever a value does when it is asked
+    except (ValueError, OverflowError):
         return math.nan
 
 
-def _code(numbers: dict, value: Any) -> int:
-    """The number of a category, or -1; missing values count as None."""
+def _key(value: Any) -> Hashable:
+    """What categories are compared by: of a value alone, whatever type its column has.
+
+    A number and a text that reads as one are the same, as one text in a column makes texts of its
+    numbers; so are True and "True". Missing values are None; what is no plain value is unknown.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value).__name__ in _MISSING:
+        return None
+    if type(value) is bool:
+        return str(value)
+    if type(value) not in _PLAIN:
+        return _UNKNOWN
     try:
-        return numbers.get(value if value == value else None, -1)
-    except Exception:  # what cannot be compared, as the missing value of pandas
-        return numbers.get(None, -1)
+        number = float(value)
+    except (ValueError, OverflowError):
+        return str(value)
+    if not math.isnan(number):
+        return number
+    return value if isinstance(value, str) else None

@@ -96,9 +96,19 @@ def test_an_empty_list_holds_no_rows():
 
 
 @pytest.mark.parametrize(
+    "row", [X[0, 1:].tolist(), 3.0, [X[0].tolist()], [np.array(1 + 2j), *X[0, 1:].tolist()]]
+)
+def test_a_wrong_row_of_a_list_counts_for_nothing_whatever_is_beside_it(row):
+    """Alone, with another wrong row, and with right ones."""
+    for others in ([], [[1.0]], X.tolist()):
+        found = usable_rows([*others, row], D)
+        assert np.array_equal(found, X if len(others) == len(X) else np.empty((0, D)))
+
+
+@pytest.mark.parametrize(
     "rows",
-    [X[:, 1:], X[:, 1:].tolist(), X[0], X[None], None, 3.0, X[:, 1:].astype(object), X + 0j],
-    ids=["array", "list", "one row", "three axes", "none", "number", "objects", "complex"],
+    [X[:, 1:], X[0], X[None], None, 3.0, X[:, 1:].astype(object), X + 0j],
+    ids=["array", "one row", "three axes", "none", "number", "objects", "complex"],
 )
 def test_types_and_shapes_of_arrays_are_public(rows):
     with pytest.raises(AnswerError, match="a client's rows must be"):

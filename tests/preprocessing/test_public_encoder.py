@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -176,7 +177,6 @@ def test_bad_parameters_are_named(options, error, words):
     [
         (people(5)[["age", "work"]], ValueError, "no column 'code'"),
         (np.zeros((5, 2)), ValueError, r"\(n_samples, 3\)"),
-        ([[1, 2, 3], [4]], ValueError, r"\(n_samples, 3\)"),
         (np.zeros(3), ValueError, r"\(n_samples, 3\)"),
         (None, ValueError, r"\(n_samples, 3\)"),
         (people(5).set_axis(["age", "age", "work", "code"], axis=1), ValueError, "different names"),
@@ -187,3 +187,72 @@ def test_bad_tables_are_refused_without_a_word_about_values(X, error, words):
     with pytest.raises(error, match=words) as told:
         PublicEncoder(SCHEMA).fit(X)
     assert told.value.__context__ is None and told.value.__cause__ is None
+
+
+class Loud:
+    """A value that warns whenever it is asked for something."""
+
+    def __float__(self):
+        warnings.warn("secret", stacklevel=1)
+        return 3.0
+
+    def __hash__(self):
+        warnings.warn("secret", stacklevel=1)
+        return 0
+
+    def __eq__(self, other):
+        warnings.warn("secret", stacklevel=1)
+        return False
+
+
+ODD = [np.complex128(3 + 2j), Loud(), [1], 10**400, pd.Timedelta(5), object()]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda value: type(value).__name__)
+def test_an_odd_value_moves_no_other_row_and_runs_no_code(odd):
+    encoder = PublicEncoder({"a": (0, 10), "c": ["a", "b"]})
+    rows = [[1.0, "a"], [2.0, "b"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = encoder.fit_transform(rows)
+        found = encoder.transform([*rows, [odd, odd]])
+    assert np.array_equal(found[:2], known) and not found[2].any()
+
+
+@pytest.mark.parametrize("row", [[], [1.0], [1.0, "a", 2.0], 7.0, None, [[1.0], ["a"]]])
+def test_a_row_of_another_length_moves_no_other_row(row):
+    encoder = PublicEncoder({"a": (0, 10), "c": ["a", "b"]})
+    known = encoder.fit_transform([[1.0, "a"]])
+    found = encoder.transform([[1.0, "a"], row])
+    assert np.array_equal(found[:1], known) and not found[1].any()
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        ([1, 2, 1], [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]]),
+        ([True, False, True], [[True, False]]),
+        ([2**53 + 1, 2, 2], [[2**53 + 1, 2]]),
+    ],
+)
+def test_the_type_of_a_column_decides_about_no_row(values, kinds):
+    """A text, or a missing value, in one row gives the whole column another type."""
+    for kind in kinds:
+        encoder = PublicEncoder({"c": kind})
+        known = encoder.fit_transform(pd.DataFrame({"c": values}))
+        assert known.any(axis=1).all()
+        for typed in (
+            pd.Series([*map(str, values), "x"]),
+            pd.Series([*values, None]),
+            pd.Series([*values, "x"], dtype=object),
+        ):
+            found = encoder.transform(pd.DataFrame({"c": typed}))
+            assert np.array_equal(found[:3], known) and not found[3].any()
+    dates = pd.DataFrame({"a": pd.to_timedelta([5, 6])})
+    assert not PublicEncoder({"a": (0, 10)}).fit_transform(dates).any()
+
+
+def test_categories_that_are_compared_alike_are_refused():
+    for kind in ([1, "1"], [2**53, 2**53 + 1], [True, "True"]):
+        with pytest.raises(ValueError, match="categories must be different"):
+            PublicEncoder({"c": kind}).fit([["1"]])

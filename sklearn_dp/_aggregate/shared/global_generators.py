@@ -85,8 +85,5 @@ def _renew_lock() -> None:
     _lock = threading.RLock()
 
 
-_stream = np.random.MT19937(0)  # to make one takes as long as a small fit
-
-
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
