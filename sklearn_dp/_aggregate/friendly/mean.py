@@ -64,6 +64,10 @@ __all__ = [
 RADII = (1e-6, 1e12)
 """Default grid for an unknown diameter."""
 
+_ONE_UNIT = (
+    "ok, but the rows are too few to tell the units of the columns: all have the same standard "
+    "error, which hides a column of a smaller spread; bounds or more rows would help"
+)
 _LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
@@ -270,7 +274,8 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
     size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
     weight, weights = float(totals[0]), Weights.of(totals, size_sd)
-    if any(entry.name == COLUMNS for entry in session.plan.entries):
+    released = any(entry.name == COLUMNS for entry in session.plan.entries)
+    if released:
         found = release_columns(session, points.table, size)
         if found is not None:
             points, columns = points.within(found), found
@@ -306,7 +311,11 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
         for _ in range(route.steps - route.first):
             here = approach(session, points, here, facts, route.share)
     end = refine(session, points, here, facts)
-    return answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
+    found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
+    if released and not columns.scaled and facts.d > 1 and found.status == "ok":
+        # One spread was released for all columns: which of them the noise hides is not known.
+        found = replace(found, status=_ONE_UNIT)
+    return found
 
 
 def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> Here:
