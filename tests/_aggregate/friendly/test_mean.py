@@ -190,8 +190,9 @@ def pairs(rng, n=150):
     yield X, np.append(X, X[:1], axis=0), np.append(same, -1)
     yield X, np.append(X, [[1e8, 0.0]], axis=0), np.append(same, -1)
     direction = rng.normal(size=2)
-    edge = X.mean(axis=0) + 2.4 * direction / np.linalg.norm(direction)
-    yield X, np.append(X, [edge], axis=0), np.append(same, -1)
+    for length in (1.0, 1.5, 2.4):  # about where rows are clipped, or no longer counted
+        edge = X.mean(axis=0) + length * direction / np.linalg.norm(direction)
+        yield X, np.append(X, [edge], axis=0), np.append(same, -1)
 
 
 def violations(options, runs, stop=False):
