@@ -59,12 +59,12 @@ _ADVICE = {
 def privatize(
     estimator: BaseEstimator,
     *,
-    epsilon: float | None = None,
+    epsilon: float | None = 1.0,
     delta: float = 1e-6,
     rho: float | None = None,
-    shares: Mapping[str, float] | None = None,
     bounds: Mapping[str, Bounds] | None = None,
     ledger: LedgerLike | None = None,
+    shares: Mapping[str, float] | None = None,
     allow: Collection[str] = (),
 ) -> BaseEstimator:
     """A private twin of an estimator or pipeline of scikit-learn, to be fitted.
@@ -82,21 +82,21 @@ def privatize(
         :class:`~sklearn_dp.PublicScaler` and :class:`~sklearn_dp.PublicEncoder`, which cost
         nothing, ``MinMaxScaler`` with `bounds`, which becomes the first of them, and
         ``OneHotEncoder`` with listed categories, which becomes the second. It is not changed.
-    epsilon : float, optional
-        Privacy budget of one fit of the whole; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit of the whole.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    shares : dict of str to float, optional
-        Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
-        any unit. By default all have the same.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : dict of str to bounds, optional
         Public bounds of what a step is given, by the name of the step: its parameter `bounds`.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits. Every private step is charged to it when it is fitted, so that a
         dry ledger can refuse a step after others have been paid for:
         :func:`~sklearn_dp.model_selection.preflight` refuses before the first (see Notes).
+    shares : dict of str to float, optional
+        Share of the budget of each private step, by its name (``outer__inner`` inside a step), in
+        any unit. By default all have the same.
     allow : collection of str, default=()
         Names of steps that stay as they are although they see rows without privacy.
 

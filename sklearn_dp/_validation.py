@@ -12,6 +12,7 @@ from ._privacy._budget import PrivacyBudget
 from ._privacy._checks import check_choice, is_integer, is_real
 
 __all__ = [
+    "DEFAULT_EPSILON",
     "MOST_CLUSTERS",
     "MOST_FEATURES",
     "SQUARABLE",
@@ -31,6 +32,9 @@ MOST_CLUSTERS = 2**14
 
 MOST_FEATURES = 2**24
 """The same of columns."""
+
+DEFAULT_EPSILON = 1.0
+"""That of all signatures; a search has to know it to see that a step was left alone."""
 
 SQUARABLE = {"low": 1e-140, "high": 1e140}
 """Limits of a length whose square, in the steps of a grid, is a normal float."""
@@ -266,7 +270,10 @@ def check_steps(steps):
 
 
 def budget_of(epsilon, delta, rho):
-    """The budget that the parameters ask for: epsilon=1 when neither is set.
+    """The budget that the parameters ask for: that of `rho`, where it is set.
+
+    `epsilon` shows its default, 1.0, in signatures; beside `rho` that default, or None, means that
+    it was left out, and any other number is a contradiction.
 
     Parameters
     ----------
@@ -283,12 +290,12 @@ def budget_of(epsilon, delta, rho):
     ValueError, TypeError
         With the name of the parameter.
     """
-    if rho is not None and epsilon is not None:
-        raise ValueError("epsilon and rho: set at most one of them.")
     if rho is None:
-        budget = PrivacyBudget(epsilon=1.0 if epsilon is None else epsilon, delta=delta)
-    else:
+        budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    elif epsilon is None or (is_real(epsilon) and epsilon == DEFAULT_EPSILON):
         budget = PrivacyBudget(rho=rho, delta=delta)
+    else:
+        raise ValueError("epsilon and rho: set only one of them.")
     # Gaussian noise has no guarantee at delta = 0, whatever its scale; zCDP alone would have one.
     if budget.delta <= 0:
         raise ValueError("delta must be greater than 0: the noise is Gaussian.")

@@ -187,7 +187,7 @@ BAD_PARAMETERS = {
     "delta one": ({"delta": 1.0}, "delta"),
     "delta nan": ({"delta": np.nan}, "delta"),
     "delta negative": ({"delta": -1e-6}, "delta"),
-    "both": ({"epsilon": 1.0, "rho": 1.0}, "epsilon and rho"),
+    "both": ({"epsilon": 2.0, "rho": 1.0}, "epsilon and rho"),
     "bounds zero": ({"bounds": 0.0}, "bounds"),
     "bounds negative": ({"bounds": -1.0}, "bounds"),
     "bounds nan": ({"bounds": np.nan}, "bounds"),

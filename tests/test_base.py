@@ -1,5 +1,6 @@
 """What every private estimator goes through: charge, validation, fit, report."""
 
+import inspect
 import pickle
 import warnings
 
@@ -8,12 +9,14 @@ import pytest
 from configurations import ESTIMATORS
 from kernel_tools import open_session
 
-from sklearn_dp import PrivacyLedger
+from sklearn_dp import PrivacyLedger, privatize
 from sklearn_dp._base import BaseDPEstimator, fits_inside
 from sklearn_dp._privacy._budget import PrivacyBudget
 from sklearn_dp._privacy._mechanisms import count
 from sklearn_dp._privacy._plan import PlanEntry
+from sklearn_dp.cluster import DPKMeans, aggregate_k_tuples, int_point
 from sklearn_dp.exceptions import BudgetExceededError, SeededNoiseWarning, UtilityWarning
+from sklearn_dp.model_selection import DPGridSearch, DPRandomizedSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 X = np.arange(60.0).reshape(20, 3)
@@ -197,3 +200,69 @@ def test_transformers_give_tables_with_names(name, container):
 
 def test_most_transformers_are_tried():
     assert {"DPKMeans", "DPPCA", "FriendlyMean", "DPOutlierScreen"} <= {*TRANSFORMERS}
+
+
+# -- signatures --------------------------------------------------------------------------------
+
+FIRST, LAST = ("epsilon", "delta", "rho", "bounds", "ledger"), ("n_jobs", "random_state")
+WITH_BUDGET = [
+    *ESTIMATORS.values(),
+    *(DPGridSearch, DPRandomizedSearch),
+    *(DPKMeans.from_sklearn, DPKMeans.private_score, aggregate_k_tuples, int_point, privatize),
+]
+
+
+def signature_problems(called):
+    """Where a signature departs from the order and the defaults that all have.
+
+    What is computed may be given by place; then come the budget, bounds and ledger, by keyword as
+    all that follows; then options; at last what changes no answer.
+    """
+    parameters = inspect.signature(called).parameters.values()
+    keywords = {each.name: each.default for each in parameters if each.kind == each.KEYWORD_ONLY}
+    first = [name for name in FIRST if name in keywords]
+    names = list(keywords)
+    names = names[names.index("epsilon") :] if "epsilon" in names else names
+    problems = [f"after epsilon: {names}"] * (names[: len(first)] != first)
+    last = [name for name in LAST if name in keywords]
+    rest = [name for name in names if name in last or name == "candidates_state"]
+    problems += [f"at the end: {names}"] * (names[len(names) - len(rest) :] != rest)
+    shown = {"epsilon": 1.0, "delta": 1e-6, "rho": None}
+    given = {name: keywords.get(name, shown[name]) for name in shown}
+    return problems + [f"defaults: {given}"] * (given != shown or "epsilon" not in keywords)
+
+
+@pytest.mark.parametrize("called", WITH_BUDGET, ids=lambda called: called.__qualname__)
+def test_signatures_have_one_order_and_show_their_defaults(called):
+    assert signature_problems(called) == []
+    if (
+        called in ESTIMATORS.values()
+    ):  # nothing of them stands before the budget but what is computed
+        parameters = inspect.signature(called).parameters.values()
+        places = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+        names = [each.name for each in parameters]
+        assert len(places) <= 1 and names[len(places) : len(places) + 5] == [*FIRST]
+    words = inspect.getdoc(called)
+    assert "epsilon : float, default=1.0" in words
+    assert ("rho : " in words) == ("instead of `epsilon`: leave that out." in words)
+
+
+def test_a_signature_in_another_order_is_a_problem():
+    def hidden(*, epsilon=None, delta=1e-6, rho=None): ...
+    def mixed(n, *, epsilon=1.0, delta=1e-6, ledger=None, bounds=None, rho=None): ...
+    def early(*, epsilon=1.0, delta=1e-6, rho=None, n_jobs=None, options=None): ...
+    def positional(epsilon=1.0): ...
+
+    for called in (hidden, mixed, early, positional):
+        assert signature_problems(called)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_rho_takes_the_place_of_the_default_epsilon_and_of_no_other(name):
+    estimator = ESTIMATORS[name]
+    for options in ({"rho": 0.3}, {"rho": 0.3, "epsilon": None}, {"rho": 0.3, "epsilon": 1.0}):
+        assert estimator(**options)._target() == PrivacyBudget(rho=0.3, delta=1e-6)
+    assert estimator()._target() == PrivacyBudget(epsilon=1.0, delta=1e-6)
+    for options in ({"rho": 0.3, "epsilon": 2.0}, {"epsilon": None}):
+        with pytest.raises(ValueError, match="epsilon and rho"):
+            estimator(**options)._target()

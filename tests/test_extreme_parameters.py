@@ -222,7 +222,7 @@ def test_functions_of_rows_with_the_smallest_and_the_largest_bounds():
     for bounds in WIDEST:
         budget = {"bounds": bounds, "epsilon": 50.0, "random_state": 0}
         one_row_less(lambda X, o=dict(budget): int_point(X[:, 0], n_points=5, **o), bounds)
-        budget |= {"aggregator": "friendly_core", "neighbours": "add_remove"}
+        budget |= {"aggregator": "friendly_core", "relation": "add or remove"}
         one_row_less(lambda X, o=budget: aggregate_k_tuples(X[:, None], **o), bounds)
 
 

@@ -164,8 +164,8 @@ def test_functions_of_rows_are_quiet_too():
     tuples = np.random.default_rng(0).uniform(-1, 1, size=(60, 2, 3))
     tuples[:4] = ROWS[:4, None]
     with strict():
-        for neighbours in ("replace", "add_remove"):
-            found = aggregate_k_tuples(tuples, bounds=1.0, neighbours=neighbours, random_state=0)
+        for relation in ("replace", "add or remove"):
+            found = aggregate_k_tuples(tuples, bounds=1.0, relation=relation, random_state=0)
             assert found.centers is None or np.isfinite(found.centers).all()
         point = int_point([*ROWS.ravel(), 1.0], bounds=1.0, n_points=5, random_state=0).point
     assert np.isfinite(point)

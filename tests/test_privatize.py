@@ -201,7 +201,7 @@ def test_refusals_say_what_to_take_instead(step):
         ({"allow": iter(["pca"])}, TypeError, "allow"),
         ({"allow": [["pca"]]}, TypeError, "allow"),
         ({"allow": ["nobody"]}, ValueError, "allow"),
-        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
+        ({"epsilon": 2.0, "rho": 1.0}, ValueError, "epsilon and rho"),
         ({"epsilon": -1.0}, ValueError, "epsilon"),
         ({"delta": 0.0}, ValueError, "delta"),
     ],

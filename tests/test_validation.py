@@ -58,9 +58,13 @@ def test_steps_are_named_instances():
 
 
 def test_a_budget_is_epsilon_or_rho():
-    assert budget_of(None, 1e-6, None).epsilon == 1.0
-    assert budget_of(None, 1e-6, 0.5).rho == 0.5
-    for options in ((1.0, 1e-6, 0.5), (1.0, 0.0, None), (1e-30, 1e-6, None), (None, 1e-6, 1e-9)):
+    assert budget_of(1.0, 1e-6, None).epsilon == 1.0
+    for left_out in (None, 1.0, 1, np.float32(1.0)):  # 1.0 is what signatures show
+        budget = budget_of(left_out, 1e-6, 0.5)
+        assert (budget.rho, budget.epsilon) == (0.5, None)
+    both = ((2.0, 1e-6, 0.5), (0.999, 1e-6, 0.5), ("1", 1e-6, 0.5), (True, 1e-6, 0.5))
+    small = ((1.0, 0.0, None), (1e-30, 1e-6, None), (None, 1e-6, 1e-9))
+    for options in (*both, *small, (None, 1e-6, None)):
         with pytest.raises(ValueError, match="epsilon|delta|rho"):
             budget_of(*options)
 

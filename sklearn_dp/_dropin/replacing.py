@@ -128,7 +128,7 @@ class Replacing:
 
     @classmethod
     def from_sklearn(
-        cls, estimator: BaseEstimator, *, epsilon: float | None = None, **private: Any
+        cls, estimator: BaseEstimator, *, epsilon: float | None = 1.0, **private: Any
     ) -> Self:
         """The private twin of a configured estimator of scikit-learn, to be fitted.
 
@@ -137,8 +137,8 @@ class Replacing:
         estimator : estimator
             An instance of the class that this one replaces, or of one that derives from it. It is
             not changed; whether it is fitted makes no difference.
-        epsilon : float, optional
-            Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+        epsilon : float, default=1.0
+            Privacy budget of one fit.
         **private : dict
             Other parameters of this class, such as `bounds` or `ledger`; they go before those of
             the estimator.

@@ -238,12 +238,12 @@ class BaseDPCenters(
         self,
         X: ArrayLike,
         *,
-        epsilon: float | None = None,
+        groups: ArrayLike | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
-        max_distance: float | None = None,
-        groups: ArrayLike | None = None,
         ledger: LedgerLike | bool | None = None,
+        max_distance: float | None = None,
         random_state: RandomStateLike | None = None,
     ) -> float:
         """Release the :meth:`score` of private rows with noise; it costs what it is given.
@@ -252,20 +252,20 @@ class BaseDPCenters(
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Finite rows; sparse ones where `fit` takes them. Or a table in parts.
-        epsilon : float, optional
-            Cost of this one number; 1.0 when neither `epsilon` nor `rho` is given.
+        groups : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
+        epsilon : float, default=1.0
+            Cost of this one number.
         delta : float, default=1e-6
             In (0, 1); far below one over the number of units.
         rho : float, optional
-            Cost in zero-concentrated DP, instead of `epsilon`.
-        max_distance : float, optional
-            Public: longer distances count as this one. `radius_` by default; between 1e-140 and
-            1e140.
-        groups : array-like of shape (n_samples,), optional
-            As in :meth:`fit`.
+            Cost in zero-concentrated DP, instead of `epsilon`: leave that out.
         ledger : None, False, str, path or PrivacyLedger, optional
             What it is charged to. None: the ledger of the estimator, if it has one; False: none,
             which is for rows that no ledger keeps account of.
+        max_distance : float, optional
+            Public: longer distances count as this one. `radius_` by default; between 1e-140 and
+            1e140.
         random_state : int, RandomState instance or Generator, optional
             As for the estimator.
 

@@ -46,12 +46,12 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
     ----------
     n_clusters : int, default=20
         About the largest number of groups that will be asked for, public.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
@@ -136,7 +136,7 @@ class DPCoreset(StandardErrors, BaseDPEstimator):
         self,
         n_clusters: int = 20,
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,

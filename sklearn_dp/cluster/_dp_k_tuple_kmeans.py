@@ -68,17 +68,19 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         many points from the start and tell nothing about their number, so that a plan with tuples
         has a coreset for the choice, with a share of 15 % of the budget. Without tuples the
         choice is that of `DPKMeans`.
-    criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
-        What the number is chosen by; see :class:`DPKMeans`.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
+        What the number is chosen by; see :class:`DPKMeans`.
     max_weight : float, optional
         Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
         as this one, whose noise all rows have; the fits of blocks know no weights. None: an array
@@ -111,8 +113,6 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
     options : FriendlyCoreOptions or FarBallsOptions, optional
         What only the chosen aggregator reads: :class:`FriendlyCoreOptions` for "friendly_core",
         :class:`FarBallsOptions` for "k_averages" and "noisy_centers", nothing for "auto".
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Blocks fitted at a time, through joblib: by processes, since threads of one process share
         the global generators and take turns.
@@ -176,11 +176,12 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         self,
         n_clusters: int | str | tuple[int, int] = 8,
         *,
-        criterion: str = "auto",
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        criterion: str = "auto",
         max_weight: float | None = None,
         n_tuples: int | str = "auto",
         aggregator: str = "auto",
@@ -188,16 +189,16 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         inner: Any = None,
         fallback: str = "coreset",
         options: FriendlyCoreOptions | FarBallsOptions | None = None,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.criterion = criterion
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.ledger = ledger
+        self.criterion = criterion
         self.max_weight = max_weight
         self.n_tuples = n_tuples
         self.aggregator = aggregator
@@ -205,7 +206,6 @@ class DPKTupleKMeans(StandardErrors, BaseWeightedCenters):
         self.inner = inner
         self.fallback = fallback
         self.options = options
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

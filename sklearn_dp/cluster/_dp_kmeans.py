@@ -40,6 +40,18 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         Number of clusters, public: there are always so many centers. "auto" and a pair let the
         fit choose it, from 1 to 30 or in that range, by what it releases anyway: the choice costs
         nothing up to 5 features, and some of the budget of Lloyd's iterations above.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
+        for. Honest bounds help most when there are few rows.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         What the number is chosen by. "gap": the gap statistic of the released coreset. "bic": a
         criterion for round clusters, on noisy Lloyd iterations with surplus centers; the
@@ -47,22 +59,10 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         how much nearer rows are to their center than to another, on the same ones. "auto":
         "gap" up to 5 features; above, "bic", and "silhouette" where that asks for more clusters
         than the range has. With an integer `n_clusters` it has no effect.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
-        for. Honest bounds help most when there are few rows.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Threads, each with a part of the rows. No bit of the answer depends on it.
     random_state : int, RandomState instance or Generator, optional
@@ -156,24 +156,24 @@ class DPKMeans(StandardErrors, BaseWeightedCenters):
         self,
         n_clusters: int | str | tuple[int, int] = 8,
         *,
-        criterion: str = "auto",
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
+        criterion: str = "auto",
+        max_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.criterion = criterion
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.criterion = criterion
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

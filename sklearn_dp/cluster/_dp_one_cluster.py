@@ -196,15 +196,17 @@ class DPOneCluster(StandardErrors, BaseDPBall):
         How many points the ball should hold, called t below. A float between 0 and 1 is a
         fraction of the released (noisy) number of points. More than there are is no error: how
         many there are is private.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). None: a radius is estimated privately, and paid for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         How the radius is chosen that the boxes of the center routes are made for. "auto" is the
@@ -236,8 +238,6 @@ default="auto"
         How often to look for a center, each time with its share of the budget; the one with most
         points about it is chosen, privately. For where one search may fail: among many clusters,
         or with the published one.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -301,17 +301,17 @@ default="auto"
         self,
         n_points: float = 0.1,
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         radius_method: str = "auto",
         center_method: str = "auto",
         radius_grid: str = "log",
         min_radius: float | None = None,
         sample_size: int = 2**15,
         n_init: int = 1,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
@@ -320,13 +320,13 @@ default="auto"
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.ledger = ledger
         self.radius_method = radius_method
         self.center_method = center_method
         self.radius_grid = radius_grid
         self.min_radius = min_radius
         self.sample_size = sample_size
         self.n_init = n_init
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -35,19 +35,21 @@ class DPOneClusterKMeans(StandardErrors, BaseDPBall, BaseDPCenters):
     ----------
     n_clusters : int, default=8
         Number of rounds; each pays one share of the budget.
-    n_points : int or float, optional
-        How many points a ball should hold, or which fraction of the released number of points;
-        0.8 / n_clusters by default.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    n_points : int or float, optional
+        How many points a ball should hold, or which fraction of the released number of points;
+        0.8 / n_clusters by default.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         See :class:`DPOneCluster` for this and the next five.
@@ -61,8 +63,6 @@ default="auto"
         Most points whose pairwise distances are compared, about.
     n_init : int, default=1
         How often to look for each center, each time with its share of the budget.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -120,34 +120,34 @@ default="auto"
         self,
         n_clusters: int = 8,
         *,
-        n_points: float | None = None,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        n_points: float | None = None,
         radius_method: str = "auto",
         center_method: str = "auto",
         radius_grid: str = "log",
         min_radius: float | None = None,
         sample_size: int = 2**15,
         n_init: int = 1,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.n_points = n_points
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.ledger = ledger
+        self.n_points = n_points
         self.radius_method = radius_method
         self.center_method = center_method
         self.radius_grid = radius_grid
         self.min_radius = min_radius
         self.sample_size = sample_size
         self.n_init = n_init
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -23,16 +23,18 @@ class DPOutlierScreen(OneToOneFeatureMixin, TransformerMixin, DPOneCluster):
     ----------
     n_points : int or float, default=0.9
         How many points the ball should hold, or which fraction of their released number.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is estimated privately, and paid
         for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     radius_method : {"auto", "exponential", "binary_search", "above_threshold", "rec_concave"}, \
 default="auto"
         See :class:`DPOneCluster` for this and the next five.
@@ -47,8 +49,6 @@ default="auto"
         Most points whose pairwise distances are compared, about.
     n_init : int, default=1
         How often to look for a center, each time with its share of the budget.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -88,17 +88,17 @@ privacy_report_ :
         self,
         n_points: float = 0.9,
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         radius_method: str = "auto",
         center_method: str = "clip",
         radius_grid: str = "log",
         min_radius: float | None = None,
         sample_size: int = 2**15,
         n_init: int = 1,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:

@@ -40,11 +40,11 @@ class IntPointResult:
 def int_point(
     values: ArrayLike,
     *,
-    bounds: Bounds,
     n_points: int,
-    epsilon: float | None = None,
+    epsilon: float | None = 1.0,
     delta: float = 1e-6,
     rho: float | None = None,
+    bounds: Bounds,
     ledger: LedgerLike | None = None,
     random_state: RandomStateLike | None = None,
 ) -> IntPointResult:
@@ -59,16 +59,16 @@ def int_point(
     ----------
     values : array-like of shape (n,)
         Finite numbers; n is private, and may be 0.
-    bounds : float or pair (low, high)
-        Public: values outside are clipped.
     n_points : int
         Public: the ball is looked for among so many numbers in the middle.
-    epsilon : float, optional
-        Privacy budget of one call; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one call.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high)
+        Public: values outside are clipped.
     ledger : str, path or PrivacyLedger, optional
         Total budget of many fits and calls; charged before the data are read.
     random_state : int, RandomState instance or Generator, optional

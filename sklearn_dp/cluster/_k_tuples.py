@@ -46,14 +46,14 @@ class KTupleResult:
 def aggregate_k_tuples(
     tuples: ArrayLike,
     *,
-    bounds: Bounds,
-    epsilon: float | None = None,
+    epsilon: float | None = 1.0,
     delta: float = 1e-6,
     rho: float | None = None,
-    aggregator: str = "auto",
-    neighbours: str = "replace",
-    options: FriendlyCoreOptions | FarBallsOptions | None = None,
+    bounds: Bounds,
     ledger: LedgerLike | None = None,
+    aggregator: str = "auto",
+    relation: str = "replace",
+    options: FriendlyCoreOptions | FarBallsOptions | None = None,
     random_state: RandomStateLike | None = None,
 ) -> KTupleResult:
     """Release points that most of some unordered k-tuples of points agree on.
@@ -64,24 +64,24 @@ def aggregate_k_tuples(
         One unit has one tuple, such as the cluster centers of a client or of a block of rows. The
         order of its points has no meaning. A tuple with a NaN or an infinity counts as one that
         agrees with nobody.
-    bounds : float or pair (low, high)
-        Public: points outside are clipped. A radius about the origin, or a box.
-    epsilon : float, optional
-        Privacy budget of one call; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one call.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high)
+        Public: points outside are clipped. A radius about the origin, or a box.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits and calls; charged before the data are read.
     aggregator : {"auto", "friendly_core", "k_averages", "noisy_centers"}, default="auto"
         See :class:`DPKTupleKMeans`.
-    neighbours : {"replace", "add_remove"}, default="replace"
+    relation : {"replace", "add or remove"}, default="replace"
         "replace": the number of tuples is public, and the guarantee is for replacing one of them.
-        "add_remove": their number is private, and the guarantee is for a tuple that comes or
+        "add or remove": their number is private, and the guarantee is for a tuple that comes or
         goes; friendly cores only.
     options : FriendlyCoreOptions or FarBallsOptions, optional
         What only the chosen aggregator reads; see :class:`DPKTupleKMeans`.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits and calls; charged before the data are read.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -119,9 +119,7 @@ def aggregate_k_tuples(
     array([-0.5,  0.5])
     """
     table = _checked(tuples)
-    stage, plan = _plan(
-        table.shape, budget_of(epsilon, delta, rho), aggregator, neighbours, options
-    )
+    stage, plan = _plan(table.shape, budget_of(epsilon, delta, rho), aggregator, relation, options)
     domain = Domain.from_bounds(bounds, table.shape[2])
     if domain is None:
         raise ValueError("bounds must be given.")
@@ -139,7 +137,7 @@ def aggregate_k_tuples(
 
 
 def _checked(tuples):
-    """An array of three axes; its shape is public but for the number of tuples of "add_remove"."""
+    """An array of three axes; its shape is public, but "add or remove" keeps its length private."""
     try:
         tuples = np.ascontiguousarray(real_array(tuples))
     except (OverflowError, TypeError, ValueError):
@@ -149,15 +147,15 @@ def _checked(tuples):
     return tuples
 
 
-def _plan(shape, target, aggregator, neighbours, options):
-    """The tuple stage and its plan, from public facts: the shape is one, but for t of "add_remove".
+def _plan(shape, target, aggregator, relation, options):
+    """The tuple stage and its plan, from public facts; t is one unless tuples come and go.
 
     Parameters
     ----------
     shape : tuple of int
         (t, k, d).
     target : PrivacyBudget
-    aggregator, neighbours : str
+    aggregator, relation : str
     options : FriendlyCoreOptions, FarBallsOptions or None
 
     Returns
@@ -167,11 +165,11 @@ def _plan(shape, target, aggregator, neighbours, options):
     """
     t, k, d = shape
     check_choice("aggregator", aggregator, ("auto", *AGGREGATORS))
-    check_choice("neighbours", neighbours, ("replace", "add_remove"))
+    check_choice("relation", relation, ("replace", "add or remove"))
     settings = aggregator_settings(aggregator, options)
-    fixed = neighbours == "replace"
+    fixed = relation == "replace"
     if not fixed and aggregator not in ("auto", "friendly_core"):
-        raise ValueError("neighbours='add_remove' needs aggregator='friendly_core'.")
+        raise ValueError("relation='add or remove' needs aggregator='friendly_core'.")
     if fixed and t < 2:
         raise ValueError("tuples: at least 2 are needed.")
     failure = math.nextafter(_DELTA_SHARE * target.delta, 0.0)
@@ -183,7 +181,7 @@ def _plan(shape, target, aggregator, neighbours, options):
         d,
         aggregator if fixed else "friendly_core",
         t if fixed else 2,
-        neighbours=neighbours,
+        relation=relation,
         **settings,
     )
     # A single step needs no conversion: all of epsilon and delta are its own.
@@ -195,5 +193,5 @@ def _plan(shape, target, aggregator, neighbours, options):
         stage.entries(),
         "group",
         ("a group is the origin of one tuple",),
-        "replace" if fixed else "add or remove",
+        relation,
     )

@@ -52,6 +52,17 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
 
     Parameters
     ----------
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     method : {"whiten", "friendly_core", "gram"}, default="whiten"
         "whiten" as above. "friendly_core": the first guess is the average of the covariances of
         many random blocks, of those that agree with most others, with noise in proportion to it;
@@ -64,21 +75,10 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
         Whether the mean is known to be the origin, and need not be paid for.
     store_precision : bool, default=True
         Whether `precision_` is stored; False: :meth:`get_precision` computes it when asked.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Threads, each with a part of the rows. No bit of the answer depends on it. The fit of
         ``method="friendly_core"`` runs on one.
@@ -165,29 +165,29 @@ class FriendlyCovariance(Replacing, StandardErrors, BaseReleasedCovariance):
     def __init__(
         self,
         *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         method: str = "whiten",
         n_blocks: int | str = "auto",
         assume_centered: bool = False,
         store_precision: bool = True,
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        rho: float | None = None,
-        bounds: Bounds | None = None,
         max_weight: float | None = None,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.method = method
-        self.n_blocks = n_blocks
-        self.assume_centered = assume_centered
-        self.store_precision = store_precision
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.method = method
+        self.n_blocks = n_blocks
+        self.assume_centered = assume_centered
+        self.store_precision = store_precision
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

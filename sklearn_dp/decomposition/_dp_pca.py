@@ -67,23 +67,23 @@ class DPPCA(
         than this part of the released variance, in which noise counts like small components.
         "auto": those whose released variance is above `noise_level_`, at least one. A pair: the
         same, but no fewer than its first and no more than its second number.
-    whiten : bool, default=False
-        Whether :meth:`transform` divides the coordinates by the square roots of the released
-        variances; variances below `noise_level_` count as that.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
         (n_features,). Rows outside are clipped. None: a radius is released, and paid for.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    whiten : bool, default=False
+        Whether :meth:`transform` divides the coordinates by the square roots of the released
+        variances; variances below `noise_level_` count as that.
     max_weight : float, optional
         Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
         as this one, whose noise all rows have. None: an array of weights is refused.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Threads, each with a part of the rows. No bit of the answer depends on it.
     random_state : int, RandomState instance or Generator, optional
@@ -178,24 +178,24 @@ class DPPCA(
         self,
         n_components: float | str | tuple[int, int] | None = None,
         *,
-        whiten: bool = False,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
+        whiten: bool = False,
+        max_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_components = n_components
-        self.whiten = whiten
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.whiten = whiten
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

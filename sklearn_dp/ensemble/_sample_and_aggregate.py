@@ -55,6 +55,16 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         own ``random_state`` and streams of the global generators of numpy and Python. Other
         libraries' seeds (torch, tensorflow), files and the time are not guarded. By default
         ``RobustScaler(with_scaling=False)``, whose ``center_`` is the median.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds of the rows; they are clipped before the inner fits. None: as they are.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     output : tuple of str, optional
         Fitted attributes to release: arrays of a shape that depends on parameters and on the
         number of features only, such as ``("coef_", "intercept_")``; ``("center_",)`` by default.
@@ -79,16 +89,6 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         are left out of all fits. Nothing tells that there are any.
     fix_signs : tuple of str, default=()
         Outputs whose rows have arbitrary signs, such as ``("components_",)`` of a PCA.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    bounds : float or pair (low, high), optional
-        Public bounds of the rows; they are clipped before the inner fits. None: as they are.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Blocks fitted at a time, through joblib: by processes, since threads of one process share
         the global generators and take turns.
@@ -163,6 +163,11 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         self,
         estimator: Any = None,
         *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         output: tuple[str, ...] = ("center_",),
         aggregator: str = "one_cluster",
         output_bounds: Bounds | None = None,
@@ -171,15 +176,15 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         sampling: str = "disjoint",
         classes: Sequence[Any] | np.ndarray | None = None,
         fix_signs: tuple[str, ...] = (),
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        rho: float | None = None,
-        bounds: Bounds | None = None,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.estimator = estimator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
         self.output = output
         self.aggregator = aggregator
         self.output_bounds = output_bounds
@@ -188,11 +193,6 @@ class SampleAndAggregate(MetaEstimatorMixin, TargetsInParts, BaseReleasedMethods
         self.sampling = sampling
         self.classes = classes
         self.fix_signs = fix_signs
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -54,19 +54,22 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         that range, by the gap statistic of the server's points with their noisy weights (without
         server data: of public points), which costs nothing. With a public start
         (``method="lloyd"`` and the like) only a number will do. See also :func:`elbow`.
-    epsilon : float, optional
+    epsilon : float, default=1.0
         Privacy budget; 1.0 where `rho` is not set either.
     delta : float, default=1e-6
         Probability that the guarantee may fail; small against one over the number of units.
     rho : float, optional
-        The budget as (rho, delta)-zCDP, instead of `epsilon`.
+        The budget as (rho, delta)-zCDP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds of the rows. None: the ball about the mean of the server's points that holds
         them; without these, a radius is estimated privately, and paid for.
+    ledger : PrivacyLedger or str, optional
+        Budget that several fits share, or the file that holds it; it is charged before any client
+        is asked.
     privacy_unit : {"auto", "row", "client"}, default="auto"
         Who is protected: a row, or a client with all its rows. "auto": a client where the fit is
         told who the clients are, a row otherwise.
-    neighbours : {"add_remove", "replace"}, default="add_remove"
+    relation : {"add or remove", "replace"}, default="add or remove"
         What the guarantee is for: one unit more or less, or one in the place of another, where
         how many there are is public. Both hold for "replace", which needs up to twice the noise.
     method : {"default", "paper", "lloyd", "kmeans++", "sphere_packing"}, default="default"
@@ -91,9 +94,6 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         round with fewer answers ends the fit with an error; neighbours have the same clients, one
         of which holds other rows. In :meth:`fit`, where how many clients there are may be
         unreleased, the noise of so many shares is added.
-    ledger : PrivacyLedger or str, optional
-        Budget that several fits share, or the file that holds it; it is charged before any client
-        is asked.
     n_jobs : int, optional
         Clients that are asked at the same time; see scikit-learn's glossary. The result does not
         depend on it.
@@ -134,7 +134,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
     Notes
     -----
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
-    (one client; see `neighbours`), by exact Gaussian-DP accounting, towards everybody who sees
+    (one client; see `relation`), by exact Gaussian-DP accounting, towards everybody who sees
     what the server sends and publishes; the sums themselves are seen by a trusted aggregator, or
     by nobody under secure aggregation. `X_server` is public and gets no protection: never draw it
     from clients.
@@ -170,18 +170,18 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         self,
         n_clusters: int | str | tuple[int, int] = 8,
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Any = None,
+        ledger: Any = None,
         privacy_unit: str = "auto",
-        neighbours: str = "add_remove",
+        relation: str = "add or remove",
         method: str = "default",
         options: FederatedOptions | None = None,
         n_lloyd: int | str = "auto",
         max_rows_per_client: int | None = None,
         n_honest: int | None = None,
-        ledger: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -190,14 +190,14 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
+        self.ledger = ledger
         self.privacy_unit = privacy_unit
-        self.neighbours = neighbours
+        self.relation = relation
         self.method = method
         self.options = options
         self.n_lloyd = n_lloyd
         self.max_rows_per_client = max_rows_per_client
         self.n_honest = n_honest
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

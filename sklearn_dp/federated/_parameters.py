@@ -60,7 +60,7 @@ def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarr
         The message names the parameter.
     """
     check_choice("privacy_unit", model.privacy_unit, UNITS)
-    check_choice("neighbours", model.neighbours, ("add_remove", "replace"))
+    check_choice("relation", model.relation, ("add or remove", "replace"))
     check_choice("method", model.method, METHODS)
     options = check_options(model.options)
     if not isinstance(model.n_lloyd, str):
@@ -173,7 +173,7 @@ def setup_of(
         shares=options.client_bounds,
         laplace=options.count_noise == "laplace",
         n_honest=model.n_honest,
-        swap=model.neighbours == "replace",
+        swap=model.relation == "replace",
         candidates=asked if isinstance(asked, Candidates) else None,
     )
 
@@ -196,13 +196,12 @@ def relation_of(model: FederatedDPKMeans, unit: str) -> str:
     Examples
     --------
     >>> from sklearn_dp import FederatedDPKMeans
-    >>> relation_of(FederatedDPKMeans(n_honest=3, neighbours="replace"), "group")
+    >>> relation_of(FederatedDPKMeans(n_honest=3, relation="replace"), "group")
     'replace the rows of'
     """
-    relation = "replace" if model.neighbours == "replace" else "add or remove"
     # A client that adds noise takes part whether it has rows or not: its rows come and go.
     own = model.n_honest is not None and unit == "group"
-    return relation + " the rows of" * own
+    return model.relation + " the rows of" * own
 
 
 def plan_of(

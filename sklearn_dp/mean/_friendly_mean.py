@@ -60,12 +60,18 @@ class FriendlyMean(
 
     Parameters
     ----------
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Points outside are clipped. No location is needed then, which makes all
+        releases Gaussian and a fit with few points possible.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     diameter : float, optional
         Public: nearly all points are within it of each other, in the units of the table. Columns
         are not scaled then. None: where it is needed, it is searched on the public grid of
@@ -73,10 +79,6 @@ class FriendlyMean(
     diameter_range : pair of float, default=(1e-6, 1e12)
         The smallest and the largest diameter to look for; another than the default one is in the
         units of the table, and columns are not scaled.
-    bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Points outside are clipped. No location is needed then, which makes all
-        releases Gaussian and a fit with few points possible.
     max_weight : float, optional
         Public: the largest `sample_weight` of a unit, by the design of a survey. Larger ones count
         as this one, whose noise all rows have. None: an array of weights is refused.
@@ -87,8 +89,6 @@ class FriendlyMean(
         by the basic filter, or the heaviest cell of a random grid. "auto": with `rho` the one
         with the smallest predicted error at the released size; with `epsilon` cells, whose noise
         is accounted for exactly. With another value than "auto" columns are not scaled.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
         With ``refine=False`` the fit runs on one thread.
@@ -172,29 +172,29 @@ class FriendlyMean(
     def __init__(
         self,
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         diameter: float | None = None,
         diameter_range: tuple[float, float] = RADII,
-        bounds: Bounds | None = None,
         max_weight: float | None = None,
         refine: bool = True,
         locate: str = "auto",
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
+        self.bounds = bounds
+        self.ledger = ledger
         self.diameter = diameter
         self.diameter_range = diameter_range
-        self.bounds = bounds
         self.max_weight = max_weight
         self.refine = refine
         self.locate = locate
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -40,6 +40,18 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         Number of components, public. "auto" and a pair let the fit choose it, from 1 to 30 or in
         that range, by the coreset of the partition or, above 5 features, by noisy iterations
         of its k-means (``method="coreset"`` only).
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
+        (n_features,). Rows outside are clipped. None: location and scale are found privately,
+        which costs very little here.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     criterion : {"auto", "gap", "bic", "silhouette"}, default="auto"
         What the number is chosen by; see :class:`~sklearn_dp.DPKMeans`. It has no effect on a
         given number.
@@ -59,24 +71,12 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         components are far apart, and finds 7 in 10 where they are 4 standard deviations apart
         (4 components, 10 features, 100,000 rows) and "coreset" all; "k_tuples" takes over from
         an epsilon of 8, with a largest total variation of 0.017 where "coreset" has 0.011.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    bounds : float or pair (low, high), optional
-        Public bounds: radius of a ball about the origin, or a box of scalars or arrays of shape
-        (n_features,). Rows outside are clipped. None: location and scale are found privately,
-        which costs very little here.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
     options : KTupleOptions or PartitionOptions, optional
         Of `method`, where it is "k_tuples" or "partition".
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Threads, each with a part of the rows; blocks of "k_tuples" fitted at a time, through
         joblib. No bit of the answer depends on it.
@@ -185,30 +185,30 @@ class DPGaussianMixture(Replacing, StandardErrors, BaseReleasedMixture):
         self,
         n_components: int | str | tuple[int, int] = 1,
         *,
-        criterion: str = "auto",
-        covariance_type: str = "full",
-        method: str = "auto",
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
+        criterion: str = "auto",
+        covariance_type: str = "full",
+        method: str = "auto",
         max_weight: float | None = None,
         options: KTupleOptions | PartitionOptions | None = None,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
         self.n_components = n_components
-        self.criterion = criterion
-        self.covariance_type = covariance_type
-        self.method = method
-        self.options = options
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.criterion = criterion
+        self.covariance_type = covariance_type
+        self.method = method
+        self.max_weight = max_weight
+        self.options = options
         self.n_jobs = n_jobs
         self.random_state = random_state
 

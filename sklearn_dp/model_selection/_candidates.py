@@ -25,7 +25,7 @@ from sklearn.utils import get_tags
 from .._base import BaseDPEstimator
 from .._privacy._domain import Domain
 from .._privacy._plan import PrivacyPlan
-from .._validation import SQUARABLE, check_real, check_steps, shares_of_one
+from .._validation import DEFAULT_EPSILON, SQUARABLE, check_real, check_steps, shares_of_one
 from ._arguments import NOT_PRIVATE, check_final, same, set_values
 
 __all__ = [
@@ -39,8 +39,14 @@ __all__ = [
     "with_budget",
 ]
 
-_OWN = {"epsilon": None, "rho": None, "ledger": None, "random_state": None, "delta": 1e-6}
-"""What the search sets itself, and what it must be in the steps."""
+_OWN = {
+    "epsilon": (None, DEFAULT_EPSILON),
+    "rho": (None,),
+    "ledger": (None,),
+    "random_state": (None,),
+    "delta": (1e-6,),
+}
+"""What the search sets itself, and what it may be in the steps: left alone."""
 _EARLIER = 0.2
 """Weight of all private steps before the last one, together."""
 
@@ -239,9 +245,9 @@ def _check_untouched(estimator, where):
     Such a value would be overwritten. An error is better than a budget that somebody believes in.
     """
     params = estimator.get_params(deep=False)
-    for name, default in _OWN.items():
-        value = params.get(name, default)
-        if not same(value, default):
+    for name, defaults in _OWN.items():
+        value = params.get(name)
+        if name in params and not any(same(value, default) for default in defaults):
             raise ValueError(
                 f"{where} sets {name}: the search sets it for all its fits; give {name} to the "
                 "search."
@@ -348,8 +354,7 @@ def step_weights(steps, weights):
 def with_budget(estimator, rho, delta):
     """The estimator with the budget that the search has for it.
 
-    In place. Budgets of a search are in rho, since zCDP is what adds up over steps and fits;
-    epsilon has to be None beside it.
+    In place. Budgets of a search are in rho, since zCDP is what adds up over steps and fits.
     """
     return estimator.set_params(rho=rho, delta=delta, epsilon=None)
 

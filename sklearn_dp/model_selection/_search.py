@@ -26,17 +26,19 @@ class DPGridSearch(BaseDPSearch):
     param_grid : dict or list of dict
         As for scikit-learn's ``GridSearchCV``; an empty dict is one candidate, the estimator as it
         is. The grid must be public: values that were seen in the data are not.
+    epsilon : float, default=1.0
+        Privacy budget of the whole search.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits. The search is one charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of single rows, between public limits, added up and released with noise. None:
         "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
         other clusterers, else "reconstruction".
-    epsilon : float, optional
-        Privacy budget of the whole search; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
         secretly random number of candidates is fitted, and only the best fit is released; that is
@@ -53,8 +55,6 @@ PrivateScorer, optional
         of the `bounds` of the first step.
     shares : Shares, optional
         How the budget is divided.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits. The search is one charge.
     n_jobs : int, optional
         Threads that fit candidates side by side.
     random_state : int, RandomState instance or Generator, optional
@@ -130,31 +130,31 @@ PrivateScorer, optional
         estimator,
         param_grid,
         *,
-        scoring=None,
-        epsilon=None,
+        epsilon=1.0,
         delta=1e-6,
         rho=None,
+        ledger=None,
+        scoring=None,
         selection="auto",
         final="auto",
         public_steps=(),
         max_distance=None,
         shares=None,
-        ledger=None,
         n_jobs=None,
         random_state=None,
     ):
         self.estimator = estimator
         self.param_grid = param_grid
-        self.scoring = scoring
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
+        self.ledger = ledger
+        self.scoring = scoring
         self.selection = selection
         self.final = final
         self.public_steps = public_steps
         self.max_distance = max_distance
         self.shares = shares
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -178,17 +178,19 @@ class DPRandomizedSearch(BaseDPSearch):
         ``RandomizedSearchCV``. They must be public.
     n_iter : int, default=10
         Number of candidates.
+    epsilon : float, default=1.0
+        Privacy budget of the whole search.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits. The search is one charge.
     scoring : {"silhouette", "cost", "log_density", "reconstruction", "accuracy"} or \
 PrivateScorer, optional
         Scores of single rows, between public limits, added up and released with noise. None:
         "log_density" for mixtures, "silhouette" where the number of clusters varies, "cost" for
         other clusterers, else "reconstruction".
-    epsilon : float, optional
-        Privacy budget of the whole search; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
     selection : {"auto", "all", "best"} or BestOf, default="auto"
         "all": every candidate is fitted once, and all models and scores are released. "best": a
         secretly random number of candidates is fitted, and only the best fit is released; that is
@@ -205,8 +207,6 @@ PrivateScorer, optional
         of the `bounds` of the first step.
     shares : Shares, optional
         How the budget is divided.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits. The search is one charge.
     n_jobs : int, optional
         Threads that fit candidates side by side.
     random_state : int, RandomState instance or Generator, optional
@@ -246,16 +246,16 @@ PrivateScorer, optional
         param_distributions,
         n_iter=10,
         *,
-        scoring=None,
-        epsilon=None,
+        epsilon=1.0,
         delta=1e-6,
         rho=None,
+        ledger=None,
+        scoring=None,
         selection="auto",
         final="auto",
         public_steps=(),
         max_distance=None,
         shares=None,
-        ledger=None,
         n_jobs=None,
         random_state=None,
         candidates_state=None,
@@ -263,16 +263,16 @@ PrivateScorer, optional
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.n_iter = n_iter
-        self.scoring = scoring
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
+        self.ledger = ledger
+        self.scoring = scoring
         self.selection = selection
         self.final = final
         self.public_steps = public_steps
         self.max_distance = max_distance
         self.shares = shares
-        self.ledger = ledger
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.candidates_state = candidates_state

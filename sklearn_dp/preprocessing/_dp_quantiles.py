@@ -33,22 +33,22 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
     ----------
     quantiles : sequence of float, default=(0.25, 0.5, 0.75)
         Levels in (0, 1).
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
         of all values. None: the columns may lie anywhere; a fit then needs some two or three times
         as many rows before it sees them.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -122,12 +122,12 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         self,
         quantiles: Sequence[float] = (0.25, 0.5, 0.75),
         *,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
+        max_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
@@ -136,8 +136,8 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -31,6 +31,16 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
 
     Parameters
     ----------
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
+    delta : float, default=1e-6
+        In (0, 1); far below one over the number of units.
+    rho : float, optional
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
+    bounds : float or pair (low, high), optional
+        Public bounds; see :class:`DPQuantiles`.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
     with_centering : bool, default=True
         Subtract the medians.
     with_scaling : bool, default=True
@@ -39,20 +49,10 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
         The quantiles whose difference is the range, in per cent: below 50 and above.
     unit_variance : bool, default=False
         Scale so that normally distributed columns have variance 1.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
-    delta : float, default=1e-6
-        In (0, 1); far below one over the number of units.
-    rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
-    bounds : float or pair (low, high), optional
-        Public bounds; see :class:`DPQuantiles`.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -112,29 +112,29 @@ trustworthy_, status_, privacy_report_ :
     def __init__(
         self,
         *,
+        epsilon: float | None = 1.0,
+        delta: float = 1e-6,
+        rho: float | None = None,
+        bounds: Bounds | None = None,
+        ledger: LedgerLike | None = None,
         with_centering: bool = True,
         with_scaling: bool = True,
         quantile_range: tuple[float, float] = (25.0, 75.0),
         unit_variance: bool = False,
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        rho: float | None = None,
-        bounds: Bounds | None = None,
         max_weight: float | None = None,
-        ledger: LedgerLike | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.with_centering = with_centering
-        self.with_scaling = with_scaling
-        self.quantile_range = quantile_range
-        self.unit_variance = unit_variance
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.with_centering = with_centering
+        self.with_scaling = with_scaling
+        self.quantile_range = quantile_range
+        self.unit_variance = unit_variance
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

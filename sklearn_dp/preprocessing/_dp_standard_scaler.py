@@ -42,27 +42,27 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
 
     Parameters
     ----------
-    with_mean : bool, default=True
-        Subtract the means in `transform`.
-    with_std : bool, default=True
-        Release standard deviations too, and divide by them in `transform`.
-    epsilon : float, optional
-        Privacy budget of one fit; 1.0 when neither `epsilon` nor `rho` is given.
+    epsilon : float, default=1.0
+        Privacy budget of one fit.
     delta : float, default=1e-6
         In (0, 1); far below one over the number of units.
     rho : float, optional
-        Budget in zero-concentrated DP, instead of `epsilon`.
+        Budget in zero-concentrated DP, instead of `epsilon`: leave that out.
     bounds : float or pair (low, high), optional
         Public bounds: a box of scalars or arrays of shape (n_features,), or the largest magnitude
         of all values. Values outside are clipped. Where the rows are too few to release a spread of
         each column (fewer than about 1,000 in three columns at ``epsilon=1``), the widths of the
         box take its place; without bounds there is no answer then.
+    ledger : str, path or PrivacyLedger, optional
+        Total budget of many fits; charged before the data are read.
+    with_mean : bool, default=True
+        Subtract the means in `transform`.
+    with_std : bool, default=True
+        Release standard deviations too, and divide by them in `transform`.
     max_weight : float, optional
         Public: the largest `sample_weight` that a unit may have, for instance by the design of a
         survey. Larger weights count as this one, and the noise is that of a row of this weight.
         None: an array of weights is refused. Without `sample_weight` it has no effect.
-    ledger : str, path or PrivacyLedger, optional
-        Total budget of many fits; charged before the data are read.
     n_jobs : int, optional
         Number of threads, each of which works on some of the rows; it does not change the result.
     random_state : int, RandomState instance or Generator, optional
@@ -142,25 +142,25 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     def __init__(
         self,
         *,
-        with_mean: bool = True,
-        with_std: bool = True,
-        epsilon: float | None = None,
+        epsilon: float | None = 1.0,
         delta: float = 1e-6,
         rho: float | None = None,
         bounds: Bounds | None = None,
-        max_weight: float | None = None,
         ledger: LedgerLike | None = None,
+        with_mean: bool = True,
+        with_std: bool = True,
+        max_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomStateLike | None = None,
     ) -> None:
-        self.with_mean = with_mean
-        self.with_std = with_std
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
-        self.max_weight = max_weight
         self.ledger = ledger
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.max_weight = max_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
 

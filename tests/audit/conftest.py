@@ -19,7 +19,7 @@ class ToyMean(BaseDPEstimator):
     def __init__(
         self,
         *,
-        epsilon=None,
+        epsilon=1.0,
         delta=1e-6,
         rho=None,
         bounds=None,

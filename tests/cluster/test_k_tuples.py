@@ -23,27 +23,26 @@ def error(found):
 
 
 @pytest.mark.parametrize(
-    ("aggregator", "neighbours", "t", "spread", "limit"),
+    ("aggregator", "relation", "t", "spread", "limit"),
     [
         ("auto", "replace", 300, 0.01, 0.01),
-        ("friendly_core", "add_remove", 300, 0.01, 0.01),
+        ("friendly_core", "add or remove", 300, 0.01, 0.01),
         ("noisy_centers", "replace", 400, 1e-4, 0.4),
     ],
 )
-def test_aggregators_on_tuples(aggregator, neighbours, t, spread, limit):
+def test_aggregators_on_tuples(aggregator, relation, t, spread, limit):
     found = aggregate_k_tuples(
         database(t, spread),
         bounds=1.0,
         epsilon=6.0,
         aggregator=aggregator,
-        neighbours=neighbours,
+        relation=relation,
         random_state=1,
     )
     assert found.status == "ok" and error(found.centers) < limit
     report = found.privacy_report
     assert report.epsilon <= 6.0 and report.spent_rho <= report.rho * (1 + 1e-12)
-    words = {"replace": "replace one group", "add_remove": "add or remove one group"}
-    assert words[neighbours] in repr(report)
+    assert f"{relation} one group" in repr(report)
 
 
 def test_a_single_step_gets_all_of_epsilon():
@@ -74,7 +73,7 @@ def test_null_tuples_and_boxes():
     assert error(found.centers) < 0.01
     empty = np.empty((0, 3, 2))
     with pytest.warns(UtilityWarning):
-        none = aggregate_k_tuples(empty, bounds=1.0, neighbours="add_remove", random_state=0)
+        none = aggregate_k_tuples(empty, bounds=1.0, relation="add or remove", random_state=0)
     assert none.centers is None
 
 
@@ -91,12 +90,12 @@ def test_the_ledger_is_asked_first():
     ("change", "match"),
     [
         ({"aggregator": "mean"}, "aggregator"),
-        ({"neighbours": "swap"}, "neighbours"),
+        ({"relation": "swap"}, "relation"),
         ({"aggregator": "friendly_core", "options": FriendlyCoreOptions(0.25)}, "gamma"),
         ({"options": FriendlyCoreOptions()}, "options"),
         ({"bounds": None}, "bounds"),
         ({"bounds": -1.0}, "bounds"),
-        ({"neighbours": "add_remove", "aggregator": "k_averages"}, "friendly_core"),
+        ({"relation": "add or remove", "aggregator": "k_averages"}, "friendly_core"),
         ({"tuples": np.zeros((4, 3))}, "tuples"),
         ({"tuples": np.zeros((1, 3, 2))}, "tuples"),
         (
@@ -114,12 +113,10 @@ def test_bad_parameters_are_named(change, match):
         aggregate_k_tuples(options.pop("tuples"), **options)
 
 
-@pytest.mark.parametrize(
-    "neighbours, relation", [("replace", "replace"), ("add_remove", "add or remove")]
-)
-def test_the_ledger_is_told_the_relation(neighbours, relation):
+@pytest.mark.parametrize("relation", ["replace", "add or remove"])
+def test_the_ledger_is_told_the_relation(relation):
     tuples = np.zeros((400, 2, 1)) + [[0.5], [-0.5]]
-    options = {"bounds": 1.0, "epsilon": 4.0, "neighbours": neighbours}
+    options = {"bounds": 1.0, "epsilon": 4.0, "relation": relation}
     budget = PrivacyBudget(epsilon=10.0, delta=1e-5)
     ledger = PrivacyLedger(budget, unit="group", relation=relation)
     aggregate_k_tuples(tuples, ledger=ledger, **options)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings(
     ("options", "match"),
     [
         ({"privacy_unit": "person"}, "privacy_unit"),
-        ({"neighbours": "near"}, "neighbours"),
+        ({"relation": "near"}, "relation"),
         ({"method": "new"}, "method"),
         ({"options": {}}, "options must be a FederatedOptions"),
         ({"options": FederatedOptions(count_noise="none")}, "count_noise"),

@@ -64,7 +64,7 @@ def test_public_starts_are_centers_in_the_domain_and_new_ones_follow_the_generat
 
 def test_options_and_neighbours_reach_the_setup():
     options = FederatedOptions("laplace", {"weights": 0.5})
-    found = setup(options=options, neighbours="replace", max_rows_per_client=7)
+    found = setup(options=options, relation="replace", max_rows_per_client=7)
     assert found.laplace and found.shares == {"weights": 0.5} and found.swap
     assert found.most_rows == 7 and found.n_honest is None and not found.clients_add
     assert setup(n_honest=3).n_honest == 3
@@ -75,10 +75,10 @@ def test_options_and_neighbours_reach_the_setup():
     [
         ({}, "row", "add or remove"),
         ({}, "group", "add or remove"),
-        ({"neighbours": "replace"}, "group", "replace"),
+        ({"relation": "replace"}, "group", "replace"),
         ({"n_honest": 2}, "row", "add or remove"),
         ({"n_honest": 2}, "group", "add or remove the rows of"),
-        ({"n_honest": 2, "neighbours": "replace"}, "group", "replace the rows of"),
+        ({"n_honest": 2, "relation": "replace"}, "group", "replace the rows of"),
     ],
 )
 def test_the_relation_that_a_plan_states(options, unit, relation):

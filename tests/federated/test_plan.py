@@ -102,7 +102,7 @@ OPTIONS = [
                 {"method": "paper"},
                 {"method": "paper", "options": LAPLACE, "n_lloyd": 1},
                 {"method": "sphere_packing"},
-                {"neighbours": "replace", "n_lloyd": 1},
+                {"relation": "replace", "n_lloyd": 1},
             ),
             (3, 9),
         )

@@ -31,7 +31,7 @@ SERVER = np.vstack([data(5, 15), np.zeros((1, D))])
 
 def model(**options):
     return FederatedDPKMeans(
-        3, **{"epsilon": 8.0, "n_lloyd": 1, "neighbours": "replace", "random_state": 0, **options}
+        3, **{"epsilon": 8.0, "n_lloyd": 1, "relation": "replace", "random_state": 0, **options}
     )
 
 
@@ -124,8 +124,8 @@ def test_opposite_sums_need_twice_the_noise_and_not_its_root(monkeypatch):
 def test_the_report_tells_the_relation_and_the_scales():
     X, far = data(0, 24), {"X_server": SERVER}
     ours, usual = (
-        model(neighbours=relation, bounds=3.0, method="paper").fit(X, **far)
-        for relation in ("replace", "add_remove")
+        model(relation=relation, bounds=3.0, method="paper").fit(X, **far)
+        for relation in ("replace", "add or remove")
     )
     assert ours.privacy_report_.neighbours == "replace one row"
     assert usual.privacy_report_.neighbours == "add or remove one row"
@@ -141,7 +141,7 @@ def test_the_report_tells_the_relation_and_the_scales():
 
 
 @pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("options", [{}, {"n_honest": 2}, {"neighbours": "add_remove"}])
+@pytest.mark.parametrize("options", [{}, {"n_honest": 2}, {"relation": "add or remove"}])
 def test_the_ledger_is_told_the_relation_of_the_plan(told, options):
     """Also by `private_score`, which holds for all relations alike; other ledgers refuse."""
     X = np.random.default_rng(0).uniform(-1, 1, size=(60, 2))

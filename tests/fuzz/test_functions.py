@@ -162,7 +162,7 @@ FUNCTIONS = {
         {
             "tuples": tuples,
             "bounds": bounds,
-            "neighbours": one_of("replace", "add_remove"),
+            "relation": one_of("replace", "add or remove"),
             "aggregator": one_of("auto", "friendly_core", "k_averages", "noisy_centers"),
             "options": one_of(None, FriendlyCoreOptions(0.1), FarBallsOptions(50.0)),
             **budgets,

@@ -92,7 +92,7 @@ def test_extreme_values_and_numpy_errors():
         ({"refine": 1}, TypeError, "refine"),
         ({"bounds": -1.0}, ValueError, "bounds"),
         ({"epsilon": 0.0}, ValueError, "epsilon"),
-        ({"epsilon": 1.0, "rho": 1.0}, ValueError, "epsilon and rho"),
+        ({"epsilon": 2.0, "rho": 1.0}, ValueError, "epsilon and rho"),
         ({"delta": 0.0}, ValueError, "delta"),
     ],
 )

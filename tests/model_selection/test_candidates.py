@@ -30,7 +30,7 @@ BAD = {
     ),
     "bad value": (lambda: search().set_params(param_grid={"n_clusters": [2, 0]}), "n_clusters"),
     "own epsilon": (
-        lambda: DPGridSearch(DPKMeans(epsilon=1.0), GRID),
+        lambda: DPGridSearch(DPKMeans(epsilon=3.0), GRID),
         "estimator sets epsilon",
     ),
     "own ledger": (

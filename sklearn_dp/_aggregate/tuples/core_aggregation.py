@@ -134,13 +134,13 @@ def _private_score(strangers, t):
 
 
 def aggregate_tuples(
-    session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace", prefix="tuples/"
+    session, tuples, radius, *, gamma=MATCH_LIMIT, relation="replace", prefix="tuples/"
 ):
     """Average of the tuples that match most others, or None: that of `tuple_average`.
 
     Parameters
     ----------
-    session, tuples, radius, gamma, neighbours, prefix
+    session, tuples, radius, gamma, relation, prefix
         Of :func:`tuple_average`.
 
     Returns
@@ -148,14 +148,12 @@ def aggregate_tuples(
     center : ndarray of shape (k, d) or None
         None: no radius was found, or too few tuples survived.
     """
-    found = tuple_average(
-        session, tuples, radius, gamma=gamma, neighbours=neighbours, prefix=prefix
-    )
+    found = tuple_average(session, tuples, radius, gamma=gamma, relation=relation, prefix=prefix)
     return None if found is None else found.mean.reshape(tuples.shape[1:])
 
 
 def tuple_average(
-    session, tuples, radius, *, gamma=MATCH_LIMIT, neighbours="replace", prefix="tuples/"
+    session, tuples, radius, *, gamma=MATCH_LIMIT, relation="replace", prefix="tuples/"
 ):
     """Average of the tuples that match most others, with its noise, or None.
 
@@ -170,7 +168,7 @@ def tuple_average(
     gamma : float, default=1/5
         At most 1/5: beyond it matchings need not compose, and the alignment below could differ
         between neighbours in more than one tuple.
-    neighbours : {"replace", "add_remove"}, default="replace"
+    relation : {"replace", "add or remove"}, default="replace"
         Whether one of a public number t >= 2 of tuples is replaced, or one comes or goes.
 
     Returns
@@ -190,7 +188,7 @@ def tuple_average(
     .. [1] E. Tsfadia, E. Cohen, H. Kaplan, Y. Mansour and U. Stemmer, "FriendlyCore: practical
        differentially private aggregation", ICML 2022.
     """
-    fixed = neighbours == "replace"
+    fixed = relation == "replace"
     if fixed and len(tuples) < 2:
         raise ValueError("n_tuples must be at least 2.")
     if not 0 < gamma <= MATCH_LIMIT:

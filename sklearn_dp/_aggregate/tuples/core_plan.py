@@ -76,7 +76,7 @@ def search_steps(n_radii):
     return max(1, (n_radii - 1).bit_length())
 
 
-def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
+def tuple_entries(rho, delta, shares=None, *, relation="replace"):
     """Plan entries of :func:`aggregate_tuples` for a total of `rho` and `delta`.
 
     Parameters
@@ -84,20 +84,20 @@ def tuple_entries(rho, delta, shares=None, *, neighbours="replace"):
     rho, delta : float
         Of all entries together.
     shares : TupleShares, optional
-    neighbours : {"replace", "add_remove"}
-        With "add_remove" a tenth of what the core has pays for the number of tuples.
+    relation : {"replace", "add or remove"}
+        With "add or remove" a tenth of what the core has pays for the number of tuples.
 
     Returns
     -------
     entries : tuple of PlanEntry
-        Named "tuples/number" (only for "add_remove"), "tuples/radius", "tuples/core",
+        Named "tuples/number" (only for "add or remove"), "tuples/radius", "tuples/core",
         "tuples/size" and "tuples/average".
     """
     shares = shares or TupleShares()
     n_steps = search_steps(len(radii(1.0)))
     core = shares.core * rho
     number: tuple[PlanEntry, ...] = ()
-    if neighbours == "add_remove":
+    if relation == "add or remove":
         number = (
             PlanEntry(
                 "tuples/number",

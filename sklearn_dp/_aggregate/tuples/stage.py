@@ -111,8 +111,8 @@ class TupleStage:
     separation : float or None
         None: by a public rule.
     gamma : float
-    neighbours : {"replace", "add_remove"}
-        What happens to the database when a unit comes or goes; "add_remove" for tuples that are
+    relation : {"replace", "add or remove"}
+        What happens to the database when a unit comes or goes; "add or remove" for tuples that are
         units themselves, with friendly cores only.
     epsilon : float or None
         What may be spent on a single (epsilon, delta)-DP step, if it is the whole plan.
@@ -127,7 +127,7 @@ class TupleStage:
     sampling: str = "disjoint"
     separation: float | None = None
     gamma: float = 0.2
-    neighbours: str = "replace"
+    relation: str = "replace"
     epsilon: float | None = None
 
     # -- budget ---------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class TupleStage:
             that of copies for all copies of a unit together.
         """
         if not self.whole:
-            return tuple_entries(self.rho, self.delta, neighbours=self.neighbours)
+            return tuple_entries(self.rho, self.delta, relation=self.relation)
         epsilon, delta = self.cost
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         return (PlanEntry(_ENTRY, Mechanism.APPROXIMATE, rho, delta, sensitivity=self._words()),)
@@ -314,9 +314,7 @@ class TupleStage:
             plan = PrivacyPlan(PrivacyBudget(rho=rho, delta=delta), entries)
             epsilon, delta = self.cost
             session = session.nested(_ENTRY, plan, epsilon=epsilon, delta=delta)
-        return aggregate_tuples(
-            session, tuples, radius, gamma=self.gamma, neighbours=self.neighbours
-        )
+        return aggregate_tuples(session, tuples, radius, gamma=self.gamma, relation=self.relation)
 
     def _run_partition(self, session, tuples, radius):
         """The test for far balls on the integer grid, then the answer of the aggregator.

@@ -291,7 +291,7 @@ def test_how_far_balls_must_be_for_tuples_to_match():
 
 
 def client_session(random_state=0):
-    entries = tuple_entries(8.0, 1e-6, neighbours="add_remove")
+    entries = tuple_entries(8.0, 1e-6, relation="add or remove")
     return PrivacySession(
         PrivacyPlan(PrivacyBudget(rho=8.0, delta=1e-6), entries), random_state=random_state
     )
@@ -299,10 +299,10 @@ def client_session(random_state=0):
 
 def test_clients_come_and_go():
     tuples, centers = make_tuples(np.random.default_rng(9))
-    found = aggregate_tuples(client_session(), tuples, 1.0, neighbours="add_remove")
+    found = aggregate_tuples(client_session(), tuples, 1.0, relation="add or remove")
     assert unordered_error(found, centers) < 0.05
     for few in (tuples[:0], tuples[:1], tuples[:3]):
-        assert aggregate_tuples(client_session(), few, 1.0, neighbours="add_remove") is None
+        assert aggregate_tuples(client_session(), few, 1.0, relation="add or remove") is None
 
 
 def test_the_share_of_strangers_moves_by_less_than_two():

@@ -37,7 +37,7 @@ from sklearn_dp.audit._player import Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn_dp.exceptions.SeededNoiseWarning")
 
-MODES = [("friendly_core", "disjoint", "replace"), ("friendly_core", "disjoint", "add_remove"),
+MODES = [("friendly_core", "disjoint", "replace"), ("friendly_core", "disjoint", "add or remove"),
          ("friendly_core", "with_replacement", "replace"), ("k_averages", "disjoint", "replace"),
          ("k_averages", "with_replacement", "replace"), ("noisy_centers", "disjoint", "replace"),
          ("noisy_centers", "with_replacement", "replace")]  # fmt: skip
@@ -50,10 +50,10 @@ def coarse(monkeypatch):
 
 
 @functools.cache
-def stage_of(aggregator, sampling="disjoint", neighbours="replace", k=2):
+def stage_of(aggregator, sampling="disjoint", relation="replace", k=2):
     """Large budgets, so that few tuples will do; what is audited does not depend on them."""
     if aggregator == "friendly_core" and sampling == "disjoint":
-        return TupleStage(8.0, 0.01, k, 2, aggregator, 60, neighbours=neighbours)
+        return TupleStage(8.0, 0.01, k, 2, aggregator, 60, relation=relation)
     rho, delta = (5.0, 0.3) if aggregator == "friendly_core" else (20.0, 0.1)
     stage = TupleStage(rho, delta, k, 2, aggregator, "auto", sampling, separation=7.0)
     if aggregator == "friendly_core":
@@ -105,10 +105,10 @@ def pairs(stage, rng, n_pairs):
     """Neighbouring databases, each with the map of their tuples."""
     for i in range(n_pairs):
         t = stage.size
-        if stage.neighbours == "add_remove":
+        if stage.relation == "add or remove":
             t = int(rng.integers(0, 70))
         tuples = database(rng, t, stage.n_clusters, rng.choice([0.001, 0.01, 0.05]))
-        if stage.neighbours == "add_remove":
+        if stage.relation == "add or remove":
             new = strange_tuple(rng, tuples if t else database(rng, 1, stage.n_clusters), i)
             more, known = np.concatenate([tuples, new[None]]), np.arange(t)
             yield (i, tuples, more, np.append(known, -1)) if i % 2 else (i, more, tuples, known)
@@ -142,18 +142,18 @@ def _equal(one, two):
 
 
 @pytest.mark.quick("friendly_core-disjoint-*", "noisy_centers-with_replacement-*")
-@pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
-def test_replays_of_neighbouring_databases(aggregator, sampling, neighbours, n_pairs=42):
-    violations, voided, answers = audit(stage_of(aggregator, sampling, neighbours), n_pairs)
+@pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
+def test_replays_of_neighbouring_databases(aggregator, sampling, relation, n_pairs=42):
+    violations, voided, answers = audit(stage_of(aggregator, sampling, relation), n_pairs)
     assert violations == [] and voided <= n_pairs // 4 and answers >= n_pairs // 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("aggregator", "sampling", "neighbours"), MODES)
-def test_replays_of_300_neighbouring_databases(aggregator, sampling, neighbours):
+@pytest.mark.parametrize(("aggregator", "sampling", "relation"), MODES)
+def test_replays_of_300_neighbouring_databases(aggregator, sampling, relation):
     for k in (2, 3):
         violations, voided, answers = audit(
-            stage_of(aggregator, sampling, neighbours, k), 400, seed=k
+            stage_of(aggregator, sampling, relation, k), 400, seed=k
         )
         assert violations == [] and voided < 100 and answers > 100
 
@@ -403,7 +403,7 @@ FAULTS = {
 def test_faults_are_seen_by_replays(name, monkeypatch):
     aggregator, plant = FAULTS[name]
     stage = (
-        stage_of("friendly_core", neighbours="add_remove")
+        stage_of("friendly_core", relation="add or remove")
         if aggregator == "clients"
         else stage_of(aggregator)
     )
