@@ -231,24 +231,11 @@ def pure_dp_epsilon(rho: float) -> float:
 def laplace_zcdp_rho(epsilon: float) -> float:
     """Rho of Laplace noise of scale (l1 sensitivity) / ``epsilon``, rounded up; exact [6]_.
 
-    Parameters
-    ----------
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    rho : float
-        About epsilon^2 / 2 for small epsilon, about epsilon for large.
-
-    Notes
-    -----
     epsilon + exp(-epsilon) - 1 in one dimension. With several coordinates whose shifts sum to
     epsilon, rho adds over coordinates; the bound is convex and 0 at 0, so the sum is at most the
-    value at epsilon. Rounding the noise to a grid is post-processing.
+    value at epsilon. Rounding the noise to a grid is post-processing. About epsilon^2 / 2 for small
+    epsilon, about epsilon for large.
 
-    Examples
-    --------
     Less than any epsilon-DP mechanism may cost:
 
     >>> round(laplace_zcdp_rho(1.0), 4), round(pure_zcdp_rho(1.0), 4)
@@ -268,24 +255,11 @@ def laplace_zcdp_rho(epsilon: float) -> float:
 def bounded_range_zcdp_rho(epsilon: float) -> float:
     """Rho of an ``epsilon``-bounded-range mechanism, rounded up: epsilon^2 / 8 [7]_.
 
-    Parameters
-    ----------
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    rho : float
-
-    Notes
-    -----
     The exponential mechanism with probabilities proportional to exp(rate * score) has bounded
     range epsilon = rate * (largest minus smallest change of a score between neighbours): at most
     2 * rate * sensitivity, and rate * sensitivity for scores that all move the same way. It is
     also epsilon-DP, which is the better bound above an epsilon of about 8.
 
-    Examples
-    --------
     >>> round(bounded_range_zcdp_rho(1.0), 4), round(bounded_range_zcdp_rho(10.0), 4)
     (0.125, 9.9991)
     """
@@ -296,22 +270,8 @@ def bounded_range_zcdp_rho(epsilon: float) -> float:
 def approx_dp_zcdp(epsilon: float, delta: float) -> tuple[float, float]:
     """Rho and delta of an (``epsilon``, ``delta``)-DP mechanism as (rho, delta)-zCDP.
 
-    Parameters
-    ----------
-    epsilon : float
-        At least 0.
-    delta : float
-        In [0, 1).
-
-    Returns
-    -------
-    rho, delta : float
-        For each of two neighbours, but for an event of probability delta the law is that of a
-        rho-zCDP mechanism.
-
-    Notes
-    -----
-    Every pair is post-processing of: with probability delta tell all, else randomised
+    But for an event of probability delta, each of two neighbors has the law of a rho-zCDP
+    mechanism. Every pair is post-processing of: with probability delta tell all, else randomised
     response [5]_; given "else" on both sides, the bound of pure DP holds.
     """
     return pure_zcdp_rho(epsilon), check_delta("delta", delta, zero=True)

@@ -15,6 +15,8 @@ proofs), and needs the comparison to be exact: costs are floats, and their sums 
 (:func:`~._rounding.in_steps`).
 """
 
+from __future__ import annotations
+
 import copy
 import math
 from dataclasses import dataclass
@@ -34,38 +36,24 @@ _CONVERTED_AS = {
 
 @dataclass
 class _Spent:
-    """What releases have cost.
+    """What releases have cost."""
 
-    Attributes
-    ----------
-    rho, delta : int
-        Exact sums of the costs, `in_steps`.
-    uses : int
-        Number of releases.
-    """
-
-    rho: int = 0
+    rho: int = 0  # exact sums of the costs, `in_steps`
     delta: int = 0
     uses: int = 0
 
-    def raise_to(self, other):
+    def raise_to(self, other: _Spent) -> None:
         """At least what another one has spent."""
         self.rho, self.delta = max(self.rho, other.rho), max(self.delta, other.delta)
         self.uses = max(self.uses, other.uses)
 
-    def plus(self, rho, delta):
+    def plus(self, rho: int, delta: int) -> _Spent:
         """With one release more."""
         return _Spent(self.rho + rho, self.delta + delta, self.uses + 1)
 
 
 class Accounts:
-    """The accounts of the entries of a plan, and their total.
-
-    Parameters
-    ----------
-    plan : PrivacyPlan
-        Its entries and their caps; never changed.
-    """
+    """The accounts of the entries of a plan, which is never changed, and their total."""
 
     def __init__(self, plan: PrivacyPlan) -> None:
         self._plan = plan
@@ -75,14 +63,14 @@ class Accounts:
         self._caps = {e.name: (in_steps(e.cap), in_steps(e.delta)) for e in plan.entries}
         self._total = _Spent()  # kept, so that a release need not add all accounts
 
-    def branch(self):
+    def branch(self) -> Accounts:
         """A copy that goes on from what has been spent, on its own: for a part of the units."""
         other = copy.copy(self)
         other._of = {name: copy.copy(spent) for name, spent in self._of.items()}
         other._total = copy.copy(self._total)
         return other
 
-    def raise_to(self, other):
+    def raise_to(self, other: Accounts) -> None:
         """Go on from at least what another one has spent, for each entry and in all.
 
         The total of several parts is the maximum of their totals, and not the sum of the entries'
@@ -93,11 +81,11 @@ class Accounts:
         self._total.raise_to(other._total)
 
     @property
-    def spent(self):
+    def spent(self) -> float:
         """rho charged so far, rounded up."""
         return steps_up(self._total.rho)
 
-    def remaining(self, name=None):
+    def remaining(self, name: str | None = None) -> float:
         """rho that an entry (or the whole plan) can still pay, rounded down."""
         left = self._most[0] - self._total.rho
         if name is not None:
@@ -105,23 +93,11 @@ class Accounts:
             left = min(left, self._caps[entry][0] - self._of[entry].rho)
         return steps_down(left)
 
-    def pay(self, name, rho, delta, mechanism):
-        """Pay for one release, or raise and leave all as it was.
+    def pay(self, name: str, rho: float, delta: float, mechanism: Mechanism) -> None:
+        """Pay for one release, or raise a `PlanError` and leave all as it was.
 
-        Parameters
-        ----------
-        name : str
-            The entry that pays.
-        rho, delta : float
-            Cost of the release; finite, not negative, and not both zero.
-        mechanism : Mechanism
-            What the release is.
-
-        Raises
-        ------
-        PlanError
-            When the plan does not hold it. The message names the entry and quotes no amounts, which
-            in an adaptive fit are functions of earlier releases.
+        `rho` and `delta` are finite, not negative, and not both zero. The error names the entry and
+        quotes no amounts, which in an adaptive fit are functions of earlier releases.
         """
         entry = self._plan[name]
         before = self._of[name]

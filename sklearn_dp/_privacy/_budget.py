@@ -29,24 +29,12 @@ def epsilon_of(
 ) -> float:
     """Epsilon at ``delta`` of releases that cost ``rho`` in all, rounded up.
 
-    Parameters
-    ----------
-    rho : float
-        Total zCDP cost, at least 0.
-    delta : float
-        Delta of the (epsilon, delta)-DP guarantee, in [0, 1).
-    gaussian : bool, default=True
-        Whether every release is plain Gaussian noise with a global sensitivity: the exact curve
-        of Gaussian differential privacy. Otherwise the tight conversion of zCDP.
-    delta_failure : float, default=0.0
-        Part of ``delta`` that failure events of the releases use up: each of the two laws is a
-        mixture in which a part of this weight may be anything and the rest obeys the curve. (A
-        total variation distance t of a sampler counts as t (1 + exp(epsilon)).)
-
-    Returns
-    -------
-    epsilon : float
-        Infinite if no delta is left: zCDP alone bounds no epsilon at delta = 0.
+    `gaussian` says that every release is plain Gaussian noise with a global sensitivity: the exact
+    curve of Gaussian differential privacy; otherwise the tight conversion of zCDP. `delta_failure`
+    is the part of ``delta`` that failure events of the releases use up: each of the two laws is a
+    mixture in which a part of this weight may be anything and the rest obeys the curve. (A total
+    variation distance t of a sampler counts as t (1 + exp(epsilon)).) Infinite if no delta is left:
+    zCDP alone bounds no epsilon at delta = 0.
     """
     left = _delta_left(delta, gaussian, delta_failure)
     rho = check_non_negative("rho", rho)

@@ -38,8 +38,6 @@ _NO_NUMBERS = (bool, np.bool_, np.timedelta64)
 def is_real(value: Any) -> TypeGuard[Real]:
     """Whether this is a real number, an infinite one or a NaN among them.
 
-    Examples
-    --------
     >>> [is_real(value) for value in (1, 0.5, np.float32(2), math.nan, True, "1", 1j)]
     [True, True, True, True, False, False, False]
     """
@@ -49,8 +47,6 @@ def is_real(value: Any) -> TypeGuard[Real]:
 def is_integer(value: Any) -> TypeGuard[Integral]:
     """Whether this is a number of an integer type.
 
-    Examples
-    --------
     >>> [is_integer(value) for value in (1, np.int8(1), 1.0, True)]
     [True, True, False, False]
     """
@@ -62,8 +58,6 @@ def real_array(values: Any) -> np.ndarray:
 
     NumPy drops imaginary parts with a warning, which is an error for those who say so.
 
-    Examples
-    --------
     >>> real_array([1, 2.5])
     array([1. , 2.5])
     """
@@ -74,17 +68,8 @@ def real_array(values: Any) -> np.ndarray:
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Raise unless a parameter is one of some words.
+    """Raise unless the parameter `name` is one of some words.
 
-    Parameters
-    ----------
-    name : str
-        Of the parameter.
-    value : object
-    choices : sequence of str
-
-    Examples
-    --------
     >>> check_choice("unit", "person", ("row", "group"))
     Traceback (most recent call last):
       ...

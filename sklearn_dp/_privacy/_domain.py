@@ -8,7 +8,10 @@ A box is clipped coordinate by coordinate and then treated as the ball around it
 of a sum follows from its l2 sensitivity: the radius of the box about its center.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,42 +26,19 @@ _SMALLEST = 1e-140  # and squares of grid steps stay normal numbers
 
 @dataclass(frozen=True)
 class Domain:
-    """A public region that every row is clipped into.
+    """A public region that every row is clipped into."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        Public center: the origin for a ball, the middle for a box.
-    radius : float
-        Every clipped row lies within this distance of `center`.
-    low, high : ndarray of shape (n_features,) or None
-        The corners of the box; None for a ball.
-    """
-
-    center: np.ndarray
-    radius: float
-    low: np.ndarray | None = None
+    center: np.ndarray  # of a ball the origin, of a box the middle
+    radius: float  # every clipped row lies within this distance of `center`
+    low: np.ndarray | None = None  # corners of the box; None for a ball
     high: np.ndarray | None = None
 
     @classmethod
-    def from_bounds(cls, bounds, n_features):
-        """Read the `bounds` parameter of an estimator.
+    def from_bounds(cls, bounds: Any, n_features: int) -> Any:
+        """The region that the `bounds` parameter of an estimator means; its errors name `bounds`.
 
-        Parameters
-        ----------
-        bounds : None, float, or pair (low, high)
-            None: no public bound. A float: radius of a ball about the origin. A pair of
-            scalars or arrays of shape (n_features,): a box.
-        n_features : int
-
-        Returns
-        -------
-        domain : Domain or None
-
-        Raises
-        ------
-        ValueError, TypeError
-            When `bounds` is not one of the above; the message names `bounds`.
+        None: no public bound, and no region. A float: radius of a ball about the origin. A pair of
+        scalars or arrays of shape (n_features,): a box.
         """
         if bounds is None:
             return None
@@ -71,7 +51,7 @@ class Domain:
         return cls._box(low, high, n_features)
 
     @classmethod
-    def _ball(cls, radius, n_features):
+    def _ball(cls, radius: Any, n_features: int) -> Self:
         """A ball about the origin whose squared radius is a normal float."""
         try:
             radius = float(radius)
@@ -86,7 +66,7 @@ class Domain:
         return cls(np.zeros(n_features), radius)
 
     @classmethod
-    def _box(cls, low, high, n_features):
+    def _box(cls, low: Any, high: Any, n_features: int) -> Self:
         """A box; sides of length zero are allowed, for columns that are known."""
         try:
             low, high = (
@@ -114,34 +94,20 @@ class Domain:
             raise ValueError(f"bounds: the box must be at least {_SMALLEST:g} wide.")
         return cls((low + high) / 2, radius, low, high)
 
-    def center_rows(self, X):
-        """Clip to the box, if there is one, and subtract the center, row by row.
+    def center_rows(self, X: np.ndarray) -> np.ndarray:
+        """Clip finite rows to the box, if there is one, and subtract the center, row by row.
 
-        Rows may still lie outside the ball: the grid clips norms exactly.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-            Finite.
-
-        Returns
-        -------
-        centered : ndarray of shape (n, n_features)
-            `X` itself for a ball: about the origin nothing has to be subtracted.
+        Rows may still lie outside the ball: the grid clips norms exactly. `X` itself is returned
+        where nothing has to be subtracted.
         """
         if self.low is not None:
             X = np.clip(X, self.low, self.high)
         return X - self.center if self.center.any() else X
 
-    def move_rows(self, X):
-        """Rows moved into the region, each on its own, elementwise in a fixed order.
+    def move_rows(self, X: np.ndarray) -> np.ndarray:
+        """Finite rows moved into the region, each on its own, elementwise in a fixed order.
 
         Which rows are moved depends on each row alone. Rows inside keep all of their bits.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_features)
-            Finite.
         """
         if self.low is not None:
             return np.clip(X, self.low, self.high)
@@ -154,14 +120,12 @@ class Domain:
         X[far] = unit * (self.radius / safe_norms(unit))[:, None]
         return X
 
-    def clip_points(self, points):
+    def clip_points(self, points: np.ndarray) -> np.ndarray:
         """Move points of shape (..., n_features) into the region, each on its own.
 
         For released values and for inner fits; sums of rows are clipped on the grid. A point goes
         to the same place whatever other points are there and however they lie in memory.
 
-        Examples
-        --------
         >>> Domain.from_bounds(5.0, 2).clip_points(np.array([[30.0, 40.0], [1.0, 0.0]]))
         array([[3., 4.],
                [1., 0.]])

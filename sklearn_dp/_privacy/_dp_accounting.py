@@ -35,19 +35,9 @@ __all__ = ["events_of"]
 
 
 def events_of(charges: Sequence[LedgerCharge]) -> tuple[Any, float]:
-    """One event for all charges, and what they leave to failures.
+    """A `ComposedDpEvent` of charges, in their order, and the sum of their failures, rounded up.
 
-    Parameters
-    ----------
-    charges : sequence of LedgerCharge
-        About one unit and one relation, as those of a ledger are.
-
-    Returns
-    -------
-    event : dp_accounting.ComposedDpEvent
-        An event for each charge, in their order.
-    delta_failure : float
-        The sum of their failure probabilities, rounded up.
+    The charges are about one unit and one relation, as those of a ledger are.
     """
     with extra("accounting"):
         import dp_accounting

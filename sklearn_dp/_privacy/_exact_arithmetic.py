@@ -17,6 +17,7 @@ The share of draws that come here is a matter of the scale (see `_rounded_laws`)
 """
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
@@ -35,30 +36,18 @@ WORD = 64
 class LazyUniform:
     """A uniform real number in [value, value + 1) 2^-bits; further bits are drawn when needed.
 
-    Parameters
-    ----------
-    value, bits : int
-        The bits that are known, and how many they are.
-    more : callable
-        Gives 64 further bits, as an integer.
+    `more` gives 64 further bits, as an integer.
     """
 
-    def __init__(self, value, bits, more):
+    def __init__(self, value: int, bits: int, more: Callable[[], int]) -> None:
         self.value, self.bits, self.more = value, bits, more
 
-    def below(self, bounds):
-        """Whether the number is less than x, given bounds(precision) of x 2^precision.
+    def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
+        """Whether the number is less than x, given bounds(p) = (low, high): low <= x 2^p <= high.
 
         x is known to 2^-64 of the interval's width, so nearly always bits are drawn only when the
         interval does contain x. They halve it at least 64 times: this ends.
 
-        Parameters
-        ----------
-        bounds : callable
-            ``bounds(precision)`` is a pair of integers, low <= x 2^precision <= high.
-
-        Examples
-        --------
         The bits 1, 0 say that the number is in [1/2, 3/4):
 
         >>> number = LazyUniform(2, 2, more=lambda: 0)
@@ -75,23 +64,12 @@ class LazyUniform:
             self.bits += WORD
 
 
-def smallest_at_most(exceeds, guess, first):
+def smallest_at_most(exceeds: Callable[[int], bool], guess: int, first: int) -> int:
     """The smallest k >= first with not exceeds(k), where `exceeds` is decreasing in k.
 
-    Parameters
-    ----------
-    exceeds : callable
-        True for small k, false from some k on; each call is a decision about the noise.
-    guess : int
-        Where to begin: nearly always right, or off by one.
-    first : int
+    Each call of `exceeds` is a decision about the noise. `guess` is nearly always right, or off by
+    one.
 
-    Returns
-    -------
-    k : int
-
-    Examples
-    --------
     >>> smallest_at_most(lambda k: k < 7, guess=3, first=0)
     7
     """
@@ -107,33 +85,23 @@ def smallest_at_most(exceeds, guess, first):
     return high
 
 
-def half_integer_over(scale, k):
+def half_integer_over(scale: Fraction, k: int) -> tuple[int, int]:
     """Numerator and denominator of (k + 1/2) / scale, for an integer and a Fraction.
 
     Not reduced: a common divisor would not change what is decided, and finding it takes time.
 
-    Examples
-    --------
     >>> half_integer_over(Fraction(3, 2), 1)
     (6, 6)
     """
     return (2 * k + 1) * scale.denominator, 2 * scale.numerator
 
 
-def normal_tail_bounds(numerator, denominator, precision):
+def normal_tail_bounds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
     """Integers low <= Q(x) 2^precision <= high, x = numerator / denominator >= 0.
 
     Q(x) = 1/2 - sum_n (-1)^n t_n / (2 n + 1) with t_0 = x / sqrt(2 pi) and
     t_n = t_(n-1) (x^2/2) / n.
 
-    Parameters
-    ----------
-    numerator, denominator : int
-        Of x; the second positive.
-    precision : int
-
-    Examples
-    --------
     Q(1) = 0.158655...; in units of 2^-20 that is between
 
     >>> low, high = normal_tail_bounds(1, 1, 20)
@@ -144,7 +112,9 @@ def normal_tail_bounds(numerator, denominator, precision):
     if _vanishes(square, twice, precision):
         return 0, 1  # Q(x) <= exp(-x^2/2) / 2
 
-    def first(work):  # x multiplies the error of 1 / sqrt(2 pi), 2 units, and floor adds 1
+    def first(
+        work: int,
+    ) -> int:  # x multiplies the error of 1 / sqrt(2 pi), 2 units, and floor adds 1
         return _inverse_root_two_pi(work) * numerator // denominator
 
     error = 2 * numerator // denominator + 4
@@ -153,7 +123,7 @@ def normal_tail_bounds(numerator, denominator, precision):
     return max(0, half - high), half - low
 
 
-def exp_bounds(numerator, denominator, precision):
+def exp_bounds(numerator: int, denominator: int, precision: int) -> tuple[int, int]:
     """Integers low <= exp(-x) 2^precision <= high, x = numerator / denominator >= 0."""
     if _vanishes(numerator, denominator, precision):
         return 0, 1
@@ -161,7 +131,7 @@ def exp_bounds(numerator, denominator, precision):
     return max(0, low), high
 
 
-def _vanishes(numerator, denominator, precision):
+def _vanishes(numerator: int, denominator: int, precision: int) -> bool:
     """Whether exp(-y) < 2^-precision for sure, y = numerator / denominator.
 
     Then 0 and 1 are bounds, and the series, which would need more than y terms, is not asked.
@@ -169,7 +139,14 @@ def _vanishes(numerator, denominator, precision):
     return 184 * numerator >= 128 * denominator * precision  # 184/128 < log2(e)
 
 
-def _alternating_bounds(first, error, numerator, denominator, stride, precision):
+def _alternating_bounds(
+    first: Callable[[int], int],
+    error: int,
+    numerator: int,
+    denominator: int,
+    stride: int,
+    precision: int,
+) -> tuple[int, int]:
     """Bounds of 2^precision sum_n (-1)^n t_n / (1 + stride n), t_n = t_(n-1) y / n.
 
     `first(work)` is t_0 2^work up to `error` units, y = numerator / denominator. With floor at
@@ -191,7 +168,7 @@ def _alternating_bounds(first, error, numerator, denominator, stride, precision)
 
 
 @lru_cache(maxsize=64)
-def _inverse_root_two_pi(work):
+def _inverse_root_two_pi(work: int) -> int:
     """2^work / sqrt(2 pi), with an error of less than 2.
 
     The integer root of 2^(3 work - 1) / (2^work pi), whose error of one in the last place of pi
@@ -200,7 +177,7 @@ def _inverse_root_two_pi(work):
     return math.isqrt((1 << (3 * work - 1)) // _pi(work))
 
 
-def _pi(work):
+def _pi(work: int) -> int:
     """2^work pi, with an error of at most 1, by Machin's formula.
 
     Each term of an arctangent errs by 2 units at most, in all 40 units for each term: less than
@@ -210,7 +187,7 @@ def _pi(work):
     return (16 * _arctan_of_inverse(5, guarded) - 4 * _arctan_of_inverse(239, guarded)) >> 32
 
 
-def _arctan_of_inverse(q, work):
+def _arctan_of_inverse(q: int, work: int) -> int:
     power = total = (1 << work) // q
     n = 0
     while power:

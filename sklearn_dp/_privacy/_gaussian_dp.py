@@ -71,18 +71,9 @@ def _log_curve(a: float, mu: float) -> float:
     delta = phi(a) (M(a) - M(b)) with the Mills ratio M: no overflow whatever epsilon. The
     difference would cancel for small mu, there it is the integral of -M' = 1 - x M(x) > 0.
 
-    Parameters
-    ----------
-    a : float
-        Where the threshold of the likelihood-ratio test lies, in standard deviations.
-    mu : float
-        Positive.
-
-    Returns
-    -------
-    log_delta : float
-        With an absolute error below `LOG_MARGIN` / 10; an upper bound for `a` above 40. Logarithms,
-        since a delta below 1e-308 is a legal question and no normal float.
+    `a` is where the threshold of the likelihood-ratio test lies, in standard deviations. The
+    absolute error is below `LOG_MARGIN` / 10; above a = 40 this is an upper bound. Logarithms,
+    since a delta below 1e-308 is a legal question and no normal float.
     """
     if a > _FAR:
         return -a * a / 2  # Phi(-a) <= exp(-a^2 / 2) / 2, an upper bound

@@ -13,6 +13,7 @@ proofs use them:
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +28,7 @@ MOST_COLUMNS = 2**14
 """LIMIT**2 * MOST_COLUMNS < 2**63: norms before the clip are exact in int64."""
 
 
-def sum_type(n_rows, bits):
+def sum_type(n_rows: int, bits: int) -> Any:
     """The type that sums of `n_rows` integers of at most 2**bits fit into, whatever they are.
 
     int64, or Python integers for tables so long that it could wrap. Both hold the same numbers, so
@@ -36,7 +37,7 @@ def sum_type(n_rows, bits):
     return np.int64 if int(n_rows).bit_length() + bits < 63 else object
 
 
-def row_norms_squared(rows, largest=None):
+def row_norms_squared(rows: np.ndarray, largest: float | None = None) -> np.ndarray:
     """Exact squared norms of integer rows: float64 where that holds them all, or else int64.
 
     No entry is larger than `largest`, for those who know it.
@@ -48,21 +49,14 @@ def row_norms_squared(rows, largest=None):
     return np.einsum("ij,ij->i", rows, rows)
 
 
-def clip_integer_rows(rows, limit, norms_squared=None):
+def clip_integer_rows(
+    rows: np.ndarray, limit: float | np.ndarray, norms_squared: np.ndarray | None = None
+) -> np.ndarray:
     """Shrink integer rows to norm at most `limit` (steps), toward zero, each row on its own.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Integer-valued float64.
-    norms_squared : ndarray of shape (n,), optional
-        The squared norms of the rows where the caller has them already.
-    limit : float or ndarray of shape (n,)
-        Positive; may be fractional and may differ from row to row.
-
-    Returns
-    -------
-    clipped : ndarray of shape (n, d), integer-valued float64, with |row|^2 <= limit^2 exactly.
+    ``|row|^2 <= limit^2`` then holds exactly. Rows (n, d) are float64, before and after. `limit` is
+    positive, may be fractional and may differ from row to row. `norms_squared` saves computing them
+    again.
     """
     norms = row_norms_squared(rows) if norms_squared is None else norms_squared
     norms, limit = norms.astype(np.float64, copy=False), np.asarray(limit, dtype=np.float64)
@@ -79,40 +73,25 @@ def clip_integer_rows(rows, limit, norms_squared=None):
 
 @dataclass(frozen=True)
 class Grid:
-    """A public power-of-two grid for vectors of norm at most `radius`.
+    """A public power-of-two grid for vectors of norm at most `radius`."""
 
-    Attributes
-    ----------
-    unit : float
-        Length of one step, a power of two with ``radius <= LIMIT * unit``.
-    """
-
-    unit: float
+    unit: float  # length of a step, a power of two with ``radius <= LIMIT * unit``
 
     @classmethod
-    def for_radius(cls, radius):
+    def for_radius(cls, radius: float) -> Self:
         """The finest grid whose LIMIT steps cover `radius`."""
         mantissa, exponent = np.frexp(radius)
         exponent = int(exponent) - (1 if mantissa == 0.5 else 0)
         return cls(float(np.ldexp(1.0, max(exponent, -980) - 24)))
 
-    def steps(self, length):
+    def steps(self, length: Any) -> Any:
         """A public length in grid steps."""
         return length / self.unit
 
-    def quantise(self, X, radius):
-        """Rows of floats to integer rows of norm at most ``min(radius / unit, LIMIT)``.
+    def quantise(self, X: np.ndarray, radius: float) -> np.ndarray:
+        """Rows about the center to integer rows of norm at most ``min(radius / unit, LIMIT)``.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, d)
-            Finite rows, about the center of the ball.
-        radius : float
-            Public or released.
-
-        Returns
-        -------
-        rows : ndarray of shape (n, d), C-contiguous, integer-valued float64.
+        Integers as float64, C-contiguous. `radius` is public or released.
         """
         if X.shape[1] > MOST_COLUMNS:
             raise ValueError(f"n_features must be at most {MOST_COLUMNS}.")

@@ -5,11 +5,13 @@ floats cannot tell 2**53 from 2**53 + 1, and a sort cannot order every set of va
 merge two persons or split one, and the guarantee would be false.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from enum import Enum
 from fractions import Fraction
 from numbers import Number
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,7 @@ _KINDS = (
 )
 
 
-def check_container(groups):
+def check_container(groups: Any) -> None:
     """Refuse what is no list of ids by its type alone, before any value is looked at."""
     scalar = np.ndim(groups) == 0 if isinstance(groups, np.ndarray) else isinstance(groups, Number)
     if scalar or getattr(groups, "ndim", 1) != 1:
@@ -41,36 +43,21 @@ def check_container(groups):
         )
 
 
-def code_groups(groups):
-    """The unit of each row: 0, 1, ... in the order of their first rows.
+def code_groups(groups: Any) -> np.ndarray:
+    """The unit of each row, as int64: 0, 1, ... in the order of their first rows.
 
-    Parameters
-    ----------
-    groups : list, tuple, ndarray, Series, or other array of shape (n_rows,)
-        Ids, compared as Python compares them: by hash and equality, each as it is given. So
-        1 == 1.0 == True and 0.0 == -0.0 are one unit, "1" and b"1" two others, and
-        2**53 + 1 is not 2.0**53. A list is taken element by element. What a user has put into an
-        array or a column beforehand is taken at the values that it holds there.
+    Ids are compared as Python compares them: by hash and equality, each as it is given. So 1 == 1.0
+    == True and 0.0 == -0.0 are one unit, "1" and b"1" two others, and 2**53 + 1 is not 2.0**53. A
+    list is taken element by element. What a user has put into an array or a column beforehand is
+    taken at the values that it holds there.
 
-    Returns
-    -------
-    index : ndarray of int64 of shape (n_rows,)
+    A ValueError for missing and infinite ids, and for other shapes than (n_rows,); a TypeError for
+    ids without an equality that can be relied on: lists, dicts, objects of other classes, which
+    mostly equal nothing but themselves; NumPy dates of several units in a list.
 
-    Raises
-    ------
-    ValueError
-        For missing and infinite ids, and for other shapes.
-    TypeError
-        For ids without an equality that can be relied on: lists, dicts, objects of other classes,
-        which mostly equal nothing but themselves; NumPy dates of several units in a list.
-
-    Notes
-    -----
     The numbers of the units depend on the order of the rows, as those of rows do. They serve to
     address units and are never released.
 
-    Examples
-    --------
     >>> code_groups(["bob", "ann", "bob"])
     array([0, 1, 0])
     >>> code_groups([2**53, 2**53 + 1])  # as floats they would be one
@@ -85,25 +72,13 @@ def code_groups(groups):
     return _code_list(values)
 
 
-def group_keys(groups):
-    """The distinct groups of some rows as Python values, and the group of each row.
+def group_keys(groups: Any) -> tuple[list[Any], np.ndarray]:
+    """The distinct groups of some rows as Python values, and the group of each row as int64.
 
     Two lists of groups have equal values for one group: so groups of several parts can be told
-    apart, or put together, by a dict.
+    apart, or put together, by a dict. Ids are those of :func:`code_groups`. Dates of NumPy and
+    polars are equal in one type only: see :func:`check_one_kind`.
 
-    Parameters
-    ----------
-    groups : list, tuple, ndarray, Series, or other array of shape (n_rows,)
-        As for :func:`code_groups`. Dates of NumPy and polars are equal in one type only: see
-        :func:`check_one_kind`.
-
-    Returns
-    -------
-    keys : list
-    index : ndarray of int64 of shape (n_rows,)
-
-    Examples
-    --------
     >>> group_keys(np.array([2, 7, 2])), group_keys([7.0])[0] == [7]
     (([2, 7], array([0, 1, 0])), True)
     """
@@ -122,7 +97,7 @@ class _Date:
     steps: int
 
 
-def _key(value, kind):
+def _key(value: Any, kind: str | None) -> Any:
     if kind is not None:
         return _Date(kind, value)
     if isinstance(value, _DATES):
@@ -130,32 +105,24 @@ def _key(value, kind):
     return _plain(value)
 
 
-def check_one_kind(keys):
+def check_one_kind(keys: Iterable[Any]) -> None:
     """Refuse dates beside ids of another type: one person in two parts would be two units.
 
-    In one list they are refused by :func:`code_groups`.
-
-    Parameters
-    ----------
-    keys : iterable
-        Of :func:`group_keys`, of all parts.
-
-    Raises
-    ------
-    TypeError
+    `keys` are those of :func:`group_keys`, of all parts. In one list :func:`code_groups` refuses
+    them.
     """
     kinds = {key.kind if isinstance(key, _Date) else None for key in keys}
     if len(kinds) > 1:
         raise TypeError("groups must be of one type in all parts, where they are dates.")
 
 
-def _is_of_steps(groups):
+def _is_of_steps(groups: Any) -> bool:
     """Whether an array of polars is read as the integers that it keeps."""
     words = str(getattr(groups, "dtype", "")).partition("(")[0]
     return hasattr(groups, "to_physical") and words in _STEPS
 
 
-def _reader(groups):
+def _reader(groups: Any) -> Callable[[], Any] | None:
     """How to get the values out of an array that is not NumPy's: a function, or None."""
     if isinstance(groups, (type, str, bytes, bytearray, memoryview, dict)):
         return None
@@ -175,7 +142,7 @@ def _reader(groups):
     return found[0] if found else None
 
 
-def _values(groups):
+def _values(groups: Any) -> Any:
     """The ids as a NumPy array of one exact kind, or as a list of Python objects."""
     if isinstance(groups, (list, tuple, range)):
         return list(groups)
@@ -189,7 +156,7 @@ def _values(groups):
     return values.tolist()
 
 
-def _read(reader):
+def _read(reader: Any) -> Any:
     try:
         return reader()
     except MemoryError:
@@ -200,7 +167,7 @@ def _read(reader):
     raise ValueError("groups could not be read: give a list or an array of ids.")
 
 
-def _code_array(values):
+def _code_array(values: np.ndarray) -> np.ndarray:
     """Codes of numbers or dates of one exact type, by sorting: faster than hashing each of them."""
     if values.dtype.kind in "mM":
         if np.isnat(values).any():
@@ -213,7 +180,7 @@ def _code_array(values):
     return rank[index]
 
 
-def _code_list(values):
+def _code_list(values: list[Any]) -> np.ndarray:
     """Codes of Python objects, by hash and equality.
 
     A dict keeps the order of the first rows, and it compares hashes first: it is as fast as the
@@ -229,7 +196,7 @@ def _code_list(values):
     return np.fromiter(map(codes.__getitem__, values), np.int64, count=len(values))
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """An id with an equality that can be relied on, or an error."""
     if type(value) in _EXACT:
         return value
@@ -249,7 +216,7 @@ def _plain(value):
     return value
 
 
-def _is_missing(value):
+def _is_missing(value: Any) -> bool:
     """Whether an id is None, unequal to itself, not to be compared at all (NA), or infinite."""
     if value is None or value is np.ma.masked:
         return True

@@ -83,8 +83,6 @@ background:none;border:0;border-bottom:1px solid var(--sk-dp-head)}
 def cell(value: object) -> str:
     """A value with four digits, which is enough to read; the frame holds all of them.
 
-    Examples
-    --------
     >>> cell(0.123456), cell("sum")
     ('0.1235', 'sum')
     """
@@ -102,32 +100,13 @@ def columns_of(releases: Sequence[Mapping[str, Any]]) -> list[str]:
 def framed(content: str, fitted: bool = True) -> str:
     """A box in the look of scikit-learn's, on light and dark pages.
 
-    Parameters
-    ----------
-    content : str
-        HTML, escaped where it has to be.
-    fitted : bool, default=True
-        Blue; otherwise orange.
-
-    Returns
-    -------
-    html : str
+    `content` is HTML, escaped where it has to be. Blue if `fitted`, otherwise orange.
     """
     return f'{_STYLE}<div class="sk-dp{" fitted" * fitted}">{content}</div>'
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of texts, which are escaped; wide ones scroll on their own.
-
-    Parameters
-    ----------
-    head : iterable of str
-    rows : iterable of iterable of str
-
-    Returns
-    -------
-    html : str
-    """
+    """A table of texts, which are escaped; wide ones scroll on their own."""
     heads = "".join(f"<th>{escape(text)}</th>" for text in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in rows
@@ -139,17 +118,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def report_page(report: PrivacyReport) -> str:
-    """A plan that has not run, or a fit.
-
-    Parameters
-    ----------
-    report : PrivacyReport
-        Everything in it is public or released.
-
-    Returns
-    -------
-    html : str
-    """
+    """A plan that has not run, or a fit. Everything in a report is public or released."""
     planned = report.noise == "planned"
     whole = report.rho or 1.0  # of a plan that spends nothing, no share is anything
     stages = _grouped(report.releases, lambda row: row["release"].rpartition("/")[0])
@@ -182,9 +151,9 @@ def report_page(report: PrivacyReport) -> str:
     )
 
 
-def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list]:
+def _grouped(rows: Iterable[Any], stage: Callable[[Any], str]) -> dict[str, list[Any]]:
     """Lines of one stage of a fit together; what belongs to none, by its name."""
-    groups: dict[str, list] = {}
+    groups: dict[str, list[Any]] = {}
     for row in rows:
         groups.setdefault(stage(row) or row["release"], []).append(row)
     return groups
@@ -219,20 +188,8 @@ def _releases(
 
 
 def ledger_page(state: LedgerState, where: str) -> str:
-    """A ledger: what all its fits together may show, and which of them spent what.
+    """A ledger, whose file is `where`: what all its fits may show, and which of them spent what.
 
-    Parameters
-    ----------
-    state : LedgerState
-    where : str
-        Its file, in words.
-
-    Returns
-    -------
-    html : str
-
-    Notes
-    -----
     The sentence is about the total and not about what has been spent: budgets may be chosen after
     seeing results, and for what was spent up to a moment that was chosen so, there is no theorem.
     """
@@ -243,7 +200,7 @@ def ledger_page(state: LedgerState, where: str) -> str:
         for spent, cap in zip(state.spent.values(), terms.caps, strict=True)
     ]
     which = int(used[1] > used[0])
-    groups: dict[str, list] = {}
+    groups: dict[str, list[Any]] = {}
     for charge in state.charges:
         groups.setdefault(charge.label or "without a label", []).append(charge)
     shares = {
@@ -318,8 +275,6 @@ def _times(count: int, what: str) -> str:
 def per_cent(share: float) -> str:
     """A share in words.
 
-    Examples
-    --------
     >>> [per_cent(share) for share in (0.5, 0.034, 0.0001, 0.0)]
     ['50 %', '3.4 %', '< 0.1 %', '0 %']
     """
@@ -348,13 +303,7 @@ def _lines(
 ) -> str:
     """A line for each piece of the bar, which unfolds to a table; and one for what is left.
 
-    Parameters
-    ----------
-    lines : sequence of (str, float, str)
-        Words, share, and the table as HTML.
-    left : float or None
-        What is left of the whole. None: there is no such thing.
-    words_of_left : str
+    Lines are words, a share, and the table as HTML. `left` is None where there is no whole.
     """
     texts = [
         _line(words, share, content, _key(_fill(i)))
@@ -378,8 +327,6 @@ def _line(words: str, share: float, content: str, key: str = "") -> str:
 def _fill(number: int) -> str:
     """A color, as CSS; once there are more pieces than colors, with stripes.
 
-    Examples
-    --------
     >>> _fill(1), _fill(9)[-8:]
     ('#e69f00', ',#e69f00')
     """

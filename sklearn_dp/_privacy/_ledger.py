@@ -226,10 +226,10 @@ class PrivacyLedger:
     def __copy__(self) -> PrivacyLedger:
         return self
 
-    def __deepcopy__(self, memo: dict) -> PrivacyLedger:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
         return self
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
             raise LedgerError(
                 "a ledger in memory cannot be pickled or sent to another process, as its copy "
@@ -239,18 +239,10 @@ class PrivacyLedger:
 
 
 def open_ledger(ledger: str | os.PathLike[str] | PrivacyLedger | None) -> PrivacyLedger | None:
-    """Return the ledger that an estimator's `ledger` parameter means.
+    """The ledger that an estimator's `ledger` parameter means.
 
-    Parameters
-    ----------
-    ledger : None, str, path or PrivacyLedger
-
-    Raises
-    ------
-    LedgerError
-        The path is not a ledger. None is ever made here: a mistyped path would be a fresh budget.
-    TypeError
-        `ledger` is something else.
+    A `LedgerError` if the path is none: none is ever made here, since a mistyped path would be a
+    fresh budget.
     """
     if ledger is None or isinstance(ledger, PrivacyLedger):
         return ledger

@@ -72,12 +72,7 @@ _AMBIGUOUS = ("FederatedDPKMeans", "aggregate_k_tuples")
 
 
 class MemoryBook:
-    """Charges of one process, in a list; gone with the process.
-
-    Parameters
-    ----------
-    terms : LedgerTerms
-    """
+    """Charges of one process, in a list; gone with the process."""
 
     path = None
 
@@ -111,22 +106,17 @@ class MemoryBook:
 
 
 class FileBook:
-    """Charges in an SQLite file that any number of processes share.
+    """Charges in an SQLite file that any number of processes share; it need not exist yet.
 
     Each operation opens and closes its own connection, so nothing is carried through a fork or
     into another thread, and no other handle of the file is ever opened in this process: closing
-    one would drop the locks of all (POSIX).
+    one would drop the locks of all (POSIX). The path is made absolute: a process that changes its
+    folder later still means the same ledger.
 
     A file of format 1 is read as it is, and converted by the first charge, in the transaction of
     that charge: whatever stops it leaves a whole file of format 1. Code of that format may work
     with the file meanwhile. It reads the format inside each of its transactions, so it charges
     before the conversion, which then sees the charge, or refuses the file by its format after it.
-
-    Parameters
-    ----------
-    path : str or path
-        Need not exist yet. Made absolute here: a process that changes its folder later still means
-        the same ledger.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -140,15 +130,6 @@ class FileBook:
 
         A process that dies between the two steps leaves an empty file, which is no ledger and is
         refused as that: it is never taken for one with nothing spent.
-
-        Parameters
-        ----------
-        terms : LedgerTerms
-
-        Raises
-        ------
-        LedgerError
-            If there is a file of that name, or none can be made.
         """
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -177,20 +158,11 @@ class FileBook:
     def append(self, charge: LedgerCharge) -> None:
         """Admit and record a charge; when this returns, it is on the disk.
 
-        One transaction holds the write lock from before the sum is read until the charge is in
-        the file. Whatever stops it before COMMIT is done, SQLite's journal takes it back.
-
-        Parameters
-        ----------
-        charge : LedgerCharge
-
-        Raises
-        ------
-        BudgetExceededError
-            When the terms do not admit it beside the others. Nothing was spent.
-        LedgerError
-            For a charge of another unit or relation, and when the file cannot be used: also when
-            another process has kept the lock for two minutes.
+        One transaction holds the write lock from before the sum is read until the charge is in the
+        file. Whatever stops it before COMMIT is done, SQLite's journal takes it back. After a
+        BudgetExceededError nothing was spent. A LedgerError for a charge of another unit or
+        relation, and when the file cannot be used: also when another process has kept the lock for
+        two minutes.
         """
         marks = ", ".join("?" * len(FIELDS))
         insert = f"INSERT INTO charge ({', '.join(FIELDS)}) VALUES ({marks})"
@@ -208,10 +180,7 @@ class FileBook:
     def convert(self, relation: str) -> None:
         """Write down the relation of a file of format 1, as its owner tells it.
 
-        Parameters
-        ----------
-        relation : str
-            Of all its charges, past and future; one that contradicts a record is refused.
+        It is that of all charges, past and future; one that contradicts a record is refused.
         """
         check_relation(relation)
         with self._connection() as db:

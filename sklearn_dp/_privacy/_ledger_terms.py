@@ -180,22 +180,12 @@ FIELDS = tuple(field.name for field in fields(LedgerCharge))
 
 @dataclass(frozen=True)
 class LedgerTerms:
-    """What a ledger allows; fixed when it is made. The rules are proved at the top of the module.
-
-    Parameters
-    ----------
-    budget : PrivacyBudget
-    unit : {"row", "group"}
-    composition : {"basic", "zcdp", "gaussian"}
-        A budget in rho knows "zcdp" only.
-    relation : str, default="add or remove"
-        What neighbouring data sets do with a unit.
-    """
+    """What a ledger allows; fixed when it is made. The module's docstring proves the rules."""
 
     budget: PrivacyBudget
-    unit: str
-    composition: str
-    relation: str = "add or remove"
+    unit: str  # "row" or "group"
+    composition: str  # "basic", "zcdp" or "gaussian"; a budget in rho knows "zcdp" only
+    relation: str = "add or remove"  # what neighboring data sets do with a unit
 
     def __post_init__(self) -> None:
         in_rho = self.budget.rho is not None
@@ -252,20 +242,11 @@ class LedgerTerms:
     def admit(self, charge: LedgerCharge, spent: Sequence[tuple[float, float]]) -> None:
         """Raise unless the charge fits beside what was spent.
 
-        Parameters
-        ----------
-        charge : LedgerCharge
-        spent : sequence of tuple of two floats
-            The two costs of each earlier charge, in the order of `columns`.
-
-        Raises
-        ------
-        BudgetExceededError
-            When one of the two sums would exceed its cap. The amounts in the message are of
-            budgets, which are public.
-        LedgerError
-            When the charge is about another unit or relation, or of a kind that the rule does not
-            cover: its costs would then add up to nothing that means anything.
+        `spent` has the two costs of each earlier charge, in the order of `columns`. A
+        BudgetExceededError when one of the two sums would exceed its cap; the amounts in its
+        message are of budgets, which are public. A LedgerError when the charge is about another
+        unit or relation, or of a kind that the rule does not cover: its costs would add up to
+        nothing that means anything.
         """
         self._check_kind(charge)
         costs = self.costs(charge)
@@ -306,17 +287,10 @@ class LedgerTerms:
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger held at one moment.
-
-    Attributes
-    ----------
-    terms : LedgerTerms
-    charges : tuple of LedgerCharge
-        Oldest first.
-    """
+    """What a ledger held at one moment."""
 
     terms: LedgerTerms
-    charges: tuple[LedgerCharge, ...]
+    charges: tuple[LedgerCharge, ...]  # oldest first
 
     @cached_property
     def _columns(self) -> tuple[list[float], list[float]]:
@@ -342,8 +316,6 @@ def _columns(spent: Sequence[tuple[float, float]]) -> tuple[list[float], list[fl
 def _left(cap: float, costs: Sequence[float]) -> float:
     """What is left of a cap, rounded down; a cap that was typed has a little slack beyond it.
 
-    Examples
-    --------
     >>> _left(1.0, [0.5, 0.25]), _left(1.0, [0.1] * 10)
     (0.25, 0.0)
     """

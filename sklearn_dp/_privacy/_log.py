@@ -13,6 +13,10 @@ follows from parameters and releases. Two cases are silent for that reason:
 """
 
 import logging
+from typing import Any
+
+from ._ledger_terms import LedgerCharge
+from ._plan import PrivacyPlan
 
 __all__ = ["LOGGER", "log_charge", "log_plan", "log_release"]
 
@@ -21,15 +25,8 @@ LOGGER.addHandler(logging.NullHandler())
 _UNNAMED = "session"
 
 
-def log_charge(place, charge):
-    """A ledger was charged.
-
-    Parameters
-    ----------
-    place : str or None
-        Path of the ledger; None: it is in memory.
-    charge : LedgerCharge
-    """
+def log_charge(place: str | None, charge: LedgerCharge) -> None:
+    """A ledger was charged: that of path `place`, or for None one in memory."""
     LOGGER.info(
         "ledger %s: charged (%.6g, %.3g)-DP for %s",
         place or "in memory",
@@ -39,7 +36,7 @@ def log_charge(place, charge):
     )
 
 
-def log_plan(label, plan):
+def log_plan(label: str, plan: PrivacyPlan) -> None:
     """A session was opened: what it may release, and for how much."""
     if LOGGER.isEnabledFor(logging.INFO):  # the epsilon of a plan takes some work
         LOGGER.info(
@@ -52,7 +49,7 @@ def log_plan(label, plan):
         )
 
 
-def log_release(label, line):
+def log_release(label: str, line: dict[str, Any]) -> None:
     """Something was released: a line of the report, without the number itself."""
     part = f" of part {line['part']}" if "part" in line else ""
     LOGGER.debug(

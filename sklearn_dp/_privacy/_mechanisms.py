@@ -7,13 +7,16 @@ so by the triangle inequality whatever bounds the contribution of a row bounds t
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from ._grid import clip_integer_rows, sum_type
 from ._rounding import exact_integers, round_up
+from ._session import PrivacySession
+from ._units import UnitFacts, Units
 
 __all__ = [
     "NoisyNorms",
@@ -40,7 +43,7 @@ _FAR = 1000.0  # times the radius of the fullest bin: more than rows of one kind
 _NORMS = np.concatenate([[0.0], 2.0 ** (-100 + np.arange(401) / 2)])
 
 
-def weighted_bincount(cells, units, n_cells):
+def weighted_bincount(cells: np.ndarray, units: Units, n_cells: int) -> np.ndarray:
     """Exact weight in each cell, as int64 steps; negative cells are left out."""
     counts = np.zeros(n_cells, dtype=np.int64)
     for start in range(0, len(cells), _CHUNK):
@@ -57,14 +60,16 @@ def weighted_bincount(cells, units, n_cells):
     return counts
 
 
-def count(session, entry, units, rho=None):
+def count(session: PrivacySession, entry: str, units: Units, rho: float | None = None) -> float:
     """A noisy number of units, of shape ()."""
     # One unit adds between 0 and `scale` steps of weight.
     weight = int(units.totals[0])
     return float(session.gaussian(entry, weight, sensitivity=units.scale, unit=units.step, rho=rho))
 
 
-def noisy_count_and_totals(session, entry, number, totals, units):
+def noisy_count_and_totals(
+    session: PrivacySession, entry: str, number: int, totals: np.ndarray, units: Units
+) -> tuple[float, np.ndarray]:
     """A noisy number of units, and their noisy `Units.totals`, in units, of the exact ones.
 
     All that the entry has left is spent. The number is the weight where rows have none of their
@@ -86,24 +91,23 @@ def noisy_count_and_totals(session, entry, number, totals, units):
     return float(noisy[0]), noisy[1:]
 
 
-def noisy_counts(session, entry, counts, units, rho=None):
-    """Noisy weights of disjoint cells, of shape (n_cells,).
+def noisy_counts(
+    session: PrivacySession,
+    entry: str,
+    counts: np.ndarray,
+    units: Units | UnitFacts,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Noisy weights (n_cells,) of disjoint cells.
 
-    Parameters
-    ----------
-    session : PrivacySession
-    entry : str
-    counts : ndarray of int of shape (n_cells,)
-        Those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
-    units : Units or UnitFacts
-    rho : float, optional
+    `counts` are those of :func:`weighted_bincount`, of one part of the rows or added up over parts.
     """
     # A row is in at most one cell, so a unit adds a non-negative vector of l1 norm at most
     # `scale`, and the l2 norm is no larger.
     return session.gaussian(entry, counts, sensitivity=units.scale, unit=units.step, rho=rho)
 
 
-def label_sums(rows, labels, n_labels):
+def label_sums(rows: np.ndarray, labels: np.ndarray, n_labels: int) -> np.ndarray:
     """Exact sums of integer rows for each label, as integers of shape (n_labels, d)."""
     total = np.zeros((n_labels, rows.shape[1]), dtype=sum_type(len(rows), 26))
     for start in range(0, len(rows), _CHUNK):
@@ -118,23 +122,22 @@ def label_sums(rows, labels, n_labels):
     return total
 
 
-def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, unit=1.0, rho=None):
-    """Noisy sums of integer rows, of norm at most `limit` steps each, by label.
+def vector_sum(
+    session: PrivacySession,
+    entry: str,
+    rows: np.ndarray,
+    limit: float,
+    units: Units,
+    *,
+    labels: np.ndarray | None = None,
+    n_labels: int = 1,
+    unit: float = 1.0,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Noisy sums (n_labels, d) of integer rows, clipped here to norm `limit`, by label.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), integer-valued
-        Clipped here to norm `limit`.
-    limit : float
-        In steps; public or released.
-    labels : ndarray of shape (n,), optional
-        A released function of each row; one label for all by default.
-    unit : float
-        Length of a step.
-
-    Returns
-    -------
-    sums : ndarray of shape (n_labels, d)
+    `limit` is in steps of length `unit`, public or released. Labels are a released function of each
+    row; one for all by default.
     """
     rows = units.weigh(clip_integer_rows(rows, limit))
     labels = np.zeros(len(rows), dtype=np.int64) if labels is None else labels
@@ -145,22 +148,21 @@ def vector_sum(session, entry, rows, limit, units, *, labels=None, n_labels=1, u
     )
 
 
-def gram(session, entry, exact, n_features, limit, *, unit=1.0, rho=None):
-    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix.
+def gram(
+    session: PrivacySession,
+    entry: str,
+    exact: Callable[[float], np.ndarray],
+    n_features: int,
+    limit: float,
+    *,
+    unit: float = 1.0,
+    rho: float | None = None,
+) -> np.ndarray:
+    """Noisy second moment sum_i x_i x_i^T, a symmetric matrix, in squared lengths.
 
-    Parameters
-    ----------
-    exact : callable
-        From the coarse step to what :func:`exact_gram` gives for it and for the same limit, added
-        up over all parts of the rows.
-    n_features : int
-    limit : float
-        In steps; at most 2**24.
-    unit : float
-        Length of a step; the result is in squared lengths.
+    `exact` gives for a coarse step what :func:`exact_gram` does, for the same limit and added up
+    over all parts of the rows. `limit` is in steps of length `unit`, at most 2**24.
 
-    Notes
-    -----
     Released as the vector (x_a^2, sqrt(2) x_a x_b for a < b), whose norm is exactly |x|^2. So the
     noise has the standard deviation limit^2 / sqrt(2 rho) on the diagonal and 1/sqrt(2) of that
     off it: isometric in the Frobenius norm.
@@ -182,22 +184,17 @@ def gram(session, entry, exact, n_features, limit, *, unit=1.0, rho=None):
     return matrix + np.triu(matrix, 1).T
 
 
-def exact_gram(parts, n_features, limit, coarse, units):
-    """X^T W X in squared coarse steps; rounding to them toward zero lengthens no row.
+def exact_gram(
+    parts: Iterable[tuple[slice, np.ndarray, np.ndarray | None]],
+    n_features: int,
+    limit: float,
+    coarse: float,
+    units: Units,
+) -> np.ndarray:
+    """X^T W X as integers, in squared coarse steps; rounding to them toward zero lengthens no row.
 
-    Parameters
-    ----------
-    parts : iterable of (slice, ndarray of shape (m, n_features), ndarray of shape (m,) or None)
-        At most 2**16 integer-valued rows at a time, where they are among all the rows, and their
-        squared norms where these are known. Clipped here to norm `limit`.
-    n_features : int
-    limit, coarse : float
-        In steps.
-    units : Units
-
-    Returns
-    -------
-    total : ndarray of integers of shape (n_features, n_features)
+    A part is at most 2**16 integer-valued rows, clipped here to norm `limit`: where they are among
+    all rows, the rows, and their squared norms where these are known.
     """
     total = np.zeros((n_features, n_features), dtype=sum_type(units.n_rows, 30))
     for place, rows, squares in parts:
@@ -212,29 +209,15 @@ def exact_gram(parts, n_features, limit, coarse, units):
     return total
 
 
-def quantile_from_histogram(counts, edges, noise_sd, target):
+def quantile_from_histogram(
+    counts: np.ndarray, edges: np.ndarray, noise_sd: float, target: float
+) -> float | None:
     """The point above which about `target` units lie, from a noisy histogram (post-processing).
 
-    Parameters
-    ----------
-    counts : ndarray of shape (b,)
-        Noisy counts of bins [edges[i], edges[i+1]).
-    edges : ndarray of shape (b + 1,)
-        Increasing; edges[0] may be 0.
-    noise_sd : float
-        Standard deviation of the noise of one bin.
-    target : float
-
-    Returns
-    -------
-    point : float or None
-        None when the histogram is nothing but noise: no prefix from the top ever exceeds the
-        limit.
-
-    Notes
-    -----
-    From the top bin down; the limit is max(target, 1.5 sd sqrt(bins summed)), so that noise alone
-    seldom stops the search; log-linear interpolation inside the bin that crosses it.
+    Bin i is [edges[i], edges[i+1]), its noise has the standard deviation `noise_sd`. From the top
+    bin down; the limit is max(target, 1.5 sd sqrt(bins summed)), so that noise alone seldom stops
+    the search; log-linear interpolation inside the bin that crosses it. None when the histogram is
+    nothing but noise: no prefix from the top ever exceeds the limit.
     """
     above = np.cumsum(counts[::-1])[::-1]
     summed = len(counts) - np.arange(len(counts))
@@ -249,20 +232,13 @@ def quantile_from_histogram(counts, edges, noise_sd, target):
     return float(edges[i + 1] * (low / edges[i + 1]) ** share)
 
 
-def norm_counts(X, units, prepared=None):
-    """Exact weights in public bins of the norms of rows: what :func:`private_radius` releases.
+def norm_counts(
+    X: Any, units: Units, prepared: Callable[[np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Exact weights in 400 public bins of the norms of rows: what :func:`private_radius` releases.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), finite floats
-        Or what gives such rows for a slice, and has a length and a shape.
-    units : Units
-    prepared : callable, optional
-        What becomes of some rows first, each on its own.
-
-    Returns
-    -------
-    counts : ndarray of int64 of shape (400,)
+    `X` holds finite rows, or is what gives such rows for a slice, and has a length and a shape.
+    `prepared` is done to rows first, to each on its own.
     """
     bins = np.empty(len(X), dtype=np.int32)
     step = max(1, min(_CHUNK, _CHUNK_ENTRIES // max(1, X.shape[1])))
@@ -274,45 +250,29 @@ def norm_counts(X, units, prepared=None):
 
 
 class NoisyNorms(NamedTuple):
-    """Released weights of units in public bins of norms.
+    """Released weights of units in public bins of norms."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (b,)
-        Noisy, in whole units; bin i holds norms in [edges[i], edges[i + 1]), the last one all
-        beyond.
-    edges : ndarray of shape (b + 1,)
-        Increasing from 0.
-    sd : float
-        Standard deviation of the noise of one bin.
-    """
-
+    # (b,), noisy, in whole units; bin i is [edges[i], edges[i + 1]), the last one all beyond
     counts: np.ndarray
-    edges: np.ndarray
-    sd: float
+    edges: np.ndarray  # (b + 1,), increasing from 0
+    sd: float  # standard deviation of the noise of one bin
 
 
-def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
+def private_radius(
+    session: PrivacySession,
+    entry: str,
+    counts: np.ndarray,
+    units: Units | UnitFacts,
+    *,
+    rho: float | None = None,
+    fraction: float = 0.99,
+) -> tuple[float | None, NoisyNorms]:
     """A radius about the origin that holds most of the rows, with no public bound at all.
 
-    Parameters
-    ----------
-    counts : ndarray of int
-        Of :func:`norm_counts`, added up over all parts of the rows.
-    units : Units or UnitFacts
-    fraction : float
-        Share of the units that should lie inside.
-
-    Returns
-    -------
-    radius : float or None
-        None when there are too few units to see any.
-    norms : NoisyNorms
-        The histogram that was released.
-
-    Notes
-    -----
-    A noisy histogram of the norms over disjoint public bins; the end bins take everything beyond.
+    `fraction` is the share of the units that should lie inside. `counts` are those of
+    :func:`norm_counts`, added up over all parts of the rows. Releases a noisy histogram of the
+    norms over disjoint public bins, which is returned too; the end bins take everything beyond.
+    None when there are too few units to see any.
     """
     rho = session.remaining(entry) if rho is None else rho
     noisy = noisy_counts(session, entry, counts, units, rho)
@@ -320,7 +280,7 @@ def private_radius(session, entry, counts, units, *, rho=None, fraction=0.99):
     return radius_from_bins(*norms, fraction), norms
 
 
-def safe_norms(X):
+def safe_norms(X: np.ndarray) -> np.ndarray:
     """Norms of rows; each a function of its row alone, elementwise in a fixed order."""
     largest = np.abs(X).max(axis=1, initial=0.0).astype(np.float64)
     safe = np.where(largest > 0, largest, 1.0)  # scaled first, so that no square overflows
@@ -331,7 +291,9 @@ def safe_norms(X):
     return np.minimum(largest, _LONGEST / math.sqrt(X.shape[1])) * np.sqrt(total)
 
 
-def radius_from_bins(noisy, edges, noise_sd, fraction):
+def radius_from_bins(
+    noisy: np.ndarray, edges: np.ndarray, noise_sd: float, fraction: float
+) -> float | None:
     """A radius (or None) from noisy bins of norms: those that stand out of the noise, and the
     quantile among them. Post-processing."""
     # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin

@@ -29,22 +29,13 @@ def check_unit(unit: object) -> None:
 
 
 def check_relation(relation: object, choices: Sequence[str] = RELATIONS) -> None:
-    """Raise unless this is a relation.
-
-    Parameters
-    ----------
-    relation : object
-    choices : sequence of str
-        Those that are allowed here; a record of old may also say that it does not know.
-    """
+    """Raise unless this is one of `choices`; a record of old may also say that it does not know."""
     check_choice("relation", relation, choices)
 
 
 def in_words(relation: str, unit: str) -> str:
     """What neighbours do, for reports and errors.
 
-    Examples
-    --------
     >>> in_words("add or remove", "row")
     'add or remove one row'
     """

@@ -18,14 +18,16 @@ a small request says nothing about the values it got.
 
 import math
 import operator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ._exact_arithmetic import WORD, LazyUniform, exp_bounds, tail_fraction
-from ._random_words import BLOCK, Stream
-from ._rounded_laws import GAUSSIAN, LAPLACE, guarded_round
+from ._random_words import BLOCK, Block, Stream
+from ._rounded_laws import GAUSSIAN, LAPLACE, _SymmetricLaw, guarded_round
 from ._trace import note_draw
 
 MAX_SCALE = 2.0**50
@@ -33,26 +35,18 @@ TRIALS_PER_CANDIDATE = 32
 
 
 class NoiseSource:
-    """Exact samplers on a stream of random bits.
+    """Exact samplers on a stream of random bits; scales are in grid steps, at most `MAX_SCALE`.
 
-    Parameters
-    ----------
-    seed : int, default=None
-        None: bits of the operating system's generator. A non-negative int: a reproducible stream,
-        the same on every platform, for tests; it protects nothing against those who know the seed.
-    tag : str, default="noise"
-        Domain separation: streams of one seed with different tags are independent.
-    first : int, default=0
-        Words of the stream to leave out; for a reproducible one.
+    Seeded by an integer, the stream is the same on every platform, for tests; it protects nothing
+    against those who know the seed. None: bits of the operating system's generator. Streams of one
+    seed with different tags are independent; the `first` words of a reproducible one are left out.
 
-    Notes
-    -----
-    Scales are in grid steps, at most `MAX_SCALE`. Threads may share a source. Unused bits are never
-    shared: a forked process, a copy and an unpickled source of an unseeded source start afresh. A
-    copy of a seeded source continues at the same place of the same stream.
+    Threads may share a source. Unused bits are never shared: a forked process, a copy and an
+    unpickled source of an unseeded source start afresh. A copy of a seeded source continues at the
+    same place of the same stream.
     """
 
-    def __init__(self, seed: int | None = None, tag: str = "noise", first: int = 0):
+    def __init__(self, seed: int | None = None, tag: str = "noise", first: int = 0) -> None:
         if seed is not None:
             if isinstance(seed, bool | np.bool_):
                 raise TypeError("seed must be None or an int.")
@@ -75,12 +69,12 @@ class NoiseSource:
 
     # -- the stream ---------------------------------------------------------------------------
 
-    def _claim(self, size):
+    def _claim(self, size: int) -> tuple[Block, slice]:
         """A block and a slice of at most `size` of its words, which nobody else gets."""
         stream = self._stream = self._stream.here()
         return stream.claim(size)
 
-    def _pieces(self, size: int):
+    def _pieces(self, size: int) -> Iterator[tuple[Block, slice, slice]]:
         """Blocks with the parts of them, and of the output, that serve `size` words."""
         start = 0
         while start < size:
@@ -93,36 +87,26 @@ class NoiseSource:
         block, part = self._claim(1)
         return int(block.words[part.start])
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         place = self._stream.place() if self.seeded else ()
         return {"seed": self._seed, "tag": self._tag, "place": place}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self._seed, self._tag = state["seed"], state["tag"]
         self._stream = Stream(self._seed, self._tag, *state["place"])
 
     # -- uniform ------------------------------------------------------------------------------
 
-    def bits(self, size) -> np.ndarray:
-        """Independent uniform 64-bit words.
-
-        Returns
-        -------
-        words : ndarray of uint64, of shape `size`
-        """
+    def bits(self, size: Any) -> np.ndarray:
+        """Independent uniform 64-bit words, of shape `size`."""
         out = np.empty(size, dtype=np.uint64)
         flat = out.reshape(-1)
         for block, part, place in self._pieces(out.size):
             flat[place] = block.words[part]
         return out
 
-    def uniform_integers(self, high: int, size=()) -> np.ndarray:
-        """Independent integers, exactly uniform on 0, ..., `high` - 1; `high` at most 2^63.
-
-        Returns
-        -------
-        integers : ndarray of int64, of shape `size`
-        """
+    def uniform_integers(self, high: int, size: Any = ()) -> np.ndarray:
+        """Independent int64, exactly uniform on 0, ..., `high` - 1; `high` at most 2^63."""
         high = operator.index(high)
         if not 1 <= high <= 2**63:
             raise ValueError("high must be between 1 and 2**63.")
@@ -137,23 +121,15 @@ class NoiseSource:
 
     # -- rounded continuous noise -------------------------------------------------------------
 
-    def rounded_gaussian(self, sigma, size=None) -> np.ndarray:
-        """round(sigma Z) with ideal standard Gaussian Z.
+    def rounded_gaussian(self, sigma: Any, size: Any = None) -> np.ndarray:
+        """round(sigma Z) with ideal standard Gaussian Z, as int64.
 
-        Parameters
-        ----------
-        sigma : float or array of float
-            Standard deviations in grid steps, positive and at most `MAX_SCALE`.
-        size : int or tuple of int, default=None
-            Shape of the result; None: that of `sigma`.
-
-        Returns
-        -------
-        noise : ndarray of int64
+        Of shape `size`, or for None of that of `sigma`. Sigma is in grid steps, positive and at
+        most `MAX_SCALE`.
         """
         return self._rounded(GAUSSIAN, sigma, size, "sigma")
 
-    def rounded_laplace(self, scale, size=None) -> np.ndarray:
+    def rounded_laplace(self, scale: Any, size: Any = None) -> np.ndarray:
         """round(scale L), where the ideal L has density exp(-abs(x)) / 2.
 
         Parameters and result are those of :meth:`rounded_gaussian`, with the scale of the law (its
@@ -161,17 +137,10 @@ class NoiseSource:
         """
         return self._rounded(LAPLACE, scale, size, "scale")
 
-    def _rounded(self, law, scale, size, name):
+    def _rounded(self, law: _SymmetricLaw, scale: Any, size: Any, name: str) -> np.ndarray:
         """Signed rounded draws: the fast path for blocks, the exact one where that is unsure.
 
-        Parameters
-        ----------
-        law : GAUSSIAN or LAPLACE
-        scale : float or array of float
-        size : int, tuple of int or None
-            None: the shape of `scale`.
-        name : str
-            Of the scale, for errors.
+        `law` is GAUSSIAN or LAPLACE; `name` is that of the scale, for errors.
         """
         scale = _checked_scale(scale, name)
         out = np.empty(scale.shape if size is None else size, dtype=np.int64)
@@ -183,7 +152,9 @@ class NoiseSource:
             flat[place] = self._rounded_part(law, block, part, local)
         return out
 
-    def _rounded_part(self, law, block, part, scale):
+    def _rounded_part(
+        self, law: _SymmetricLaw, block: Block, part: slice, scale: Any
+    ) -> np.ndarray:
         words = block.words[part]
         ideal, radius = (values[part] for values in block.transform(law))
         rounded, unsure = guarded_round(ideal, radius, scale)
@@ -195,22 +166,12 @@ class NoiseSource:
 
     # -- exponential mechanism ----------------------------------------------------------------
 
-    def exponential_choice(self, gaps, rate: float) -> int:
+    def exponential_choice(self, gaps: np.ndarray, rate: float) -> int:
         """An index drawn with probability proportional to exp(-rate gaps[index]), exactly.
 
-        Parameters
-        ----------
-        gaps : array of int
-            Non-negative distances from the best score (or any other common reference).
-        rate : float
-            Positive and finite.
+        Gaps are integer distances, not negative, from the best score (or any other common
+        reference).
 
-        Returns
-        -------
-        index : int
-
-        Notes
-        -----
         Rejection: uniform proposals, each accepted with probability exp(-rate gap). Trials are made
         in rounds of at least `TRIALS_PER_CANDIDATE` for each candidate, whether or not one has
         succeeded already: since the best is always accepted, a round fails with probability below
@@ -230,7 +191,7 @@ class NoiseSource:
             chosen = np.concatenate(firsts)
         return int(chosen[0])
 
-    def _accepted_trials(self, gaps, rate):
+    def _accepted_trials(self, gaps: np.ndarray, rate: float) -> np.ndarray:
         """The accepted ones of `BLOCK` uniform proposals: independent draws of the final law.
 
         An accepted proposal is i with probability proportional to exp(-rate gaps[i]), since
@@ -239,7 +200,7 @@ class NoiseSource:
         index = self.uniform_integers(len(gaps), BLOCK)
         return index[self._accept(gaps[index], rate)]
 
-    def _accept(self, gaps, rate):
+    def _accept(self, gaps: np.ndarray, rate: float) -> np.ndarray:
         """Independent decisions, true with probability exp(-rate gap), exactly."""
         words = self.bits(gaps.size)
         uniform = (words + 0.5) * 2.0**-WORD
@@ -263,8 +224,6 @@ def gaussian_tail(sigma: float, low: int) -> float:
     The half is the rounding: round(x) >= low where x >= low - 1/2. With Q(low / sigma) a threshold
     for cells of one unit would let too many of them through.
 
-    Examples
-    --------
     >>> gaussian_tail(1.0, 1) + gaussian_tail(1.0, 0)
     1.0
     """
@@ -275,7 +234,7 @@ def gaussian_tail(sigma: float, low: int) -> float:
     return float(tail_fraction(Fraction(sigma), low))
 
 
-def _checked_scale(scale, name):
+def _checked_scale(scale: Any, name: str) -> np.ndarray:
     """Scales as float64, positive and at most `MAX_SCALE`.
 
     At that scale a draw is known to a few steps only before the exact path decides it, which it

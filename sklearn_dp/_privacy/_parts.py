@@ -16,24 +16,19 @@ References
 .. [1] V. Feldman and T. Zrnic, "Individual privacy accounting via a Renyi filter", NeurIPS 2021.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 from ._rounding import exact_sum
 
 __all__ = ["maximum_cost"]
 
 
-def maximum_cost(charges):
-    """Largest sum of charges along a chain of parts.
+def maximum_cost(charges: Iterable[tuple[tuple[Any, ...], float]]) -> Fraction:
+    """Exact largest sum of charges, (part, cost), along a chain of parts.
 
-    Parameters
-    ----------
-    charges : iterable of (part, cost)
-        Costs are floats. A part is a tuple of labels; () is all the units.
-
-    Returns
-    -------
-    total : Fraction
+    A part is a tuple of labels; () is all the units.
     """
     charges = list(charges)
     return max(

@@ -18,11 +18,12 @@ How its guarantee is computed:
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, cast
 
 from . import _accounting as accounting
 from ._budget import PrivacyBudget
@@ -31,6 +32,7 @@ from ._neighbours import check_relation, check_unit
 from ._optional import extra
 from ._report import PrivacyReport
 from ._rounding import exact_sum, float_up
+from ._travel import TravelCost
 
 __all__ = ["Mechanism", "PlanEntry", "PlanError", "PrivacyPlan", "require"]
 
@@ -63,17 +65,11 @@ class PlanError(RuntimeError):
     """
 
 
-def require(holds, premise):
+def require(holds: object, premise: str) -> None:
     """Raise where the premise of a proof does not hold.
 
-    Parameters
-    ----------
-    holds : bool
-    premise : str
-        In words that complete "a release needs"; never with a number in it, which could be data.
+    `premise` completes "a release needs"; never with a number in it, which could be data.
 
-    Examples
-    --------
     >>> require(1 < 2, "order among numbers")
     >>> require(1 > 2, "a miracle")
     Traceback (most recent call last):
@@ -86,38 +82,19 @@ def require(holds, premise):
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """One named line of a plan.
-
-    Attributes
-    ----------
-    name : str
-    mechanism : Mechanism
-        What it pays for; decides how the plan is converted, and is checked at each release.
-    rho : float
-        Share of the budget in zCDP.
-    delta : float, default=0.0
-        Probability of a failure event: the release is rho-zCDP but for an event that has at most
-        this probability. Zero for plain noise.
-    uses : int or None, default=1
-        How many releases it may pay; None: any number within the cap.
-    max_rho : float, optional
-        Cap of this entry when it may also spend what others left; `rho` by default.
-    sensitivity : str, default=""
-        In words, for the table.
-    paths : tuple of str, default=()
-        The courses of a fit that this entry belongs to; empty: all of them.
-    """
+    """One named line of a plan."""
 
     name: str
+    # what it pays for; decides how the plan is converted, and is checked at each release
     mechanism: Mechanism
-    rho: float
-    delta: float = 0.0
-    uses: int | None = 1
-    max_rho: float | None = None
-    sensitivity: str = ""
-    paths: tuple = ()
+    rho: float  # share of the budget in zCDP
+    delta: float = 0.0  # the release is rho-zCDP but for an event of at most this probability
+    uses: int | None = 1  # how many releases it may pay; None: any number within the cap
+    max_rho: float | None = None  # cap if it may also spend what others left; `rho` by default
+    sensitivity: str = ""  # in words, for the table
+    paths: tuple[str, ...] = ()  # courses of a fit that it belongs to; empty: all
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "mechanism", Mechanism(self.mechanism))
         # A negative share would make room for others; NaN is less than no cap.
         for what, share in (("rho", self.rho), ("rho", self.cap), ("delta", self.delta)):
@@ -125,7 +102,7 @@ class PlanEntry:
                 raise PlanError(f"plan entry {self.name!r}: {what} must be finite and not negative")
 
     @property
-    def cap(self):
+    def cap(self) -> float:
         """Most that this entry can spend: its share, or with `max_rho` also what others left."""
         return self.rho if self.max_rho is None else self.max_rho
 
@@ -167,13 +144,13 @@ class PrivacyPlan:
     """
 
     target: PrivacyBudget
-    entries: tuple
+    entries: tuple[PlanEntry, ...]
     unit: str = "row"
-    notes: tuple = ()
+    notes: tuple[str, ...] = ()
     relation: str = "add or remove"
-    travel: Callable | None = field(default=None, compare=False, repr=False)
+    travel: Callable[..., TravelCost] | None = field(default=None, compare=False, repr=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_unit(self.unit)
         check_relation(self.relation)
         names = [entry.name for entry in self.entries]
@@ -186,7 +163,7 @@ class PrivacyPlan:
             raise PlanError("the plan spends more than its target")
 
     @cached_property
-    def one_step(self):
+    def one_step(self) -> bool:
         """Whether all is one (epsilon, delta)-DP step, which needs no conversion to its target.
 
         The zCDP cost of such a step increases with its epsilon, so a cap of at most the cost of
@@ -203,7 +180,7 @@ class PrivacyPlan:
             and step.delta <= target.delta
         )
 
-    def _maximum(self, cost):
+    def _maximum(self, cost: str) -> Fraction:
         """Largest sum of a cost ("rho" or "delta") along a path, as a Fraction.
 
         An entry without paths is on all of them. rho and delta are maximized one by one: together
@@ -220,44 +197,44 @@ class PrivacyPlan:
         )
 
     @cached_property
-    def exact_rho(self):
+    def exact_rho(self) -> Fraction:
         """Cap of the sum over all releases, as a Fraction."""
         return self._maximum("rho")
 
     @cached_property
-    def exact_delta(self):
+    def exact_delta(self) -> Fraction:
         """Cap of the sum of the failure probabilities, as a Fraction."""
         return self._maximum("delta")
 
     @property
-    def rho(self):
+    def rho(self) -> float:
         """Cap of the sum over all releases, rounded up."""
         return float_up(self.exact_rho)
 
     @property
-    def delta_failure(self):
+    def delta_failure(self) -> float:
         """Cap of the sum of the failure probabilities, rounded up."""
         return float_up(self.exact_delta)
 
     @property
-    def gaussian(self):
+    def gaussian(self) -> bool:
         """Whether every release is a plain Gaussian, so that mu-GDP accounting is exact."""
         return all(entry.mechanism is Mechanism.GAUSSIAN for entry in self.entries)
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         """The guarantee is (epsilon, target.delta)-DP."""
         if self.one_step:
-            return self.target.epsilon
+            return cast(float, self.target.epsilon)
         return self.target.epsilon_of(self.rho, self.gaussian, self.delta_failure)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> PlanEntry:
         for entry in self.entries:
             if entry.name == name:
                 return entry
         raise PlanError(f"no plan entry {name!r}")
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """The table as a list of dicts."""
         return [
             {
@@ -272,14 +249,14 @@ class PrivacyPlan:
             for e in self.entries
         ]
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """The table as a pandas DataFrame (extra ``pandas``)."""
         with extra("pandas"):
             import pandas as pd
 
         return pd.DataFrame(self.rows())
 
-    def noise(self, n_units):
+    def noise(self, n_units: int) -> PrivacyReport:
         """The table with one more column: how large the noise will be beside the sums.
 
         Parameters
@@ -319,7 +296,15 @@ class PrivacyPlan:
             rows.append(row | {"noise / signal": relative})
         return replace(report, releases=tuple(rows))
 
-    def cost(self, *, n_rows, n_parts, n_workers=1, row_bytes=None, **known):
+    def cost(
+        self,
+        *,
+        n_rows: int,
+        n_parts: int,
+        n_workers: int = 1,
+        row_bytes: float | None = None,
+        **known: Any,
+    ) -> TravelCost:
         """What a fit of a table in parts takes, beside its budget: passes, bytes, memory, time.
 
         An estimate on paper, of the most, but for what is known.
@@ -358,7 +343,7 @@ class PrivacyPlan:
                 raise ValueError(f"{name} must be at least 1.")
         return self.travel(row_bytes=row_bytes, **given)
 
-    def report(self, log=(), noise="system"):
+    def report(self, log: Sequence[dict[str, Any]] = (), noise: str = "system") -> PrivacyReport:
         """A printable report of this plan and the releases made so far.
 
         Parameters
@@ -370,8 +355,8 @@ class PrivacyPlan:
         """
         return PrivacyReport.from_plan(self, log, noise)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.report())
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return self.report()._repr_html_()

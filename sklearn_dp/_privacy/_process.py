@@ -17,6 +17,7 @@ A copy of a whole machine or container is no fork, and nothing here can see it: 
 import mmap
 import os
 import sys
+from typing import Any
 
 __all__ = ["process_mark"]
 
@@ -25,7 +26,7 @@ _MADV_WIPEONFORK = 18  # since Linux 4.14; Python has no name for it
 _forks = 0
 
 
-def _wiped_page():
+def _wiped_page() -> Any:
     """A page that holds a zero in every child, or None where the system does not offer it.
 
     An old Linux refuses the advice; forks behind Python's back are then not seen.
@@ -44,7 +45,7 @@ def _wiped_page():
 _PAGE = _wiped_page()
 
 
-def _count_fork():
+def _count_fork() -> None:
     """One fork more on the way to this process; the page is marked, so that it counts once."""
     global _forks
     _forks += 1
@@ -56,13 +57,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
 
 
-def process_mark():
-    """A value that differs between a process and everything that is forked off it.
-
-    Returns
-    -------
-    mark : tuple of int
-    """
+def process_mark() -> tuple[int, ...]:
+    """A value that differs between a process and everything that is forked off it."""
     if _PAGE is not None and not _PAGE[0]:
         _count_fork()
     return os.getpid(), _forks

@@ -12,10 +12,13 @@ something independent is as uniform as before, so this can only help; it does wh
 one machine hold the same state of the system's generator, which then gives both the same bits.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import threading
 import time
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +30,8 @@ BLOCK = 4096
 """Words in a block."""
 
 
-def fresh_bytes(size):
-    """Bytes of the operating system's generator, mixed with the clocks and the process.
-
-    Parameters
-    ----------
-    size : int
-        Number of bytes.
-
-    Returns
-    -------
-    data : bytes
-    """
+def fresh_bytes(size: int) -> bytes:
+    """Bytes of the operating system's generator, mixed with the clocks and the process."""
     facts = (time.time_ns(), time.perf_counter_ns(), process_mark(), threading.get_ident())
     mix = hashlib.shake_256(os.urandom(32) + repr(facts).encode()).digest(size)
     words = np.frombuffer(os.urandom(size), dtype=np.uint8) ^ np.frombuffer(mix, dtype=np.uint8)
@@ -48,29 +41,24 @@ def fresh_bytes(size):
 class Stream:
     """A sequence of blocks of words, of which each word is handed out once.
 
-    Parameters
-    ----------
-    seed : int or None
-        None: fresh bits, which are the same nowhere else.
-    tag : str
-        Streams of one seed with different tags are independent.
-    counter, position : int
-        Where to go on: blocks made, and words of the last one handed out.
+    A seed of None: fresh bits, which are the same nowhere else. Streams of one seed with different
+    tags are independent. `counter` and `position` say where to go on: blocks made, and words of the
+    last one handed out.
     """
 
-    def __init__(self, seed, tag, counter=0, position=BLOCK):
+    def __init__(self, seed: int | None, tag: str, counter: int = 0, position: int = BLOCK) -> None:
         self.seed, self.tag, self.mark = seed, tag, process_mark()
         self.counter, self.position = counter, position
         self.lock = threading.Lock()
-        self.block = Block(self._words(counter - 1)) if position < BLOCK else None
+        self.block: Any = Block(self._words(counter - 1)) if position < BLOCK else None
 
-    def here(self):
+    def here(self) -> Stream:
         """This stream; in a forked child, which must not use its parent's words, a fresh one."""
         if self.seed is not None or self.mark == process_mark():
             return self
         return Stream(None, self.tag)
 
-    def _words(self, counter):
+    def _words(self, counter: int) -> np.ndarray:
         if self.seed is None:
             data = fresh_bytes(8 * BLOCK)
         else:
@@ -79,7 +67,7 @@ class Stream:
             data = hashlib.shake_256(name.encode()).digest(8 * BLOCK)
         return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False, casting="same_kind")
 
-    def claim(self, size):
+    def claim(self, size: int) -> tuple[Block, slice]:
         """A block and a slice of at most `size` of its words, which nobody else gets.
 
         Under a lock: two threads that got the same words would publish two numbers with the same
@@ -93,25 +81,20 @@ class Stream:
             self.position = part.stop
             return self.block, part
 
-    def place(self):
+    def place(self) -> tuple[int, int]:
         """Where a copy of a seeded stream goes on: blocks made, words of the last one taken."""
         with self.lock:
             return self.counter, self.position
 
 
 class Block:
-    """Random words and what becomes of them, each transform made once for the whole block.
+    """Random words (BLOCK,) as uint64 and their transforms, each made once for the whole block."""
 
-    Parameters
-    ----------
-    words : ndarray of uint64 of shape (BLOCK,)
-    """
-
-    def __init__(self, words):
+    def __init__(self, words: np.ndarray) -> None:
         self.words = words
-        self._transformed = {}
+        self._transformed: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
 
-    def transform(self, law):
+    def transform(self, law: Any) -> tuple[np.ndarray, np.ndarray]:
         """Ideal magnitudes of `law` and the bounds of their errors, for all words of the block."""
         if law not in self._transformed:
             self._transformed[law] = law.transform(self.words)

@@ -29,45 +29,21 @@ class UnitDraws:
     """What :meth:`AlgorithmicRandomness.unit_draws` gives, for some of the units at a time.
 
     It goes to whoever holds the units, so that nobody needs the draws of all. A unit's draw is a
-    function of the seed and of the number of the unit.
-
-    Parameters
-    ----------
-    seed : int
-    tag : str
-    known : ndarray of uint64, optional
-        The draws themselves, where an audit has put others in their place.
+    function of the seed and of the number of the unit. `known` are the draws themselves, as uint64,
+    where an audit has put others in their place.
     """
 
-    def __init__(self, seed, tag, known=None):
+    def __init__(self, seed: int, tag: str, known: np.ndarray | None = None) -> None:
         self._seed, self._tag, self._known = seed, tag, known
 
-    def take(self, first, n_units):
-        """The draws of units with the numbers `first`, `first` + 1, ...
-
-        Parameters
-        ----------
-        first, n_units : int
-
-        Returns
-        -------
-        draws : ndarray of uint64 of shape (n_units,)
-        """
+    def take(self, first: int, n_units: int) -> np.ndarray:
+        """The draws of units with the numbers `first`, `first` + 1, ..., as uint64."""
         if self._known is not None:
             return self._known[first : first + n_units]
         return NoiseSource(self._seed, self._tag, first).bits(n_units)
 
-    def at(self, numbers):
-        """The draws of units of any numbers: for units that are spread over several places.
-
-        Parameters
-        ----------
-        numbers : ndarray of int64 of shape (n_units,), not negative
-
-        Returns
-        -------
-        draws : ndarray of uint64 of shape (n_units,)
-        """
+    def at(self, numbers: np.ndarray) -> np.ndarray:
+        """The draws (uint64) of units of any numbers, which may be spread over several places."""
         draws, order = np.empty(len(numbers), dtype=np.uint64), np.argsort(numbers)
         sought = numbers[order]
         starts = np.arange(0, sought.max(initial=-1) + 1, _AT_A_TIME)
@@ -79,23 +55,13 @@ class UnitDraws:
         return draws
 
     @property
-    def known(self):
+    def known(self) -> np.ndarray | None:
         """The draws of all units where an audit has to know them; None otherwise."""
         return self._known
 
 
-def blocks_of_draws(draws, n_blocks):
-    """A block in [0, n_blocks) for each unit, made of its 64 random bits; see `blocks`.
-
-    Parameters
-    ----------
-    draws : ndarray of uint64 of shape (n_units,)
-    n_blocks : int
-
-    Returns
-    -------
-    blocks : ndarray of int64 of shape (n_units,)
-    """
+def blocks_of_draws(draws: np.ndarray, n_blocks: int) -> np.ndarray:
+    """A block in [0, n_blocks) for each unit, made of its 64 random bits; see `blocks`."""
     require(1 <= n_blocks <= _MOST_BLOCKS, "between 1 and 2**32 blocks")
     return (((draws >> np.uint64(32)) * np.uint64(n_blocks)) >> np.uint64(32)).astype(
         np.int64, casting="same_kind"
@@ -111,61 +77,37 @@ class AlgorithmicRandomness:
     _trace: Any
     _record: Callable[..., Any]
 
-    def unit_draws(self, n_units, tag="units"):
+    def unit_draws(self, n_units: int, tag: str = "units") -> np.ndarray:
         """64 random bits for each unit, independent of the data and of those of other tags.
 
-        Parameters
-        ----------
-        n_units : int
-            Units have numbers; a unit that is added at the end changes no other's bits.
-        tag : str
-            What the bits are for. The same tag twice gives the same bits twice.
-
-        Returns
-        -------
-        draws : ndarray of uint64 of shape (n_units,)
+        Units have numbers; a unit that is added at the end changes no other's bits. The same tag
+        twice gives the same bits twice.
         """
         source = NoiseSource(self._algorithm_seed, tag)
         draws = source.bits(int(n_units))
         return self._record(Event("draws", output=draws))
 
-    def addressed_draws(self, n_units, tag="units"):
+    def addressed_draws(self, n_units: int, tag: str = "units") -> UnitDraws:
         """The same draws, to be asked for by the numbers of units, where the units are.
 
-        Parameters
-        ----------
-        n_units : int
-            Of all units; nothing is drawn for them here but in an audit, which has to know.
-        tag : str
-
-        Returns
-        -------
-        draws : UnitDraws
+        Nothing is drawn here but in an audit, which has to know the draws of all units.
         """
         known = None if self._trace is None else self.unit_draws(n_units, tag)
         return UnitDraws(self._algorithm_seed, tag, known)
 
-    def blocks(self, n_units, n_blocks):
-        """A block in [0, n_blocks) for each unit, uniform and independent.
+    def blocks(self, n_units: int, n_blocks: int) -> np.ndarray:
+        """A block in [0, n_blocks) for each unit, uniform and independent; `n_blocks` is public.
 
         Adding a unit changes one block and leaves all other units where they are. Blocks of
         floor(n / n_blocks) shuffled units would not do: one unit more can change them all.
 
-        Parameters
-        ----------
-        n_units : int
-        n_blocks : int
-            Public, at most 2**32. The product of 32 random bits and `n_blocks`, shifted back, is
-            uniform up to a relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is
-            independent of the data all the same.
-
-        Returns
-        -------
-        blocks : ndarray of int64 of shape (n_units,)
+        The product of 32 random bits and `n_blocks`, at most 2**32, shifted back, is uniform up to
+        a relative 2^-32 `n_blocks`; no proof needs more, since a unit's block is independent of the
+        data all the same.
         """
         return blocks_of_draws(self.unit_draws(n_units), n_blocks)
 
-    def copies(self, copies):
+    def copies(self, copies: np.ndarray) -> None:
         """Note the number of copies of each unit, where blocks are drawn with replacement.
 
         No release. What several copies cost is a formula of group privacy, so an audit leaves out
@@ -173,19 +115,13 @@ class AlgorithmicRandomness:
         """
         self._record(Event("copies", value=copies))
 
-    def random_order(self, points):
+    def random_order(self, points: np.ndarray) -> np.ndarray:
         """A uniformly random order of the k points of an arrangement, as indices.
 
-        Parameters
-        ----------
-        points : ndarray of shape (k, d)
-            In an order of no meaning, which may be another one for a neighbour.
-
-        Notes
-        -----
-        If a permutation that depends on the two data sets only takes the one arrangement to the
-        other, a uniform order absorbs it: both then have the same law. (A divergence is jointly
-        convex, so what holds for each pair of orders coupled this way holds for the mixtures.)
+        Points (k, d) come in an order of no meaning, which may be another one for a neighbor. If a
+        permutation that depends on the two data sets only takes the one arrangement to the other, a
+        uniform order absorbs it: both then have the same law. (A divergence is jointly convex, so
+        what holds for each pair of orders coupled this way holds for the mixtures.)
         """
         order = np.arange(len(points))
         for last in range(len(order) - 1, 0, -1):
@@ -193,33 +129,22 @@ class AlgorithmicRandomness:
             order[[last, other]] = order[[other, last]]
         return self._record(Event("order", value=points, output=order))
 
-    def rng(self, tag):
-        """A generator for restarts and inner fits; the same for neighbours by construction.
+    def rng(self, tag: str) -> np.random.Generator:
+        """A generator for restarts and inner fits; the same for neighbors by construction.
 
-        Parameters
-        ----------
-        tag : str
-            What it is for: generators of different tags are independent.
-
-        Returns
-        -------
-        rng : numpy.random.Generator
-            Never for noise: its floating-point draws have no exact law.
+        Generators of different tags are independent. Never for noise: its floating-point draws have
+        no exact law.
         """
         digest = hashlib.shake_256(f"{self._algorithm_seed}/{tag}".encode()).digest(16)
         return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
-def seed_of(random_state):
+def seed_of(random_state: Any) -> int | None:
     """None for real noise, otherwise a non-negative integer seed.
 
-    Parameters
-    ----------
-    random_state : None, int, RandomState or Generator
-        Of the last two, 128 bits are drawn: two fits that share one differ, as in scikit-learn.
+    Of a RandomState or Generator 128 bits are drawn: two fits that share one differ, as in
+    scikit-learn.
 
-    Examples
-    --------
     >>> seed_of(None) is None, seed_of(7), seed_of(np.random.RandomState(0)) > 2**32
     (True, 7, True)
     """
@@ -238,21 +163,12 @@ def seed_of(random_state):
     return int(sum(int(word) << (32 * i) for i, word in enumerate(words)))
 
 
-def sampling_rng(random_state):
+def sampling_rng(random_state: Any) -> np.random.Generator:
     """A generator for synthetic rows that are drawn from releases: post-processing, no noise.
 
-    Parameters
-    ----------
-    random_state : None, int, RandomState or Generator
-        As for :func:`seed_of`. Any of them is as private as another: what is drawn is a function
-        of releases and of numbers that are independent of the data.
+    Any `random_state` is as private as another: what is drawn is a function of releases and of
+    numbers that are independent of the data.
 
-    Returns
-    -------
-    rng : numpy.random.Generator
-
-    Examples
-    --------
     >>> bool(sampling_rng(0).random() == sampling_rng(0).random())
     True
     """

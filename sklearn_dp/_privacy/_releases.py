@@ -36,61 +36,41 @@ class Releases:
     _release: Callable[..., Any]
     _trace: Any
 
-    def gaussian(self, entry, value, *, sensitivity, unit=1.0, rho=None):
+    def gaussian(
+        self, entry: str, value: Any, *, sensitivity: Any, unit: Any = 1.0, rho: float | None = None
+    ) -> np.ndarray:
         """Release integers with rounded Gaussian noise: rho-zCDP, and exactly sqrt(2 rho)-GDP.
 
-        Parameters
-        ----------
-        entry : str
-        value : int or ndarray of ints
-            The exact statistic, in grid steps; Python integers (dtype object) of any size.
-        sensitivity : float or ndarray
-            s with the proved claim ``sum_i ((v_i - v'_i) / s_i)^2 <= 1`` for neighbours.
-        unit : float or ndarray
-            Length of a step.
-        rho : float, optional
-            zCDP cost; all that the entry has left by default.
-
-        Returns
-        -------
-        output : ndarray of float, of the shape of `value`
+        `value` is the exact statistic, in grid steps of length `unit`; Python integers (dtype
+        object) may have any size. `sensitivity` is s with the proved claim ``sum_i ((v_i - v'_i) /
+        s_i)^2 <= 1`` for neighbors. `rho` is the zCDP cost; all that the entry has left by default.
         """
         release = gaussian.release(value, sensitivity, self._cost(entry, rho), unit)
         return _lengths(self._release(entry, release), unit)
 
     def shared_gaussian(
-        self, entry, total, *, sensitivity, n_honest, given=None, unit=1.0, rho=None
-    ):
+        self,
+        entry: str,
+        total: np.ndarray,
+        *,
+        sensitivity: Any,
+        n_honest: int,
+        given: int | None = None,
+        unit: Any = 1.0,
+        rho: float | None = None,
+    ) -> np.ndarray:
         """Release a sum over clients that gets its noise from them, in shares.
 
-        Parameters
-        ----------
-        entry : str
-            Its delta must hold `SHARES_DELTA` for each use.
-        total : ndarray of ints
-            With the shares of `given` clients, in fine steps (see :func:`share_scale`); without
-            noise, in steps, where `given` is None: the noise of `n_honest` shares is then
-            drawn here, in one.
-        sensitivity, unit, rho
-            As in :meth:`gaussian`, in steps of the statistic.
-        n_honest : int
-            Shares, besides that of the client whose data differ, that nobody else knows.
-        given : int, optional
-            Clients whose shares are in `total`: a public number.
+        `total` is with the shares of `given` clients, a public number, in fine steps (see
+        :func:`share_scale`); without noise, in steps, where `given` is None: the noise of
+        `n_honest` shares is then drawn here, in one. The other numbers are those of
+        :meth:`gaussian`, in steps of the statistic. `n_honest` counts shares, besides that of the
+        client whose data differ, that nobody else knows; a RuntimeError if there are not more than
+        that in the sum.
 
-        Returns
-        -------
-        output : ndarray of float, of the shape of `total`
-
-        Raises
-        ------
-        RuntimeError
-            If there are not more than `n_honest` shares in the sum.
-
-        Notes
-        -----
-        sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, for neighbours with the same clients: see
-        :mod:`sklearn_dp._privacy.laws.shares` for the proof.
+        sqrt(2 rho)-GDP up to a delta of `SHARES_DELTA`, which that of the entry must hold for each
+        use, for neighbors with the same clients: see :mod:`sklearn_dp._privacy.laws.shares` for the
+        proof.
         """
         if given is not None and given <= n_honest:
             raise RuntimeError(
@@ -98,7 +78,7 @@ class Releases:
                 f"n_honest={n_honest} of them besides each one must have."
             )
 
-        def without_shares(total):
+        def without_shares(total: np.ndarray) -> Any:
             # Only an audit, which has seen every client draw, can tell the exact sum.
             return total if self._trace is None else total - self._trace.take_shares(entry)
 
@@ -107,31 +87,24 @@ class Releases:
         return _lengths(self._release(entry, release), release.unit)
 
     def sparse_histogram(
-        self, entry, codes, counts, *, n_candidates, threshold, sensitivity, unit=1.0, rho=None
-    ):
-        """Release the cells of a public histogram whose noisy count exceeds a threshold.
+        self,
+        entry: str,
+        codes: np.ndarray,
+        counts: np.ndarray,
+        *,
+        n_candidates: int,
+        threshold: float,
+        sensitivity: float,
+        unit: float = 1.0,
+        rho: float | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Release the cells, and their noisy counts, of a public histogram that exceed a threshold.
 
-        Parameters
-        ----------
-        entry : str
-        codes : ndarray of int64, distinct, in [0, n_candidates)
-            The occupied cells.
-        counts : ndarray of int64
-            Their exact counts in grid steps.
-        n_candidates : int
-            Number of all cells, at most 2**20; public or released.
-        threshold : float
-            In grid steps; a function of released values.
-        sensitivity, unit, rho
-            As in :meth:`gaussian`, for the vector of the counts of all cells.
+        `codes` are the occupied cells, distinct int64 in [0, n_candidates), with their exact counts
+        in grid steps; `n_candidates` is that of all cells, at most 2**20, public or released.
+        `threshold`, in grid steps, is a function of released values. The other numbers are those of
+        :meth:`gaussian`, for the vector of the counts of all cells. Cells come sorted.
 
-        Returns
-        -------
-        codes : ndarray of int64, sorted
-        values : ndarray of float
-
-        Notes
-        -----
         Every cell gets noise, and those above the threshold are published: rho-zCDP, and exactly
         sqrt(2 rho)-GDP. See :mod:`sklearn_dp._privacy.laws.histograms`.
         """
@@ -141,134 +114,91 @@ class Releases:
         cells, values = self._release(entry, release)
         return cells.copy(), values * float(unit)
 
-    def laplace(self, entry, value, *, sensitivity, epsilon, unit=1.0):
+    def laplace(
+        self, entry: str, value: Any, *, sensitivity: float, epsilon: float, unit: float = 1.0
+    ) -> np.ndarray:
         """Release integers with rounded Laplace noise: epsilon-DP.
 
-        Parameters
-        ----------
-        entry : str
-        value : int or ndarray of ints
-            The exact statistic, in grid steps.
-        sensitivity : float
-            l1 distance of the statistics of neighbours, in grid steps.
-        epsilon : float
-            Of the guarantee; the plan is charged for it by the tight zCDP conversion for Laplace
-            noise, which is below that for any epsilon-DP mechanism.
-        unit : float
-            Length of a step.
-
-        Returns
-        -------
-        output : ndarray of float, of the shape of `value`
+        `value` is in grid steps of length `unit`, `sensitivity` is the l1 distance of the
+        statistics of neighbors in them. The plan is charged by the tight zCDP conversion for
+        Laplace noise, which is below that for any epsilon-DP mechanism.
         """
         release = laplace.release(value, sensitivity, epsilon, unit)
         return self._release(entry, release) * float(unit)
 
-    def exponential(self, entry, scores, *, sensitivity, epsilon):
+    def exponential(
+        self, entry: str, scores: np.ndarray, *, sensitivity: float, epsilon: float
+    ) -> int:
         """Choose an index with probability proportional to exp(epsilon score / (2 sensitivity)).
 
-        Parameters
-        ----------
-        entry : str
-        scores : ndarray of int64, one for each public candidate
-        sensitivity : float
-            No score changes by more than this between neighbours.
-        epsilon : float
-
-        Returns
-        -------
-        index : int
-
-        Notes
-        -----
-        epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
+        There is an int64 score for each public candidate; none changes by more than `sensitivity`
+        between neighbors. Epsilon-DP, and of bounded range epsilon, hence epsilon^2/8-zCDP.
         """
         return int(self._release(entry, selection.exponential(scores, sensitivity, epsilon)))
 
-    def above_threshold(self, entry, queries, threshold, *, sensitivity, epsilon):
-        """Index of the first query that is about above a threshold, or None; epsilon-DP.
+    def above_threshold(
+        self, entry: str, queries: Any, threshold: float, *, sensitivity: float, epsilon: float
+    ) -> int | None:
+        """Index of the first query that is about above a public threshold, or None; epsilon-DP.
 
-        Parameters
-        ----------
-        entry : str
-        queries : array-like of int
-            Exact integer values; each moves by at most `sensitivity` between neighbours.
-        threshold : float
-            Public.
-        sensitivity : float
-        epsilon : float
-            For the whole search, however many queries there are.
+        Exact integer queries, each of which moves by at most `sensitivity` between neighbors.
+        Epsilon is for the whole search, however many queries there are.
         """
         release = selection.above_threshold(queries, threshold, sensitivity, epsilon)
         return _index(self._release(entry, release))
 
-    def lead(self, entry, scores, *, sensitivity, epsilon, delta):
+    def lead(
+        self, entry: str, scores: np.ndarray, *, sensitivity: int, epsilon: float, delta: float
+    ) -> int | None:
         """Index of the best of some public candidates if its lead is clear, or None.
 
-        Parameters
-        ----------
-        entry : str
-        scores : ndarray of int64 of shape (m,), m >= 2
-        sensitivity : int
-            No score moves by more than this between neighbours.
-        epsilon, delta : float
-
-        Notes
-        -----
+        At least two int64 scores; none moves by more than `sensitivity` between neighbors.
         (epsilon, delta)-DP: see :mod:`sklearn_dp._privacy.laws.selection`.
         """
         return _index(self._release(entry, selection.lead(scores, sensitivity, epsilon, delta)))
 
-    def stability_histogram(self, entry, codes, counts, *, rho, delta, sensitivity=1.0):
-        """Occupied cells of an unbounded domain whose noisy count is far above one.
+    def stability_histogram(
+        self,
+        entry: str,
+        codes: np.ndarray,
+        counts: np.ndarray,
+        *,
+        rho: float,
+        delta: float,
+        sensitivity: float = 1.0,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Occupied cells, sorted, of an unbounded domain whose noisy count is far above one.
 
-        Parameters
-        ----------
-        entry : str
-        codes : ndarray of int64 or bytes, distinct
-            The cells that are occupied: nobody needs to know which could be.
-        counts : ndarray of int64; a unit counts in one cell.
-        rho, delta : float
-            Cost; delta is the chance that a cell of a single unit is seen.
-        sensitivity : float, default=1.0
-            l2 distance of the counts of neighbours; the root of 2 where a unit is replaced.
+        `codes` are the occupied cells, distinct int64 or bytes: nobody needs to know which could
+        be. A unit counts in one cell. `delta` is the chance that a cell of a single unit is seen,
+        `sensitivity` the l2 distance of the counts of neighbors; the root of 2 where a unit is
+        replaced.
 
-        Returns
-        -------
-        codes : ndarray, sorted
-        values : ndarray of float
-
-        Notes
-        -----
         (rho, delta)-zCDP: see :mod:`sklearn_dp._privacy.laws.histograms`.
         """
         release = histograms.stability(codes, counts, rho, delta, sensitivity)
         codes, values = self._release(entry, release)
         return codes.copy(), values.astype(np.float64)
 
-    def proportional(self, entry, total, count, *, bits, distance, eta, rho, delta):
+    def proportional(
+        self,
+        entry: str,
+        total: np.ndarray,
+        count: int,
+        *,
+        bits: int,
+        distance: float,
+        eta: float,
+        rho: float,
+        delta: float,
+    ) -> np.ndarray:
         """Release a positive definite matrix with noise in proportion to it; (rho, delta)-zCDP.
 
-        Parameters
-        ----------
-        entry : str
-        total : ndarray of Python integers of shape (d, d)
-        count : int
-            The matrix is ``total / (count 2**bits)``; see
-            :mod:`sklearn_dp._privacy.laws.proportional`.
-        bits : int
-            At most 512.
-        distance : float
-            s with the proved claim ``S / (1 + s) <= S' <= (1 + s) S`` for neighbours.
-        eta : float
-            From :func:`least_eta` of `distance`, `rho` and `delta`.
-        rho, delta : float
-            Cost.
-
-        Returns
-        -------
-        output : ndarray of float of shape (d, d)
-            Positive semidefinite but for rounding; its mean is (1 + eta^2 d) times the matrix.
+        The matrix (d, d) is ``total / (count 2**bits)``, of Python integers, `bits` at most 512;
+        see :mod:`sklearn_dp._privacy.laws.proportional`. `distance` is s with the proved claim ``S
+        / (1 + s) <= S' <= (1 + s) S`` for neighbors, `eta` is from :func:`least_eta` of `distance`,
+        `rho` and `delta`. The output is positive semidefinite but for rounding; its mean is (1 +
+        eta^2 d) times the matrix.
         """
         release = proportional.release(total, count, bits, distance, eta, rho, delta)
         output = self._release(entry, release)
@@ -278,76 +208,56 @@ class Releases:
 
     def unit_filter(
         self,
-        entry,
-        scores,
+        entry: str,
+        scores: np.ndarray,
         *,
-        sigma,
-        threshold,
-        bad,
-        sensitivity,
-        rho,
-        delta,
-        most=math.inf,
-        fixed=False,
-        units=None,
-    ):
-        """Keep the units whose noisy score reaches a threshold.
+        sigma: float,
+        threshold: float,
+        bad: float,
+        sensitivity: float,
+        rho: float,
+        delta: float,
+        most: float = math.inf,
+        fixed: bool = False,
+        units: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Keep the units whose noisy score reaches a threshold: a mask. NOT a release.
 
-        Parameters
-        ----------
-        entry : str
-        scores : ndarray of int64, one for each unit, in grid steps
-        sigma, threshold, bad : float
-            In grid steps. A unit with a score of at most `bad` survives only within delta.
-        sensitivity : float
-            No common unit's score moves by more than this.
-        rho, delta : float
-            Cost as proved by the caller.
-        most : float, optional
-            Number of common units that rho pays for; there are more only within delta.
-        fixed : bool, default=False
-            The elements are not units but results of blocks, of which one is replaced.
-        units : ndarray of int, optional
-            Numbers of the units that there are scores of; all of them by default.
-
-        Returns
-        -------
-        keep : ndarray of bool. NOT a release: only a mechanism that is private on friendly
-            survivors may use it.
+        Only a mechanism that is private on friendly survivors may use it. Scores, `sigma`,
+        `threshold` and `bad` are in grid steps; a unit with a score of at most `bad` survives only
+        within delta. No common unit's score moves by more than `sensitivity`. `rho` and `delta` are
+        as proved by the caller; `rho` pays for `most` common units, and there are more only within
+        delta. `fixed`: the elements are not units but results of blocks, of which one is replaced.
+        `units` are the numbers of the units that there are scores of; all of them by default.
         """
         release = filters.noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most, fixed)
         return self._release(entry, replace(release, units=units))
 
     def unit_bernoulli(
-        self, entry, numerators, denominator, *, sensitivity, rho, delta, units=None
-    ):
+        self,
+        entry: str,
+        numerators: np.ndarray,
+        denominator: int,
+        *,
+        sensitivity: float,
+        rho: float,
+        delta: float,
+        units: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Keep unit i with probability numerators[i] / denominator, exactly and independently.
 
-        Parameters
-        ----------
-        entry : str
-        numerators : ndarray of int64, one for each unit
-            At most 0: never kept. At least `denominator`: always.
-        denominator : int
-            Public; at most 2**63.
-        sensitivity : float
-            The proved l1 distance of the vectors of probabilities, over the common units.
-        rho, delta : float
-            Cost as proved by the caller.
-        units : ndarray of int, optional
-            As in :meth:`unit_filter`.
-
-        Returns
-        -------
-        keep : ndarray of bool. NOT a release, as in :meth:`unit_filter`.
+        A mask, which is NOT a release, as in :meth:`unit_filter`. A numerator of at most 0: never
+        kept; of at least `denominator`, which is public and at most 2**63: always. `sensitivity` is
+        the proved l1 distance of the vectors of probabilities, over the common units; `rho` and
+        `delta` are as proved by the caller; `units` as in :meth:`unit_filter`.
         """
         release = filters.bernoulli(numerators, denominator, sensitivity, rho, delta)
         return self._release(entry, replace(release, units=units))
 
 
-def _lengths(output, unit):
+def _lengths(output: np.ndarray, unit: Any) -> np.ndarray:
     return np.asarray(output * np.asarray(unit, dtype=np.float64), dtype=np.float64)
 
 
-def _index(chosen):
+def _index(chosen: int) -> int | None:
     return None if chosen < 0 else int(chosen)

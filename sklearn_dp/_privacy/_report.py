@@ -5,13 +5,21 @@ the noise (which follow from shares and released values), costs. Before a fit it
 after it one line for each release.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from ._html import cell, columns_of, report_page
 from ._neighbours import in_words
 from ._optional import extra
 from ._parts import maximum_cost
 from ._words import best_guess, secret_in_words, what_can_be_told
+
+if TYPE_CHECKING:
+    from ._plan import PrivacyPlan
+
 
 __all__ = ["PrivacyReport"]
 
@@ -55,13 +63,13 @@ class PrivacyReport:
     accounting: str
     unit: str
     noise: str
-    releases: tuple
-    notes: tuple = ()
+    releases: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...] = ()
     relation: str = "add or remove"
-    ledger: tuple = ()
+    ledger: tuple[tuple[str, float, float], ...] = ()
 
     @classmethod
-    def from_plan(cls, plan, log, noise):
+    def from_plan(cls, plan: PrivacyPlan, log: Sequence[dict[str, Any]], noise: str) -> Self:
         """Collect what a session noted; without a log, describe the plan.
 
         Parameters
@@ -100,18 +108,18 @@ class PrivacyReport:
         )
 
     @property
-    def neighbours(self):
+    def neighbours(self) -> str:
         """The neighbouring relation in words."""
         return in_words(self.relation, self.unit)
 
     @property
-    def warnings(self):
+    def warnings(self) -> tuple[str, ...]:
         """Limits of the guarantee in words; nobody has to look for them in the documentation."""
         if self.noise != "seeded":
             return self.notes
         return ("seeded noise: no guarantee against those who know random_state", *self.notes)
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """The releases as a pandas DataFrame (extra ``pandas``).
 
         Returns
@@ -125,14 +133,14 @@ class PrivacyReport:
         return pd.DataFrame(list(self.releases))
 
     @property
-    def headline(self):
+    def headline(self) -> str:
         """The guarantee in one line, with neighbours, accounting and the source of the noise."""
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g})-DP for {self.neighbours}; "
             f"rho = {self.rho:.4g}, {self.accounting}, noise: {self.noise}"
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = columns_of(self.releases)
         table = [names] + [[cell(row.get(name, "all")) for name in names] for row in self.releases]
         widths = [max(len(line[i]) for line in table) for i in range(len(names))]
@@ -144,7 +152,7 @@ class PrivacyReport:
         return "\n".join([self.headline, *(line.rstrip() for line in lines), *tail])
 
     @property
-    def told(self):
+    def told(self) -> str:
         """What can be told of a unit from all that the fit releases, for people.
 
         Returns
@@ -168,7 +176,7 @@ class PrivacyReport:
         return f"From all that {'a fit by this plan' if planned else 'this fit'} releases, {words}"
 
     @property
-    def spent(self):
+    def spent(self) -> str:
         """What was spent, and of how much, as a sentence."""
         costs = self.ledger or [("epsilon", self.epsilon, None), ("delta", self.delta, None)]
         words = ", ".join(
@@ -177,5 +185,5 @@ class PrivacyReport:
         )
         return f"It {'would spend' if self.noise == 'planned' else 'spent'} {words}."
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return report_page(self)

@@ -12,8 +12,9 @@ a scale of 2^20 steps, 10^-4 for 2^30.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -50,24 +51,13 @@ _ABS = 2.0**-50
 _WIDTH = 0.64
 
 
-def guarded_round(ideal, radius, scale):
-    """Rounded products, and the places where the error bound does not vouch for them.
+def guarded_round(
+    ideal: np.ndarray, radius: np.ndarray, scale: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rounded products as int64, and the indices where the error bound does not vouch for them.
 
-    Parameters
-    ----------
-    ideal, radius : ndarray of float
-        Magnitudes, and the bounds of their errors.
-    scale : float or ndarray
-        In grid steps.
+    Magnitudes with the bounds of their errors, `radius`; the scale is in grid steps.
 
-    Returns
-    -------
-    rounded : ndarray of int64
-    unsure : ndarray of int
-        Indices.
-
-    Examples
-    --------
     >>> guarded_round(np.array([1.2, 1.4999]), np.array([0.001, 0.001]), 1.0)
     (array([1, 1]), array([1]))
     """
@@ -87,20 +77,12 @@ class _SymmetricLaw(NamedTuple):
     """
 
     tail_bits: int  # the tail probability is numerator 2^-tail_bits
-    quantile: Callable  # minus the magnitude that a tail probability belongs to, in doubles
-    tail_bounds: Callable  # (numerator, denominator, precision) -> bounds of a tail 2^precision
+    quantile: Callable[..., Any]  # minus the magnitude of a tail probability, in doubles
+    # of a tail 2^precision, from (numerator, denominator, precision)
+    tail_bounds: Callable[[int, int, int], tuple[int, int]]
 
-    def transform(self, words):
-        """The magnitudes that belong to `words`, before they are scaled, and their radii.
-
-        Parameters
-        ----------
-        words : ndarray of uint64
-
-        Returns
-        -------
-        magnitudes, radii : ndarray of float
-        """
+    def transform(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The magnitudes that belong to uint64 `words`, before they are scaled, and their radii."""
         numerator = (words & ~SIGN) + 0.5
         ideal = -self.quantile(numerator * 2.0**-self.tail_bits)
         radius = _WIDTH / numerator  # see the comment at `_REL`
@@ -109,26 +91,17 @@ class _SymmetricLaw(NamedTuple):
         radius[numerator < _FEWEST] = np.inf
         return ideal, radius
 
-    def exact(self, word, scale, guess, more):
+    def exact(self, word: int, scale: Fraction, guess: int, more: Callable[[], int]) -> int:
         """The rounded magnitude that belongs to `word`, by integer arithmetic.
 
-        Parameters
-        ----------
-        word : int
-        scale : Fraction
-            Exactly the float that the fast path used.
-        guess : int
-            What the fast path gave.
-        more : callable
-            Further random words.
-
-        Returns
-        -------
-        magnitude : int
+        `scale` is exactly the float that the fast path used, `guess` what that gave; `more` gives
+        further random words.
         """
         lazy = LazyUniform(word & int(~SIGN), self.tail_bits, more)
 
-        def exceeds(k):  # k + 1/2 in grid steps: its tail probability is larger than the word's
+        def exceeds(
+            k: int,
+        ) -> bool:  # k + 1/2 in grid steps: its tail probability is larger than the word's
             return lazy.below(partial(self.tail_bounds, *half_integer_over(scale, k)))
 
         return smallest_at_most(exceeds, guess, 0)

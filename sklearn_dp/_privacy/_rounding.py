@@ -61,8 +61,6 @@ _ONE = 2**1074  # in steps: every float is a multiple of 2**-1074
 def float_up(value: Fraction) -> float:
     """Smallest float that is at least ``value``.
 
-    Examples
-    --------
     >>> float_up(Fraction(1, 2)), float_up(Fraction(1, 10)) >= Fraction(1, 10)
     (0.5, True)
     """
@@ -76,13 +74,11 @@ def float_down(value: Fraction) -> float:
     return -float_up(-value)
 
 
-def in_steps(value: float) -> int:
+def in_steps(value: float | Fraction) -> int:
     """A float as an integer, in steps of 2**-1074: exact, as all floats are multiples of that.
 
     Integers are added and compared ten times as fast as fractions.
 
-    Examples
-    --------
     >>> in_steps(0.5) + in_steps(0.25) == in_steps(0.75), steps_up(in_steps(0.75))
     (True, 0.75)
     """
@@ -107,8 +103,6 @@ def steps_down(steps: int) -> float:
 def exact_sum(values: Iterable[float]) -> Fraction:
     """The sum of some floats.
 
-    Examples
-    --------
     >>> exact_sum([0.5, 0.25])
     Fraction(3, 4)
     """
@@ -118,8 +112,6 @@ def exact_sum(values: Iterable[float]) -> Fraction:
 def sum_up(values: Iterable[float]) -> float:
     """Smallest float that is at least the exact sum.
 
-    Examples
-    --------
     Plain addition gives 1.0, and a cost of more than 1.0 would pass for it:
 
     >>> sum_up([1.0, 1e-20]) > 1.0, 1.0 + 1e-20 > 1.0
@@ -146,8 +138,6 @@ def formula_up(value: float) -> float:
     of products, quotients, roots and sums of positive terms are off by less than `ROUNDING`. A
     difference that cancels is no such formula.
 
-    Examples
-    --------
     >>> formula_up(1.0) > 1.0 > formula_down(1.0)
     True
     """
@@ -162,22 +152,10 @@ def formula_down(value: float) -> float:
 def move_until(value: float, direction: int, safe: Callable[[float], bool]) -> float:
     """Move a number outward, in doubling steps from about 1e-14, until `safe` holds.
 
-    Parameters
-    ----------
-    value : float
-        What a root search has found: close to right, on either side.
-    direction : {1, -1}
-        Which way is the safe one.
-    safe : callable
-        Tells whether a number is on the safe side, by a test that is right at every number.
+    `value` is what a root search has found: close to right, on either side; `direction`, 1 or -1,
+    is the safe one. `safe` must be right at every number. The steps double, so a start that is off
+    by 1e-6 costs 27 tests.
 
-    Returns
-    -------
-    moved : float
-        On the safe side. The steps double, so a start that is off by 1e-6 costs 27 tests.
-
-    Examples
-    --------
     >>> move_until(1.0, 1, lambda x: x >= 1.0), move_until(1.0, -1, lambda x: x <= 0.5) <= 0.5
     (1.0, True)
     """
@@ -207,19 +185,8 @@ def round_down(value: Any) -> Any:
 
 
 def floats_up(values: Any) -> Any:
-    """The smallest floats that are no smaller than some numbers.
+    """The smallest floats that are no smaller than some numbers, Python integers of any size.
 
-    Parameters
-    ----------
-    values : int, float or array of these
-        Python integers of any size; floats are what they are.
-
-    Returns
-    -------
-    floats : float or ndarray of float64
-
-    Examples
-    --------
     2**53 + 1 lies between two floats; its nearest one is too small for a sensitivity:
 
     >>> int(floats_up(2**53 + 1)) - 2**53, int(float(2**53 + 1)) - 2**53
@@ -247,25 +214,12 @@ def floats_up(values: Any) -> Any:
 
 
 def exact_integers(value: Any) -> np.ndarray:
-    """An integer array that equals `value`; anything else is refused.
+    """An integer array (int64, or object for large ones) that equals `value`, or a TypeError.
 
-    Parameters
-    ----------
-    value : int, float or array of these
-        Floats must be integers of at most 2**53: above, a float no longer tells which integer it
-        was. Python integers (dtype object) stay what they are, however large.
+    Floats must be integers of at most 2**53: above, a float no longer tells which integer it was.
+    Python integers (dtype object) stay what they are, however large. What is no integer (a
+    fraction, NaN, an infinity, a string) is refused, and not quoted.
 
-    Returns
-    -------
-    integers : ndarray of int64, or of dtype object
-
-    Raises
-    ------
-    TypeError
-        For what is no integer: a fraction, NaN, an infinity, a string. No value is quoted.
-
-    Examples
-    --------
     >>> exact_integers([1.0, 2.0]), exact_integers(2**70)
     (array([1, 2]), array(1180591620717411303424, dtype=object))
     """
@@ -293,8 +247,6 @@ def bounded_integers(whole: np.ndarray, kind: Any, largest: float | None = None)
     Cheaper than `exact_integers`: whether they are whole is for the caller to know. No entry is
     larger than `largest`, for those who have looked.
 
-    Examples
-    --------
     >>> bounded_integers(np.array([1.0, 2.0**31]), np.int32)
     Traceback (most recent call last):
       ...

@@ -33,6 +33,7 @@ of the grid give an upper bound, and ``E (L - k)_+`` of a log-normal ``L`` is th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -41,7 +42,7 @@ from scipy.special import erfcx, ndtr
 from ._checks import check_delta, check_non_negative, check_positive
 from ._gaussian_dp import LOG_MARGIN, gaussian_delta, gaussian_mu
 from ._rounding import round_down
-from ._selection_rules import Thin
+from ._selection_rules import CappedGeometric, NegativeBinomial, Thin
 
 __all__ = [
     "selection_delta",
@@ -61,22 +62,16 @@ _LARGEST = 600.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
-def selection_delta(mu_total, mu_select, epsilon, rule):
+def selection_delta(
+    mu_total: float,
+    mu_select: float,
+    epsilon: float,
+    rule: Thin | NegativeBinomial | CappedGeometric,
+) -> float:
     """Delta of releasing the winner of a rule's runs, at `epsilon`, rounded up.
 
-    Parameters
-    ----------
-    mu_total : float
-        ``hypot(mu_select, mu_other)``, with ``mu_other`` that of all Gaussian releases besides.
-    mu_select : float
-        Positive: each run is mu_select-GDP, its score included.
-    epsilon : float
-        At least 0.
-    rule : Thin, NegativeBinomial or CappedGeometric
-
-    Returns
-    -------
-    delta : float
+    Each run is mu_select-GDP, its score included; `mu_total` is ``hypot(mu_select, mu_other)``,
+    with ``mu_other`` that of all Gaussian releases besides.
     """
     mu_total, mu_select = (
         check_positive("mu_total", mu_total),
@@ -96,7 +91,9 @@ def selection_delta(mu_total, mu_select, epsilon, rule):
     return min(1.0, bound)
 
 
-def _lines(mu_select, epsilon, rule):
+def _lines(
+    mu_select: float, epsilon: float, rule: Thin | NegativeBinomial | CappedGeometric
+) -> tuple[np.ndarray, np.ndarray]:
     """Lines over ``l`` that lie above ``l rate(g(u)) - c rate(u)`` for all u, by cells of u.
 
     `rate` rises. So over a cell the first term is largest at its right end, the second smallest at
@@ -108,7 +105,7 @@ def _lines(mu_select, epsilon, rule):
     return slopes, intercepts
 
 
-def _upper_envelope(slopes, intercepts):
+def _upper_envelope(slopes: np.ndarray, intercepts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slopes of the largest of 0 and all ``a l - b`` over l >= 0, and where each begins.
 
     The lines of the envelope are the lower convex hull of the points (a, b), the zero line being
@@ -131,7 +128,7 @@ def _upper_envelope(slopes, intercepts):
     return slopes, levels
 
 
-def _exceedance(levels, mu):
+def _exceedance(levels: np.ndarray, mu: float) -> np.ndarray:
     """``E (L - k)_+`` of ``L = exp(mu Z - mu^2 / 2)`` for an array of levels k >= 0, rounded up.
 
     For k >= 1 it is the delta of mu-GDP at epsilon = log k. Below, put-call parity: the mean of L
@@ -146,7 +143,7 @@ def _exceedance(levels, mu):
     return value
 
 
-def _log_curves(a, mu):
+def _log_curves(a: np.ndarray, mu: float) -> np.ndarray:
     """Log(delta) of mu-GDP at ``epsilon = mu (a + mu / 2)``, for an array `a`.
 
     The formulas are those of `_gaussian_dp`, which explains them: with the Mills ratio M, delta is
@@ -168,52 +165,40 @@ def _log_curves(a, mu):
     return np.where(a > _FAR, -a * a / 2, logs)
 
 
-def _mills(x):
+def _mills(x: np.ndarray) -> np.ndarray:
     """Mills ratio (1 - Phi(x)) / phi(x)."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def selection_failure(epsilon, rule, *, per_run=0.0, other=0.0):
+def selection_failure(
+    epsilon: float,
+    rule: Thin | NegativeBinomial | CappedGeometric,
+    *,
+    per_run: float = 0.0,
+    other: float = 0.0,
+) -> float:
     """What to take off delta where Gaussian laws hold up to a small distance only.
 
     A run whose law is within a total variation distance ``per_run`` of a mu-GDP one is replaced by
     that one in each of the runs that are made, on both neighbours: ``(1 + e^epsilon)`` times the
     expected number of runs times the distance, by a union bound over the runs.
 
-    Parameters
-    ----------
-    epsilon : float
-    rule : Thin, NegativeBinomial or CappedGeometric
-    per_run, other : float
-        Distance of one run, and of all releases besides the runs.
-
-    Returns
-    -------
-    delta : float
+    `other` is the distance of all releases besides the runs.
     """
     return (1 + math.exp(epsilon)) * (rule.expected_runs * per_run + other) * MARGIN
 
 
 @lru_cache(maxsize=256)
-def selection_mu(epsilon, delta, rule, mu_other=0.0):
-    """Largest mu that each run may have, rounded down.
+def selection_mu(
+    epsilon: float,
+    delta: float,
+    rule: Thin | NegativeBinomial | CappedGeometric,
+    mu_other: float = 0.0,
+) -> float:
+    """Largest mu that each run may have, rounded down; a ValueError if nothing is left.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target of the whole search; `delta` less `selection_failure`.
-    rule : Thin, NegativeBinomial or CappedGeometric
-    mu_other : float, default=0.0
-        Of all Gaussian releases before and after the choice together.
-
-    Returns
-    -------
-    mu : float
-
-    Raises
-    ------
-    ValueError
-        If the other releases leave nothing.
+    `epsilon` and `delta`, less `selection_failure`, are the target of the whole search, `mu_other`
+    that of all Gaussian releases before and after the choice together.
     """
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     largest = gaussian_mu(epsilon, delta)
@@ -225,23 +210,17 @@ def selection_mu(epsilon, delta, rule, mu_other=0.0):
 
 
 @lru_cache(maxsize=256)
-def selection_refit(epsilon, delta, rule, mu_select, mu_other=0.0):
+def selection_refit(
+    epsilon: float,
+    delta: float,
+    rule: Thin | NegativeBinomial | CappedGeometric,
+    mu_select: float,
+    mu_other: float = 0.0,
+) -> float:
     """Largest mu of a last fit, after a choice among runs of `mu_select`, rounded down.
 
-    Parameters
-    ----------
-    epsilon, delta, rule, mu_other
-        As for `selection_mu`; `mu_other` is that of the releases before the choice.
-    mu_select : float
-
-    Returns
-    -------
-    mu : float
-
-    Raises
-    ------
-    ValueError
-        If the choice leaves nothing.
+    As for `selection_mu`; `mu_other` is that of the releases before the choice. A ValueError if the
+    choice leaves nothing.
     """
     epsilon, delta = check_non_negative("epsilon", epsilon), check_delta("delta", delta)
     before = math.hypot(mu_select, mu_other) * MARGIN
@@ -253,7 +232,7 @@ def selection_refit(epsilon, delta, rule, mu_select, mu_other=0.0):
     return float(round_down(math.sqrt((total - before) * (total + before)) / MARGIN))
 
 
-def _largest(fits, low, high):
+def _largest(fits: Callable[[float], bool], low: float, high: float) -> float:
     """The largest number, up to a millionth, that fits; numbers that fit reach down to `low`."""
     if not low < high or not fits(low):
         raise ValueError("the choice among the candidates leaves no budget for what is asked.")

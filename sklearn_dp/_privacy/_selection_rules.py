@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from ._checks import check_positive
+from ._noise import NoiseSource
 from ._rounding import exact_integers
 
 __all__ = ["CappedGeometric", "Fixed", "NegativeBinomial", "Thin", "choose_rule"]
@@ -25,7 +27,7 @@ WORDS = 2**63
 """Probabilities of a rule are multiples of one over this: a random word decides exactly."""
 
 
-def _dyadic(name, value, high):
+def _dyadic(name: str, value: Any, high: float) -> float:
     """The largest multiple of 2^-63 that is at most a probability in (0, high]."""
     value = check_positive(name, value)
     if value > high:
@@ -36,7 +38,7 @@ def _dyadic(name, value, high):
     return rounded
 
 
-def _count(name, value, low=1):
+def _count(name: str, value: Any, low: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer.")
     if value < low:
@@ -44,31 +46,23 @@ def _count(name, value, low=1):
     return int(value)
 
 
-def _happens(source, probability):
+def _happens(source: NoiseSource, probability: float) -> bool:
     """Whether an event of a probability that is a multiple of 2^-63 happens: no rounding."""
     return int(source.uniform_integers(WORDS)) < int(probability * WORDS)
 
 
 @dataclass(frozen=True)
 class Thin:
-    """Each candidate runs once with probability `p`; if none is drawn, one at random runs.
+    """Each candidate runs once with probability `p`; if none is drawn, one at random runs."""
 
-    Parameters
-    ----------
-    m : int
-        Candidates.
-    p : float
-        In (0, 1], rounded down to a multiple of 2^-63.
-    """
+    m: int  # candidates
+    p: float  # in (0, 1], rounded down to a multiple of 2^-63
 
-    m: int
-    p: float
-
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "m", _count("m", self.m))
         object.__setattr__(self, "p", _dyadic("p", self.p, 1.0))
 
-    def rate(self, t):
+    def rate(self, t: np.ndarray) -> np.ndarray:
         """``m p (1 - p + p u)^(m-1) + (1-p)^m`` at ``u = Phi(t)``.
 
         A drawn candidate wins when each rival is absent or scores lower. The last term is the
@@ -81,29 +75,22 @@ class Thin:
             rivals_lose = np.zeros(np.shape(t))
         return self.m * self.p * np.exp((self.m - 1) * rivals_lose) + nobody
 
-    def _nobody(self):
+    def _nobody(self) -> float:
         return 0.0 if self.p == 1.0 else math.exp(self.m * math.log1p(-self.p))
 
     @property
-    def expected_runs(self):
+    def expected_runs(self) -> float:
         return self.m * self.p + self._nobody()
 
     @property
-    def coverage(self):
+    def coverage(self) -> float:
         """Probability that a given candidate is tried."""
         return self.p + self._nobody() / self.m
 
-    def draw(self, source):
+    def draw(self, source: NoiseSource) -> np.ndarray:
         """Candidates of the runs, in an order that tells nothing; a secret.
 
-        Parameters
-        ----------
-        source : NoiseSource
-            The session's noise: the number of runs is protected like noise.
-
-        Returns
-        -------
-        candidates : ndarray of int
+        `source` is the session's noise: the number of runs is protected like noise.
         """
         words = np.array([_happens(source, self.p) for _ in range(self.m)], dtype=bool)
         drawn = np.flatnonzero(words)
@@ -111,15 +98,9 @@ class Thin:
 
 
 class Fixed(Thin):
-    """All candidates, each once: the number of runs is no secret, and that costs.
+    """All candidates, each once: the number of runs is no secret, and that costs."""
 
-    Parameters
-    ----------
-    m : int
-        Candidates.
-    """
-
-    def __init__(self, m):
+    def __init__(self, m: int) -> None:
         super().__init__(m, 1.0)
 
 
@@ -127,30 +108,23 @@ class Fixed(Thin):
 class NegativeBinomial:
     """A truncated negative binomial number of runs, each of a candidate drawn at random.
 
-    Parameters
-    ----------
-    m : int
-        Candidates.
-    gamma : float
-        In (0, 1], rounded down to a multiple of 2^-63; one over the expected number of runs where
-        `eta` is 1. At most 1/2 where `eta` is larger.
-    eta : int, default=1
-        Positive. 1: the geometric distribution. The family has members between the integers too:
-        random words cannot decide them exactly, so they are refused.
+    `gamma` is one over the expected number of runs where `eta` is 1, the geometric distribution. It
+    is at most 1/2 where `eta` is larger. The family has members between integers too: random words
+    cannot decide them exactly, so they are refused.
     """
 
-    m: int
-    gamma: float
+    m: int  # candidates
+    gamma: float  # in (0, 1], rounded down to a multiple of 2^-63
     eta: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "m", _count("m", self.m))
         object.__setattr__(self, "eta", _count("eta", self.eta))
         # Above, most draws of `_number` would be zeros, which it leaves out.
         most = 1.0 if self.eta == 1 else 0.5
         object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, most))
 
-    def rate(self, t):
+    def rate(self, t: np.ndarray) -> np.ndarray:
         """The derivative at ``u = Phi(t)`` of the generating function ``sum of p_k u^k``.
 
         With ``k`` runs each wins with probability ``u^(k-1)``, and ``k p_k u^(k-1)`` is what the
@@ -159,18 +133,18 @@ class NegativeBinomial:
         reach = self.gamma + (1 - self.gamma) * ndtr(-np.asarray(t))
         return self._scale() * reach ** -(self.eta + 1)
 
-    def _scale(self):
+    def _scale(self) -> float:
         """``eta (1-gamma) / (gamma^-eta - 1)``; its limit where gamma is 1."""
         if self.gamma == 1.0:
             return 1.0
         return self.eta * (1 - self.gamma) / math.expm1(-self.eta * math.log(self.gamma))
 
     @property
-    def expected_runs(self):
+    def expected_runs(self) -> float:
         return self._scale() * self.gamma ** -(self.eta + 1)
 
     @property
-    def coverage(self):
+    def coverage(self) -> float:
         """Probability that a given candidate is tried at least once."""
         if self.gamma == 1.0:
             return 1 / self.m
@@ -178,11 +152,11 @@ class NegativeBinomial:
         none = (1 - (1 - self.gamma) * missed) ** -self.eta - 1
         return 1 - none / math.expm1(-self.eta * math.log(self.gamma))
 
-    def draw(self, source):
+    def draw(self, source: NoiseSource) -> np.ndarray:
         """Candidates of the runs; a secret. As for `Thin`."""
         return _uniform_candidates(source, self.m, self._number(source))
 
-    def _number(self, source):
+    def _number(self, source: NoiseSource) -> int:
         """Runs: failures before `eta` successes, drawn anew until there is one.
 
         The failures before one success are geometric, and the sum of `eta` such numbers is
@@ -199,28 +173,18 @@ class NegativeBinomial:
 
 @dataclass(frozen=True)
 class CappedGeometric:
-    """A geometric number of runs, or `cap` if that is smaller: for a search of constant time.
+    """A geometric number of runs, or `cap` if that is smaller: for a search of constant time."""
 
-    Parameters
-    ----------
-    m : int
-        Candidates.
-    gamma : float
-        As for `NegativeBinomial`.
-    cap : int
-        Most runs.
-    """
-
-    m: int
-    gamma: float
+    m: int  # candidates
+    gamma: float  # as for `NegativeBinomial`
     cap: int
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "m", _count("m", self.m))
         object.__setattr__(self, "gamma", _dyadic("gamma", self.gamma, 1.0))
         object.__setattr__(self, "cap", _count("cap", self.cap))
 
-    def rate(self, t):
+    def rate(self, t: np.ndarray) -> np.ndarray:
         """``sum of k p_k u^(k-1)`` at ``u = Phi(t)``, by Horner's rule: all terms are positive."""
         u = ndtr(t)
         last = (1 - self.gamma) ** (self.cap - 1)
@@ -230,24 +194,24 @@ class CappedGeometric:
         return total
 
     @property
-    def expected_runs(self):
+    def expected_runs(self) -> float:
         return -math.expm1(self.cap * math.log1p(-self.gamma)) / self.gamma
 
     @property
-    def coverage(self):
+    def coverage(self) -> float:
         """Probability that a given candidate is tried at least once."""
         missed = 1 - 1 / self.m
         q = (1 - self.gamma) * missed
         none = self.gamma * missed * (1 - q ** (self.cap - 1)) / (1 - q)
         return 1 - none - missed * q ** (self.cap - 1)
 
-    def draw(self, source):
+    def draw(self, source: NoiseSource) -> np.ndarray:
         """Candidates of the runs; a secret. As for `Thin`."""
         number = _geometric(source, self.gamma, self.cap)
         return _uniform_candidates(source, self.m, number)
 
 
-def _geometric(source, gamma, cap=math.inf):
+def _geometric(source: NoiseSource, gamma: float, cap: float = math.inf) -> int:
     """Trials until the first success, each decided by a random word of its own."""
     number = 1
     while number < cap and not _happens(source, gamma):
@@ -255,26 +219,18 @@ def _geometric(source, gamma, cap=math.inf):
     return number
 
 
-def _uniform_candidates(source, m, number):
+def _uniform_candidates(source: NoiseSource, m: int, number: int) -> np.ndarray:
     return exact_integers(source.uniform_integers(m, number))
 
 
-def choose_rule(m, coverage=0.9, *, constant_time=False):
-    """The cheapest rule that tries each candidate with a wanted probability.
+def choose_rule(
+    m: int, coverage: float = 0.9, *, constant_time: bool = False
+) -> Thin | NegativeBinomial | CappedGeometric:
+    """The cheapest rule for `m` candidates, 2 at least, that tries each with a wanted probability.
 
-    Parameters
-    ----------
-    m : int
-        Candidates, at least 2.
-    coverage : float, default=0.9
-        In (0, 1), at least 1 / m: probability that the best candidate is among those tried.
-    constant_time : bool, default=False
-        Whether the number of runs must have a bound, so that always as many can be made.
-
-    Returns
-    -------
-    rule : Thin, NegativeBinomial or CappedGeometric
-        Thin up to 5 candidates, where it is the cheaper one; geometric beyond.
+    `coverage`, in (0, 1) and at least 1 / m, is the probability that the best candidate is among
+    those tried. `constant_time`: the number of runs must have a bound, so that always as many can
+    be made. Thin up to 5 candidates, where it is the cheaper one; geometric beyond.
     """
     m = _count("m", m, 2)
     coverage = check_positive("coverage", coverage)
@@ -289,6 +245,6 @@ def choose_rule(m, coverage=0.9, *, constant_time=False):
     return NegativeBinomial(m, gamma)
 
 
-def _thinning(m, coverage):
+def _thinning(m: int, coverage: float) -> float:
     """The ``p`` with ``p + (1-p)^m / m = coverage``: it rises with p from 1/m to 1."""
     return float(brentq(lambda p: p + (1 - p) ** m / m - coverage, 0.0, 1.0, xtol=1e-15))

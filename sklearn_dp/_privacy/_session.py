@@ -19,6 +19,7 @@ An audit sees each release as an :class:`~._trace.Event`, and may put another ou
 
 import warnings
 from dataclasses import replace
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -29,11 +30,12 @@ from ._ledger import open_ledger
 from ._ledger_terms import LedgerCharge
 from ._log import log_plan, log_release
 from ._noise import NoiseSource
-from ._plan import Mechanism, PlanError
+from ._plan import Mechanism, PlanError, PrivacyPlan
 from ._process import process_mark
 from ._random_words import fresh_bytes
 from ._randomness import AlgorithmicRandomness, seed_of
 from ._releases import Releases
+from ._report import PrivacyReport
 from ._session_fits import FitsInside
 from ._session_parts import PartsOfUnits
 from ._step import Step
@@ -44,27 +46,17 @@ __all__ = ["PrivacySession"]
 
 
 class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
-    """Releases of one fit, charged against its plan.
+    """Releases of one fit, charged against its plan: what may be released, and its greatest cost.
 
-    Parameters
-    ----------
-    plan : PrivacyPlan
-        What may be released, and the most that it may cost.
-    random_state : None, int, RandomState or Generator
-        None: noise from the operating system. Anything else reproduces noise and randomness and
-        voids the guarantee against those who know it; a warning says so.
-    ledger : None, str, path or PrivacyLedger
-        Charged for the whole plan now, before any data are read.
-    label : str
-        Name of the estimator, for the ledger.
-
-    Raises
-    ------
-    BudgetExceededError
-        When the ledger does not hold enough. Nothing was spent.
+    Without a `random_state` noise comes from the operating system. Anything else reproduces noise
+    and randomness and voids the guarantee against those who know it; a warning says so. The ledger
+    is charged for the whole plan now, before any data are read; after a BudgetExceededError nothing
+    was spent. `label` is the name of the estimator, for the ledger.
     """
 
-    def __init__(self, plan, *, random_state=None, ledger=None, label=""):
+    def __init__(
+        self, plan: PrivacyPlan, *, random_state: Any = None, ledger: Any = None, label: str = ""
+    ) -> None:
         self.plan, self._label = plan, label
         seed = seed_of(random_state)
         # Before anything else: a fit that fails later has been paid for all the same.
@@ -86,11 +78,11 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         # Algorithmic randomness has streams of its own, so that noise is never re-used for it.
         self._algorithm_seed = self._record(Event("seed", output=fresh))
         self._accounts = Accounts(plan)
-        self._log = []
+        self._log: list[dict[str, Any]] = []
         log_plan(label, plan)
 
     @property
-    def _noise(self):  # type: ignore[override]
+    def _noise(self) -> NoiseSource:  # type: ignore[override]
         """The source of noise.
 
         A forked child gets none: what it drew would be paid for once only, by the ledger and in the
@@ -103,12 +95,12 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
             )
         return self._source
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a session cannot be pickled or copied: both copies would spend the same budget."
         )
 
-    def _branch(self):
+    def _branch(self) -> Self:
         """A session on the same noise, the same records and the same plan.
 
         Both add to one report and one trace. What each may spend is up to the caller, who gives the
@@ -118,18 +110,10 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         other.__dict__.update(self.__dict__)
         return other
 
-    def _charge_ledger(self, ledger, label):
+    def _charge_ledger(self, ledger: Any, label: str) -> tuple[tuple[str, float, float], ...]:
         """Charge all that the plan may cost, in every currency that a ledger may count in.
 
-        Parameters
-        ----------
-        ledger : None, str, path or PrivacyLedger
-        label : str
-
-        Returns
-        -------
-        costs : tuple of (str, float, float)
-            Of each cost that the ledger counts: its name, what was charged, and the ledger's total.
+        For each cost that the ledger counts: its name, what was charged, and the ledger's total.
         """
         book = open_ledger(ledger)
         if book is None:
@@ -139,23 +123,18 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         return tuple(zip(terms.columns, terms.costs(charge), terms.caps, strict=True))
 
     @property
-    def spent(self):
+    def spent(self) -> float:
         """rho charged so far (rounded up)."""
         return self._accounts.spent
 
-    def remaining(self, entry=None):
+    def remaining(self, entry: str | None = None) -> float:
         """rho that an entry (or the whole plan) can still pay, rounded down.
 
         A function of released values alone, so later releases may depend on it.
-
-        Parameters
-        ----------
-        entry : str, optional
-            Name of a plan entry; the whole plan by default.
         """
         return self._accounts.remaining(entry)
 
-    def _charge(self, entry, release):
+    def _charge(self, entry: str, release: Release) -> None:
         """Pay for one release; the caps are checked before anything is drawn.
 
         While parts are out, what they have spent is not in these accounts: a release of the whole
@@ -165,43 +144,25 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
             raise PlanError(f"plan entry {entry!r}: parts of the units have not been joined")
         self._accounts.pay(entry, release.rho, release.delta, release.mechanism)
 
-    def _cost(self, name, rho):
+    def _cost(self, name: str, rho: float | None) -> float:
         """rho of one release: what it asks for, or all that its entry has left."""
         return self.remaining(name) if rho is None else float(rho)
 
-    def _release(self, entry, release):
-        """Pay, then draw: the output of a release, in grid steps.
+    def _release(self, entry: str, release: Release) -> Any:
+        """Pay, then draw: the output of a release, in grid steps, as its law says it.
 
-        Parameters
-        ----------
-        entry : str
-        release : Release
-
-        Returns
-        -------
-        output : object
-            What the law says; in an audit, what the trace puts in its place.
+        In an audit, what the trace puts in its place.
         """
         self._charge(entry, release)
         output = self._drawn_output(entry, release)
         self._note(entry, release)
         return output
 
-    def step(self, entry, *, epsilon, delta):
+    def step(self, entry: str, *, epsilon: float, delta: float) -> Step:
         """Pay for a step that is (epsilon, delta)-DP as a whole, and hand out its inner draws.
 
-        Charged once, as zCDP; the caller proves the guarantee.
-
-        Parameters
-        ----------
-        entry : str
-            For approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts.
-        epsilon, delta : float
-            Of all the draws of the step together, as the caller's theorem says.
-
-        Returns
-        -------
-        step : Step
+        Charged once, as zCDP. The caller proves that all the draws of the step together are so. The
+        entry is for approximate DP, or for what :func:`~._accounting.approx_dp_zcdp` converts.
         """
         rho, delta = accounting.approx_dp_zcdp(epsilon, delta)
         public = {"epsilon": epsilon, "delta": delta}
@@ -222,7 +183,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         )
         return Step(self, entry)
 
-    def _drawn_output(self, entry, release):
+    def _drawn_output(self, entry: str, release: Release) -> Any:
         """Draw; an audit sees the release and what the samplers drew for it."""
         if self._trace is None:
             return release.draw(self._noise)
@@ -244,7 +205,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
             )
         )
 
-    def _record(self, event):
+    def _record(self, event: Event) -> Any:
         """The output of an event; in an audit, the one that the trace puts in its place."""
         if self._trace is None:
             return event.output
@@ -254,7 +215,7 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
             event.public = {**event.public, "part": "/".join(self._part)}
         return self._trace.record(event)
 
-    def _note(self, entry, release):
+    def _note(self, entry: str, release: Release) -> None:
         """A line of the report; lengths instead of steps, and of a vector the largest entry."""
         sensitivity, scale = release.told or (release.sensitivity, release.scale)
         line = {
@@ -271,10 +232,10 @@ class PrivacySession(Releases, PartsOfUnits, FitsInside, AlgorithmicRandomness):
         if not self._nested:
             log_release(self._label, line)
 
-    def report(self):
+    def report(self) -> PrivacyReport:
         """Plan, releases, totals and noise source of this fit."""
         return replace(self.plan.report(tuple(self._log), self.noise), ledger=self._of_ledger)
 
 
-def _largest(lengths):
+def _largest(lengths: Any) -> float:
     return float(lengths if isinstance(lengths, float) else np.max(lengths))

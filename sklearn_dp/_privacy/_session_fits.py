@@ -1,12 +1,19 @@
 """Sessions of fits inside a fit: the candidates of a search, the steps of a pipeline."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._accounts import Accounts
 from ._noise import NoiseSource
+from ._plan import PrivacyPlan
 from .laws import fits
+
+if TYPE_CHECKING:
+    from ._session import PrivacySession
+
 
 __all__ = ["FitsInside"]
 
@@ -21,45 +28,23 @@ class FitsInside:
     _source: NoiseSource
     step: Callable[..., Any]
 
-    def inner(self, entry, plan, tag):
-        """Pay for a whole fit, whose releases follow a plan of their own.
+    def inner(self, entry: str, plan: PrivacyPlan, tag: str) -> PrivacySession:
+        """Pay for a whole fit, whose releases follow a plan of their own: a session within it.
 
-        Parameters
-        ----------
-        entry : str
-            Pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them.
-        plan : PrivacyPlan
-        tag : str
-            As in :meth:`inside`.
-
-        Returns
-        -------
-        session : PrivacySession
-            Spends within `plan`, and nothing more of this session.
-
-        Notes
-        -----
-        Costs what one release of that rho costs: see :mod:`sklearn_dp._privacy.laws.fits`.
+        The entry pays `plan.rho` and `plan.delta_failure`, at once and whatever is spent of them:
+        what one release of that rho costs, see :mod:`sklearn_dp._privacy.laws.fits`. The tag is
+        that of :meth:`inside`.
         """
         self._release(entry, fits.release(plan))
         return self.inside(plan, tag)
 
-    def inside(self, plan, tag):
+    def inside(self, plan: PrivacyPlan, tag: str) -> PrivacySession:
         """A session for a fit that has been paid for.
 
         The caller proves that what was paid covers it: `inner` has paid for the plan itself, a step
-        may have paid for a random number of fits.
-
-        Parameters
-        ----------
-        plan : PrivacyPlan
-        tag : str
-            Another one for each fit: blocks and restarts, and with a seed the noise, are drawn from
-            streams of that name, in whatever order fits run side by side.
-
-        Returns
-        -------
-        session : PrivacySession
+        may have paid for a random number of fits. Another tag for each fit: blocks and restarts,
+        and with a seed the noise, are drawn from streams of that name, in whatever order fits run
+        side by side.
         """
         other = self._within(plan)
         name = f"{self._algorithm_seed}/{tag}"
@@ -68,30 +53,20 @@ class FitsInside:
             other._source = self._source.branch(tag)
         return other
 
-    def nested(self, entry, plan, *, epsilon, delta):
+    def nested(
+        self, entry: str, plan: PrivacyPlan, *, epsilon: float, delta: float
+    ) -> PrivacySession:
         """Pay for a step as :meth:`step` does, whose draws follow a plan of their own.
 
         For a mechanism that runs another one inside and is more private than it, as samples are
-        more private than what they are taken from.
-
-        Parameters
-        ----------
-        entry : str
-            Of the plan of this session.
-        plan : PrivacyPlan
-            Of the inner releases, by itself. That all of it costs (epsilon, delta) here is proved
-            by the caller.
-        epsilon, delta : float
-
-        Returns
-        -------
-        session : PrivacySession
-            Spends within `plan`, and nothing of this session.
+        more private than what they are taken from. The entry is of the plan of this session. The
+        session that is returned spends within `plan`, and nothing of this one; that all of it costs
+        (epsilon, delta) here is proved by the caller.
         """
         self.step(entry, epsilon=epsilon, delta=delta)
         return self._within(plan)
 
-    def _within(self, plan):
+    def _within(self, plan: PrivacyPlan) -> Any:
         """A session with a plan, a log and accounts of its own, on the noise of this one."""
         other = self._branch()
         other.plan, other._nested, other._log, other._parts = plan, True, [], set()

@@ -1,9 +1,15 @@
 """Sessions for disjoint sets of units; `_parts` tells why a unit pays for its own only."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._plan import PlanError
+
+if TYPE_CHECKING:
+    from ._session import PrivacySession
+
 
 __all__ = ["PartsOfUnits"]
 
@@ -17,22 +23,12 @@ class PartsOfUnits:
     _part: tuple[str, ...]
     _parts: set[str]
 
-    def part(self, label):
+    def part(self, label: str) -> PrivacySession:
         """A session for releases about some of the units, apart from those of other labels.
 
-        The caller proves that parts with different labels look at disjoint sets of units; see
-        :mod:`sklearn_dp._privacy._parts`.
-
-        Parameters
-        ----------
-        label : str
-            Public or released.
-
-        Returns
-        -------
-        session : PrivacySession
-            It goes on from what this session has spent. Before this one spends more, it must
-            :meth:`join` all its parts.
+        The caller proves that parts with different labels, public or released, look at disjoint
+        sets of units; see :mod:`sklearn_dp._privacy._parts`. It goes on from what this session has
+        spent. Before this one spends more, it must :meth:`join` all its parts.
         """
         if label in self._parts or "/" in label:
             raise PlanError("parts of the units need labels that differ, without a slash")
@@ -42,7 +38,7 @@ class PartsOfUnits:
         inner._accounts = self._accounts.branch()
         return inner
 
-    def join(self, parts):
+    def join(self, parts: Any) -> None:
         """Go on from the most that one of some parts has spent, for each entry and in all."""
         for part in parts:
             self._parts -= set(part._part[len(self._part) :][:1])

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["Draw", "Event", "Shares", "Trace", "active_trace", "drawn", "note_draw", "trace"]
 
@@ -19,7 +19,7 @@ _DRAWS: ContextVar[list["Draw"] | None] = ContextVar("sklearn_dp_draws", default
 
 
 @contextmanager
-def trace(recorder):
+def trace(recorder: Any) -> Iterator[Any]:
     """Let `recorder` see the releases of the sessions opened in this context."""
     token = _ACTIVE.set(recorder)
     try:
@@ -28,7 +28,7 @@ def trace(recorder):
         _ACTIVE.reset(token)
 
 
-def active_trace():
+def active_trace() -> Any:
     """The trace of this context, or None."""
     return _ACTIVE.get()
 
@@ -112,25 +112,25 @@ class Event:
     sensitivity: Any = None
     scale: Any = None
     cost: float = 0.0
-    public: dict = field(default_factory=dict)
+    public: dict[str, Any] = field(default_factory=dict)
     output: Any = None
     units: Any = field(default=None, repr=False)
     draws: tuple[Draw, ...] = ()
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a recorded release holds exact statistics of the data: no pickles, please")
 
 
 class Shares:
     """The noise that clients have added to a sum so far, which only an audit may know."""
 
-    _added: dict
+    _added: dict[str, Any]
 
-    def add_share(self, event):
+    def add_share(self, event: Event) -> None:
         """Note the output of an event of kind "share"."""
         self._added[event.entry] = self._added.get(event.entry, 0) + event.output
 
-    def take_shares(self, entry):
+    def take_shares(self, entry: str) -> Any:
         """All the shares for a release, which then belong to it."""
         return self._added.pop(entry, 0)
 
@@ -138,11 +138,11 @@ class Shares:
 class Trace(Shares):
     """A recording of all the events of a fit, in order."""
 
-    def __init__(self):
-        self.events = []
+    def __init__(self) -> None:
+        self.events: list[Event] = []
         self._added = {}
 
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         """Note an event; the session goes on with the output that this returns."""
         self.events.append(event)
         if event.kind == "share":

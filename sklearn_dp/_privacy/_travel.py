@@ -5,6 +5,7 @@ the releases. Made of public shapes alone, before there are data.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Pass", "TravelCost"]
 
@@ -13,21 +14,12 @@ _GIGABYTE = 1e9
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass over all rows, at the most.
-
-    Attributes
-    ----------
-    name : str
-    down, up : float
-        Bytes to a part, and from it.
-    total : float
-        Bytes of the sums of all parts together: more than those of a part where these are cells.
-    times : int, default=1
-    """
+    """One pass over all rows, at the most."""
 
     name: str
-    down: float
-    up: float
+    down: float  # bytes to a part
+    up: float  # bytes from a part
+    # bytes of the sums of all parts together: more than those of a part where these are cells
     total: float
     times: int = 1
 
@@ -36,15 +28,6 @@ class Pass:
 class TravelCost:
     """What the passes of a fit come to.
 
-    Attributes
-    ----------
-    passes : tuple of Pass
-    n_parts, n_rows, n_workers : int
-    row_bytes : float
-        Of a row.
-
-    Examples
-    --------
     >>> TravelCost((Pass("sums", 100, 50, 50, times=3),), 10, 10**9, 2, 8.0)
     pass         times   bytes down     bytes up    of a part
     sums             3          100           50
@@ -53,59 +36,59 @@ class TravelCost:
     0.0 s for what travels
     """
 
-    passes: tuple
+    passes: tuple[Pass, ...]
     n_parts: int
     n_rows: int
     n_workers: int
-    row_bytes: float
+    row_bytes: float  # of a row
 
-    def _sum(self, name):
+    def _sum(self, name: str) -> float:
         return sum(one.times * getattr(one, name) for one in self.passes)
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> int:
         """Passes over all rows."""
         return sum(one.times for one in self.passes)
 
     @property
-    def down(self):
+    def down(self) -> float:
         """Bytes to a part, in all passes."""
         return self._sum("down")
 
     @property
-    def up(self):
+    def up(self) -> float:
         """Bytes from a part, in all passes."""
         return self._sum("up")
 
     @property
-    def driver_bytes(self):
+    def driver_bytes(self) -> float:
         """Memory of the program that fits, beside itself: a message, a total and one to add."""
         return max(one.down + 2 * one.total for one in self.passes)
 
     @property
-    def read_seconds(self):
+    def read_seconds(self) -> float:
         """Time in which the workers read all rows in each pass, at 1 GB/s each."""
         return self.n_passes * self.n_rows * self.row_bytes / self.n_workers / _GIGABYTE
 
     @property
-    def travel_seconds(self):
+    def travel_seconds(self) -> float:
         """Time of what travels, at 1 GB/s to and from each worker."""
         return (self.down + self.up) * self.n_parts / self.n_workers / _GIGABYTE
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """The table as a list of dicts."""
         return [
             {"pass": one.name, "times": one.times, "down": one.down, "up": one.up}
             for one in self.passes
         ]
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """The table as a pandas DataFrame (needs pandas)."""
         import pandas as pd
 
         return pd.DataFrame(self.rows())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [f"{'pass':<12}{'times':>6}{'bytes down':>13}{'bytes up':>13}    of a part"]
         total = {"pass": "all", "times": self.n_passes, "down": self.down, "up": self.up}
         lines += [

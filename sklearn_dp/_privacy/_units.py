@@ -9,7 +9,10 @@ or to bound, how many rows a person has. The weights need no release: a row's we
 own group alone, so a neighbour without that group has the same weights for all other rows.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,27 +26,15 @@ _WEIGHT_STEPS = 2**20
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What is public of some units: what a sum of rows needs to be released.
+    """What is public of some units: what a sum of rows needs to be released."""
 
-    Attributes
-    ----------
-    scale : int
-        Weight of a whole unit, in integer steps.
-    unit_weight : float
-        What a whole unit weighs, where rows have weights of their own.
-    own_weights : bool
-        Whether they have.
-    grouped : bool
-        Whether a unit may have several rows.
-    """
-
-    scale: int = 1
-    unit_weight: float = 1.0
-    own_weights: bool = False
-    grouped: bool = False
+    scale: int = 1  # weight of a whole unit, in integer steps
+    unit_weight: float = 1.0  # what a whole unit weighs, where rows have weights of their own
+    own_weights: bool = False  # whether they have
+    grouped: bool = False  # whether a unit may have several rows
 
     @property
-    def step(self):
+    def step(self) -> float:
         """Length of a weight step, in units."""
         return 1.0 / self.scale
 
@@ -51,38 +42,27 @@ class UnitFacts:
 class Units:
     """Which rows form one privacy unit, and how much each of them weighs.
 
-    Parameters
-    ----------
-    n_rows : int
-    groups : array-like of shape (n_rows,), optional
-        Rows with the same value belong to one unit; see :func:`code_groups`. None: every row is
-        a unit.
+    Rows of the same value in `groups` belong to one unit; see :func:`code_groups`. None: every row
+    is a unit. Arrays have an entry for each row:
 
-    Attributes
-    ----------
-    scale : int
-        Weight of a whole unit, in integer steps (1 without groups).
-    weights : ndarray of int64 of shape (n_rows,), or None
-        Weight of each row; those of a unit sum to at most `scale`. None: one each.
-    index : ndarray of shape (n_rows,), or None
-        The unit of each row, in the order of their first rows.
-    own_weights : bool
-        Whether rows have weights of their own (see :meth:`weighted`).
-    unit_weight : float
-        What a whole unit weighs, where they have.
-    excess : ndarray of int64 of shape (n_rows,), or None
-        By how much the own weight of each row exceeds that of a whole unit, in steps of `weights`;
-        that of a unit counts as one unit at most. None: not known, and taken for nothing.
-    numbers : ndarray of int64 of shape (size,), or None
-        Of the units among those of all parts, where these are the rows of one; None: 0, 1, ...
+    * `scale`: weight of a whole unit, in integer steps (1 without groups);
+    * `weights`: weight of each row; those of a unit sum to at most `scale`. None: one each;
+    * `index`: the unit of each row, in the order of their first rows, or None;
+    * `own_weights`: whether rows have weights of their own (see :meth:`weighted`), and
+      `unit_weight`, what a whole unit weighs where they have;
+    * `excess`: by how much the own weight of each row exceeds that of a whole unit, in steps of
+      `weights`; that of a unit counts as one unit at most. None: not known, and taken for nothing;
+    * `numbers`: of the units among those of all parts, where these are the rows of one; or None,
+      for 0, 1, ...
     """
 
+    weights: Any  # ndarray of int64, or None
     own_weights = False
     unit_weight = 1.0
-    excess = None
-    numbers = None
+    excess: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
-    def __init__(self, n_rows, groups=None):
+    def __init__(self, n_rows: int, groups: Any = None) -> None:
         self.n_rows = int(n_rows)
         if groups is None:
             self.scale, self.weights, self.index, self.size = 1, None, None, self.n_rows
@@ -96,17 +76,13 @@ class Units:
         self.weights = exact_integers((_WEIGHT_STEPS // members)[self.index])
 
     @classmethod
-    def of_sizes(cls, index, sizes, numbers=None):
+    def of_sizes(
+        cls, index: np.ndarray, sizes: np.ndarray, numbers: np.ndarray | None = None
+    ) -> Self:
         """Units of some rows, whose groups may have more rows elsewhere.
 
-        Parameters
-        ----------
-        index : ndarray of int of shape (n_rows,)
-            The group of each row.
-        sizes : ndarray of int of shape (n_groups,)
-            Number of rows of each group, everywhere.
-        numbers : ndarray of int64 of shape (n_groups,), optional
-            Of each group, in all parts the same.
+        `sizes` are numbers of rows everywhere, `index` is the group of each row, `numbers` the
+        number of each group, in all parts the same.
         """
         units = cls(len(index))
         units.index, units.size, units.scale = index, len(sizes), _WEIGHT_STEPS
@@ -116,19 +92,17 @@ class Units:
         return units
 
     @classmethod
-    def of_weights(cls, index, size, weights, facts, excess=None):
-        """Units of some rows that have weights already.
+    def of_weights(
+        cls,
+        index: np.ndarray,
+        size: int,
+        weights: np.ndarray,
+        facts: UnitFacts,
+        excess: np.ndarray | None = None,
+    ) -> Self:
+        """Units of some rows that have weights already: `index` is the unit of each, out of `size`.
 
-        Parameters
-        ----------
-        index : ndarray of int of shape (n_rows,)
-            The unit of each row.
-        size : int
-            Number of units.
-        weights : ndarray of int64 of shape (n_rows,)
-            Those of a unit sum to at most ``facts.scale``.
-        facts : UnitFacts
-        excess : ndarray of int64 of shape (n_rows,), optional
+        The weights of a unit sum to at most ``facts.scale``.
         """
         units = cls(len(index))
         units.index, units.size, units.weights, units.excess = index, size, weights, excess
@@ -136,7 +110,7 @@ class Units:
         units.own_weights = facts.own_weights
         return units
 
-    def times(self, rows):
+    def times(self, rows: Units) -> Self:
         """The same units, whose rows have weights of their own too, if those of `rows` have."""
         if rows.own_weights:
             # As in `weighted`: at most the weight in the group, and below 2**41.
@@ -147,23 +121,15 @@ class Units:
         return self
 
     @classmethod
-    def weighted(cls, weights, largest, groups=None):
-        """Units of rows that have weights of their own, and the rows that are there.
+    def weighted(
+        cls, weights: np.ndarray, largest: float, groups: Any = None
+    ) -> tuple[Units, np.ndarray]:
+        """Units of rows that have weights of their own, and which rows are there.
 
-        Parameters
-        ----------
-        weights : ndarray of float of shape (n,), finite and at least 0
-        largest : float
-            Public. Larger weights count as this one, and a row of this weight as a whole unit.
-        groups : array-like of shape (n,), optional
-
-        Returns
-        -------
-        units : Units
-            Of the rows that are there.
-        there : ndarray of bool of shape (n,)
-            False for rows that weigh less than a step, `largest` / 2**20: the units are those
-            that there would be without them, bit for bit.
+        Weights are finite and at least 0. Those larger than `largest`, which is public, count as
+        this one, and a row of this weight as a whole unit. Rows that weigh less than a step,
+        `largest` / 2**20, are not there: the units are those that there would be without them, bit
+        for bit.
         """
         # A function of the weight of one row and of `largest`: at most a whole unit, rounded down.
         parts, more = (
@@ -186,7 +152,7 @@ class Units:
         units.own_weights = True
         return units, there
 
-    def of_points(self):
+    def of_points(self) -> Units:
         """The same units, where one point stands for each: with the weight that its rows have.
 
         Without weights of their own all units are alike, and a point counts as one.
@@ -203,7 +169,7 @@ class Units:
         return alone
 
     @property
-    def totals(self):
+    def totals(self) -> np.ndarray:
         """Unreleased: sums over all rows, in steps, to each of which a unit adds at most `scale`.
 
         Of the weight; where rows have weights of their own, of the squared weight of units, or what
@@ -221,52 +187,36 @@ class Units:
         return np.array([weight, squares, 0 if self.excess is None else int(self.excess.sum())])
 
     @property
-    def facts(self):
+    def facts(self) -> UnitFacts:
         """What is public of them."""
         return UnitFacts(self.scale, self.unit_weight, self.own_weights, self.index is not None)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The unit in words."""
         return "row" if self.index is None else "group"
 
     @property
-    def step(self):
+    def step(self) -> float:
         """Length of a weight step, in units."""
         return 1.0 / self.scale
 
-    def spread(self, per_unit):
-        """A value of each unit, for each of its rows.
-
-        Parameters
-        ----------
-        per_unit : ndarray of shape (size, ...)
-
-        Returns
-        -------
-        per_row : ndarray of shape (n_rows, ...)
-        """
+    def spread(self, per_unit: np.ndarray) -> np.ndarray:
+        """A value (or row) of each unit, for each of its rows."""
         return per_unit if self.index is None else per_unit[self.index]
 
-    def weigh(self, rows):
+    def weigh(self, rows: np.ndarray) -> np.ndarray:
         """Rows times their weights, rounded toward zero: |row| never grows.
 
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, d)
-            Integer-valued, of norm at most 2**26.
-
-        Returns
-        -------
-        weighted : ndarray of shape (n_rows, d), integer-valued
-            The rows of one unit together have a norm of at most the longest of them.
+        Integer-valued rows (n_rows, d) of norm at most 2**26. The rows of one unit together have a
+        norm of at most the longest of them.
         """
         if self.weights is None:
             return rows
         # Both factors are integers, |row| <= 2**26 and the weight at most 2**20: exact.
         return np.trunc(rows * (self.weights[:, None] * self.step))
 
-    def take(self, rows):
+    def take(self, rows: Any) -> Units:
         """The same units, restricted to some rows (a mask, indices or a slice)."""
         other = object.__new__(Units)
         other.scale, other.size, other.unit_weight = self.scale, self.size, self.unit_weight
@@ -281,13 +231,11 @@ class Units:
         return other
 
 
-def unit_of(groups):
+def unit_of(groups: Any) -> str:
     """What a fit with these groups protects; wrong types are refused, and no value is looked at.
 
     Asked before the ledger is charged, which has to know the unit.
 
-    Examples
-    --------
     >>> unit_of(None), unit_of(["ann", "bob", "ann"])
     ('row', 'group')
     """

@@ -49,18 +49,9 @@ _SECRETS = {
 def in_plain_words(name: str) -> str:
     """What a release is for; its own name where there are no better words.
 
-    Parameters
-    ----------
-    name : str
-        Of a plan entry, perhaps with the stage that it belongs to in front.
+    `name` is that of a plan entry, perhaps with its stage in front. Different names of one stage
+    and plan have different words.
 
-    Returns
-    -------
-    words : str
-        Different for different names of one stage and plan.
-
-    Examples
-    --------
     >>> in_plain_words("lloyd sums"), in_plain_words("partition/cells"), in_plain_words("diameter")
     ('moving the centers', 'partition: where rows are dense', 'diameter')
     """
@@ -71,19 +62,8 @@ def in_plain_words(name: str) -> str:
 def secret_in_words(relation: str, unit: str) -> str:
     """What a guarantee protects, to follow "a guess".
 
-    Parameters
-    ----------
-    relation : str
-        One of `RELATIONS`.
-    unit : {"row", "group"}
+    Units that take part "whatever rows they hold" are clients.
 
-    Returns
-    -------
-    words : str
-        Units that take part "whatever rows they hold" are clients.
-
-    Examples
-    --------
     >>> secret_in_words("add or remove", "row")
     'whether any one row was in the data'
     >>> secret_in_words("replace the rows of", "group")
@@ -97,24 +77,12 @@ def secret_in_words(relation: str, unit: str) -> str:
 def best_guess(
     epsilon: float, delta: float, rho: float = math.inf, gaussian: bool = False
 ) -> float:
-    """How often the best guess between two neighbours is right, if both were equally likely.
+    """How often the best guess between two neighbors is right, if both were equally likely.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        What is released is (epsilon, delta)-DP.
-    rho : float, optional
-        It is also rho-zCDP, but for failures of probability at most `delta`.
-    gaussian : bool, default=False
-        But for these failures, it is even sqrt(2 rho)-GDP.
+    What is released is (epsilon, delta)-DP; it is also rho-zCDP, but for failures of probability at
+    most `delta`, and if `gaussian`, but for these it is even sqrt(2 rho)-GDP. An upper bound,
+    between 1/2 (knowing nothing) and 1.
 
-    Returns
-    -------
-    probability : float
-        An upper bound, between 1/2 (knowing nothing) and 1.
-
-    Examples
-    --------
     >>> round(best_guess(1.0, 0.0), 3), round(best_guess(1.0, 1e-6, 0.028, gaussian=True), 3)
     (0.731, 0.547)
     """
@@ -136,8 +104,6 @@ def best_guess(
 def in_per_cent(guess: float) -> float:
     """A bound of right guesses as it is printed: in per cent, rounded up to a tenth.
 
-    Examples
-    --------
     >>> in_per_cent(best_guess(1.0, 1e-6)), in_per_cent(best_guess(1.0, 1e-6, 0.028, gaussian=True))
     (73.2, 54.8)
     """
@@ -148,23 +114,10 @@ def in_per_cent(guess: float) -> float:
 def what_can_be_told(secret: str, guess: float, alone: float, can: str = "can") -> str:
     """How often a guess is right, and what epsilon and delta alone say of that.
 
-    Parameters
-    ----------
-    secret : str
-        From :func:`secret_in_words`.
-    guess, alone : float
-        From :func:`best_guess`, with all that is known of the law of what is released, and with
-        epsilon and delta only.
-    can : str
-        "can", or "could" of a fit that has not been.
+    One or two sentences. The beginning, which says of what, is missing. `guess` and `alone` are
+    from :func:`best_guess`, with all that is known of the law of what is released, and with epsilon
+    and delta only. `can` is "can", or "could" of a fit that has not been.
 
-    Returns
-    -------
-    words : str
-        One or two sentences, without the beginning, which says of what.
-
-    Examples
-    --------
     >>> what_can_be_told("this", 1.0, 1.0)
     'the guarantee is too weak to limit how often a guess this is right.'
     """

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from inspect import signature
 
 from .._privacy._budget import PrivacyBudget
-from .._privacy._ledger import LedgerCharge, PrivacyLedger
+from .._privacy._ledger import PrivacyLedger
+from .._privacy._ledger_terms import LedgerCharge
 from .._privacy._trace import Trace
 from ._observe import n_features_of, prepared, run_fit
 from ._recount import all_gaussian

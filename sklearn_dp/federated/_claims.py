@@ -15,7 +15,7 @@ place of another.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -149,9 +149,9 @@ def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
         In fine steps. The two scales differ for a second moment, off whose diagonal less noise
         does.
     """
-    lines = []
+    lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
-        scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), state.setup.n_honest)
+        scale = share_scale(claim.sensitivity, _rho_of(session.plan[name]), n_honest)
         lines.append([np.max(scale.sigma), np.min(scale.sigma), scale.bits])
     return np.array(lines, dtype=np.float64)
 

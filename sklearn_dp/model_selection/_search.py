@@ -1,5 +1,7 @@
 """Searches with one privacy guarantee for all fits, all scores, the choice and the model."""
 
+from typing import cast
+
 import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
@@ -283,7 +285,7 @@ PrivateScorer, optional
         n_iter = check_integer(self.n_iter, "n_iter", low=1, high=MOST_CANDIDATES)
         state = self.candidates_state
         if isinstance(state, np.random.Generator):  # scikit-learn's sampler takes none
-            state = seed_of(state) % 2**32
+            state = cast(int, seed_of(state)) % 2**32
         state = check_sklearn_seed(state, "candidates_state")
         return listed(
             "param_distributions",

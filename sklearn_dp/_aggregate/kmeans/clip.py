@@ -9,6 +9,7 @@ iteration counts").
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def clip_radius(
         radius = tuning.clip_default * context.radius
         radius = radius if width is None else min(radius, tuning.width_default * width)
     radius = max(radius, tuning.least_width * (width or 0.0))
-    reach = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
+    reach: Any = quantile_from_histogram(counts, edges, tuning.clip_sd * sd, 0.0) or context.radius
     reach = np.minimum(tuning.quality_reach * reach * scales, context.radius)
     gain = _gain(counts, edges, radius, context.rows.n_features, tuning.least_gain)
     return Clip(radius * scales, gain, reach)

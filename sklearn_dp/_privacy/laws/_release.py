@@ -7,9 +7,11 @@ A law builds a :class:`Release` from integers and checks; a session pays for it;
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from .._noise import NoiseSource
 from .._plan import Mechanism, require
 from .._rounding import bounded_integers, exact_integers, floats_up
 
@@ -20,59 +22,27 @@ _FARTHEST_SCORE = 2**61
 
 @dataclass(frozen=True)
 class Release:
-    """What is released, at what cost, by whose claim, with which noise.
+    """What is released, at what cost, by whose claim, with which noise."""
 
-    Attributes
-    ----------
-    kind : str
-        Of the event that an audit sees; see :class:`~sklearn_dp._privacy._trace.Event`.
-    mechanism : Mechanism
-    value : object
-        The exact statistic.
-    sensitivity, scale : float or ndarray
-        The proved claim about `value`, and the noise scale, in grid steps.
-    rho, delta : float
-        The cost.
-    draw : callable
-        ``draw(noise)`` gives the output.
-    cost : float, optional
-        What an audit sees as the cost: epsilon of pure mechanisms; `rho` by default.
-    public : dict
-        Everything else that must agree between neighbours.
-    unit : float or ndarray
-        Length of a grid step, for the report.
-    told : tuple of two floats, optional
-        Sensitivity and scale in the report, where these are not the fields above.
-    units : ndarray of int, optional
-        Numbers of the units that it decides about, for audits; all of them by default.
-    """
-
-    kind: str
+    kind: str  # of the event that an audit sees; see `Event` in `_trace`
     mechanism: Mechanism
-    value: object
-    sensitivity: object
-    scale: object
+    value: Any  # the exact statistic
+    sensitivity: Any  # the proved claim about `value`, in grid steps
+    scale: Any  # of the noise, in grid steps
     rho: float
-    draw: Callable
+    draw: Callable[[NoiseSource], Any]  # gives the output
     delta: float = 0.0
-    cost: float | None = None
-    public: dict = field(default_factory=dict)
-    unit: object = 1.0
-    told: tuple | None = None
-    units: object = None
+    cost: float | None = None  # what an audit sees: epsilon of pure mechanisms; `rho` by default
+    public: dict[str, Any] = field(default_factory=dict)  # all else that neighbors must agree on
+    unit: Any = 1.0  # length of a grid step, for the report
+    # sensitivity and scale in the report, where these are not the fields above
+    told: tuple[float, float] | None = None
+    units: Any = None  # numbers of the units that it decides about, for audits; all by default
 
 
-def check_cost(name, value):
-    """A cost, if it is positive and finite.
+def check_cost(name: str, value: float) -> float:
+    """A cost, if it is positive and finite; `name` is for the error.
 
-    Parameters
-    ----------
-    name : str
-        Of the cost, for the error.
-    value : float
-
-    Examples
-    --------
     >>> check_cost("rho", 0.25)
     0.25
     """
@@ -80,11 +50,9 @@ def check_cost(name, value):
     return value
 
 
-def positive_sensitivity(sensitivity):
+def positive_sensitivity(sensitivity: Any) -> Any:
     """Floats that are no smaller than the claim, whatever numbers it is made in.
 
-    Examples
-    --------
     >>> positive_sensitivity(3)
     3.0
     >>> positive_sensitivity(0.0)
@@ -98,7 +66,7 @@ def positive_sensitivity(sensitivity):
     return sensitivity
 
 
-def integer_scores(scores):
+def integer_scores(scores: Any) -> np.ndarray:
     """Scores as a vector of int64.
 
     Clipping moves no two values apart, so the sensitivity is what it was; no difference of two

@@ -21,31 +21,22 @@ __all__ = ["bernoulli", "noisy"]
 _MOST = 2**63  # the range of exactly uniform integers
 
 
-def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf, fixed=False):
+def noisy(
+    scores: np.ndarray,
+    sigma: float,
+    threshold: float,
+    bad: float,
+    sensitivity: float,
+    rho: float,
+    delta: float,
+    most: float = math.inf,
+    fixed: bool = False,
+) -> Release:
     """A noisy score against a threshold; see :meth:`PrivacySession.unit_filter`.
 
-    Parameters
-    ----------
-    scores : ndarray of int64, one for each unit
-        In grid steps.
-    sigma : float
-        Noise scale, in grid steps; unlike other laws' it is the caller's, since the cost depends on
-        how many scores move, which only the caller's proof knows.
-    threshold, bad : float
-        In grid steps; `threshold` is above `bad`.
-    sensitivity : float
-        No common unit's score moves by more than this, in grid steps.
-    rho, delta : float
-        Cost as proved by the caller.
-    most : float, default=inf
-        Number of common units that rho pays for.
-    fixed : bool, default=False
-        Whether the elements are results of blocks, of which one is replaced.
-
-    Returns
-    -------
-    release : Release
-        Its output is a mask of the units that stay.
+    The output is a mask of the units that stay. Scores, `sensitivity`, `sigma`, `bad` and the
+    `threshold` above it are in grid steps. Unlike other laws' the noise scale is the caller's,
+    since the cost depends on how many scores move, which only the caller's proof knows.
     """
     scores, sensitivity = exact_integers(scores), positive_sensitivity(sensitivity)
     sigma = float(check_cost("sigma", sigma))
@@ -63,20 +54,16 @@ def noisy(scores, sigma, threshold, bad, sensitivity, rho, delta, most=math.inf,
     )
 
 
-def bernoulli(numerators, denominator, sensitivity, rho, delta):
+def bernoulli(
+    numerators: np.ndarray, denominator: int, sensitivity: float, rho: float, delta: float
+) -> Release:
     """Coins of probability numerators / denominator; see :meth:`PrivacySession.unit_bernoulli`.
 
     A coin is a uniform integer below the denominator, compared with the numerator: its probability
     is exact, where that of a comparison with a uniform float would be off by up to 2^-53.
 
-    Parameters
-    ----------
-    numerators : ndarray of int64, one for each unit
-    denominator : int
-    sensitivity : float
-        l1 distance of the vectors of probabilities.
-    rho, delta : float
-        Cost as proved by the caller.
+    `sensitivity` is the l1 distance of the vectors of probabilities, `rho` and `delta` are as
+    proved by the caller.
     """
     numerators, sensitivity = exact_integers(numerators), positive_sensitivity(sensitivity)
     require(denominator == int(denominator) and 1 <= denominator <= _MOST, "a whole denominator")

@@ -7,13 +7,13 @@ costs had been fixed. Without that, it is rho-zCDP up to the same probability. E
 plan can pay for the inner one as if it were one release.
 """
 
-from .._plan import Mechanism
+from .._plan import Mechanism, PrivacyPlan
 from ._release import Release
 
 __all__ = ["release"]
 
 
-def release(plan):
+def release(plan: PrivacyPlan) -> Release:
     """Pay for all that a plan may spend; see :meth:`PrivacySession.inner`."""
     return Release(
         "fit",

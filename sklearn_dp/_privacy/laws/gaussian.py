@@ -13,10 +13,13 @@ seen would be a function of the release all the same.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from .. import _accounting as accounting
+from .._noise import NoiseSource
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
 from ._release import Release, check_cost, positive_sensitivity
@@ -24,11 +27,9 @@ from ._release import Release, check_cost, positive_sensitivity
 __all__ = ["inner", "release", "sigma_of"]
 
 
-def sigma_of(sensitivity, rho):
+def sigma_of(sensitivity: Any, rho: float) -> Any:
     """sensitivity / sqrt(2 rho), rounded up: the noise scale of the Gaussian mechanism.
 
-    Examples
-    --------
     >>> sigma_of(1.0, 0.5) >= 1.0, round(sigma_of(3.0, 0.125), 9)
     (True, 6.0)
     """
@@ -36,19 +37,11 @@ def sigma_of(sensitivity, rho):
     return round_up(sensitivity / math.sqrt(2 * rho))
 
 
-def release(value, sensitivity, rho, unit=1.0):
-    """Integers with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
+def release(value: Any, sensitivity: Any, rho: float, unit: Any = 1.0) -> Release:
+    """Integers in grid steps, with rounded Gaussian noise; see :meth:`PrivacySession.gaussian`.
 
-    Parameters
-    ----------
-    value : int or ndarray of ints
-        In grid steps.
-    sensitivity : float or ndarray
-        One for all entries, or one for each: a matrix, say, whose diagonal moves by more.
-    rho : float
-        zCDP cost of the whole vector.
-    unit : float or ndarray, default=1.0
-        Length of a grid step, for the report.
+    One sensitivity for all entries, or one for each: a matrix, say, whose diagonal moves by more.
+    `rho` is the zCDP cost of the whole vector; `unit`, the length of a step, is for the report.
     """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = sigma_of(sensitivity, check_cost("rho", rho))
@@ -66,7 +59,7 @@ def release(value, sensitivity, rho, unit=1.0):
     )
 
 
-def inner(value, sensitivity, epsilon, delta):
+def inner(value: Any, sensitivity: Any, epsilon: float, delta: float) -> Release:
     """A draw of a step, (epsilon, delta)-DP by the analytic formula for ideal Gaussian noise.
 
     It costs nothing by itself (rho = 0): the step has been paid for. `epsilon` and `delta` are what
@@ -90,7 +83,7 @@ def inner(value, sensitivity, epsilon, delta):
     )
 
 
-def _with_noise(value, sigma):
+def _with_noise(value: Any, sigma: Any) -> tuple[np.ndarray, Callable[[NoiseSource], np.ndarray]]:
     """The statistic as integers, and the function that draws its noise once it is paid for."""
     value = exact_integers(value)
     spread = np.broadcast_to(sigma, value.shape) if np.ndim(sigma) else float(sigma)

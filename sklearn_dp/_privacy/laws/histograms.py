@@ -33,11 +33,12 @@ laws, P and Q, and each law loses weight delta once.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from .._noise import gaussian_tail
+from .._noise import NoiseSource, gaussian_tail
 from .._plan import Mechanism, require
 from .._rounding import exact_integers
 from . import gaussian
@@ -48,31 +49,25 @@ __all__ = ["sparse", "stability", "stability_threshold"]
 _MOST_CANDIDATES = 2**20  # 8 MB of noise, a tenth of a second or two
 
 
-def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
+def sparse(
+    codes: np.ndarray,
+    counts: np.ndarray,
+    n_candidates: int,
+    threshold: float,
+    sensitivity: float,
+    rho: float,
+    unit: float = 1.0,
+) -> Release:
     """Cells above a threshold; see :meth:`PrivacySession.sparse_histogram`.
 
-    Parameters
-    ----------
-    codes : ndarray of int64 of shape (m,)
-        Distinct cells in [0, n_candidates), in any order. Cells that are left out are empty.
-    counts : ndarray of int64 of shape (m,)
-        Not negative, in grid steps.
-    n_candidates : int
-        Number of cells, public or released; at most 2**20.
-    threshold : float
-        In grid steps. Counts are integers, so this is as good as its floor: the output holds the
-        values of at least ``floor(threshold) + 1``.
-    sensitivity : float
-        l2 distance of the counts of neighbours, in grid steps.
-    rho : float
-        zCDP cost.
-    unit : float, default=1.0
-        Length of a grid step, for the report.
+    Distinct int64 `codes` in [0, n_candidates), in any order, with counts in grid steps that are
+    not negative; cells that are left out are empty. There are at most 2**20 cells, a public or
+    released number. Counts are integers, so the threshold, in grid steps, is as good as its floor:
+    the output holds the values of at least ``floor(threshold) + 1``. `sensitivity` is the l2
+    distance of the counts of neighbors, in grid steps; `unit`, the length of a step, is for the
+    report.
 
-    Returns
-    -------
-    release : Release
-        Its output is (cells, values), two vectors in the order of the cells.
+    The output is (cells, values), in the order of the cells.
     """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
@@ -83,7 +78,7 @@ def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
     require(not len(codes) or (codes[0] >= 0 and codes[-1] < n_candidates), "codes of candidates")
     require(np.all(counts >= 0), "counts that are not negative")
 
-    def draw(noise):
+    def draw(noise: NoiseSource) -> tuple[np.ndarray, np.ndarray]:
         # Noise for all cells, whichever are occupied: the same number of draws for neighbours.
         values = noise.rounded_gaussian(sigma, n_candidates)
         values[codes] += counts
@@ -103,7 +98,7 @@ def sparse(codes, counts, n_candidates, threshold, sensitivity, rho, unit=1.0):
     )
 
 
-def _sorted_cells(codes, counts):
+def _sorted_cells(codes: Any, counts: Any) -> tuple[np.ndarray, np.ndarray]:
     """Cells in the order of their codes, which are distinct.
 
     Both proofs are about one count for each cell. Two counts of one code would be two numbers that
@@ -116,27 +111,18 @@ def _sorted_cells(codes, counts):
     return codes, counts
 
 
-def stability(codes, counts, rho, delta, sensitivity=1.0):
+def stability(
+    codes: np.ndarray, counts: np.ndarray, rho: float, delta: float, sensitivity: float = 1.0
+) -> Release:
     """Cells far above one; see :meth:`PrivacySession.stability_histogram`.
 
-    Parameters
-    ----------
-    codes : ndarray of int64 or bytes, of shape (m,)
-        The occupied cells, distinct. Bytes serve cells of many coordinates: their order is public.
-    counts : ndarray of int64 of shape (m,)
-        At least 1: the number of units in each cell. Every unit is in one cell.
-    rho : float
-        zCDP cost, but for failures.
-    delta : float
-        In (0, 1/2): the chance that a cell which only one data set has is seen.
-    sensitivity : float, default=1.0
-        l2 distance of the counts of neighbours in the cells of both: 1 where a unit is added or
-        removed, the root of 2 where it is replaced.
+    Distinct `codes` of the occupied cells, int64 or bytes. Bytes serve cells of many coordinates:
+    their order is public. `counts`, at least 1, are the numbers of units; every unit is in one
+    cell. The cost is `rho` but for failures; `delta`, in (0, 1/2), is the chance that a cell which
+    only one data set has is seen. `sensitivity` is the l2 distance of the counts of neighbors in
+    the cells of both: 1 where a unit is added or removed, the root of 2 where it is replaced.
 
-    Returns
-    -------
-    release : Release
-        Its output is (codes, values), in the order of the codes.
+    The output is (codes, values), in the order of the codes.
     """
     sensitivity = positive_sensitivity(sensitivity)
     sigma = float(gaussian.sigma_of(sensitivity, check_cost("rho", rho)))
@@ -146,7 +132,7 @@ def stability(codes, counts, rho, delta, sensitivity=1.0):
     require(codes.dtype.kind in "iuS", "codes that are integers or bytes")
     require(np.all(counts >= 1), "occupied cells")
 
-    def draw(noise):
+    def draw(noise: NoiseSource) -> tuple[np.ndarray, np.ndarray]:
         values = counts + noise.rounded_gaussian(sigma, counts.shape)
         keep = values >= low
         return codes[keep], values[keep]
@@ -164,23 +150,11 @@ def stability(codes, counts, rho, delta, sensitivity=1.0):
     )
 
 
-def stability_threshold(sigma, delta):
+def stability_threshold(sigma: float, delta: float) -> int:
     """Smallest integer `low` with P[1 + round(sigma Z) >= low] <= delta, or the next one.
 
-    Parameters
-    ----------
-    sigma : float
-        Of the noise, in units.
-    delta : float
-        In (0, 1/2).
+    Sigma is in units, delta in (0, 1/2). At least 2: a count of one never passes without noise.
 
-    Returns
-    -------
-    low : int
-        At least 2: a count of one never passes without noise.
-
-    Examples
-    --------
     With noise of standard deviation 2 a count of one reaches 11 with probability 1.02e-6, and 12
     with 7.6e-8:
 

@@ -9,6 +9,8 @@ v + round(x) = round(v + x). Floating-point Laplace noise added to a float is no
 gaps between floats around the output tell the value (Mironov, 2012).
 """
 
+from typing import Any
+
 from .. import _accounting as accounting
 from .._plan import Mechanism
 from .._rounding import exact_integers, round_up
@@ -17,19 +19,11 @@ from ._release import Release, check_cost, positive_sensitivity
 __all__ = ["inner", "release"]
 
 
-def release(value, sensitivity, epsilon, unit=1.0):
-    """Integers with rounded Laplace noise; see :meth:`PrivacySession.laplace`.
+def release(value: Any, sensitivity: float, epsilon: float, unit: float = 1.0) -> Release:
+    """Integers in grid steps, with rounded Laplace noise; see :meth:`PrivacySession.laplace`.
 
-    Parameters
-    ----------
-    value : int or ndarray of ints
-        In grid steps.
-    sensitivity : float
-        l1 distance of the statistics of neighbours, in grid steps.
-    epsilon : float
-        Of the guarantee. The cost is less than that of an arbitrary epsilon-DP mechanism.
-    unit : float, default=1.0
-        Length of a grid step, for the report.
+    `sensitivity` is the l1 distance of the statistics of neighbors, in grid steps. The cost is less
+    than that of an arbitrary epsilon-DP mechanism. `unit`, the length of a step, is for the report.
     """
     return _laplace(
         "laplace",
@@ -42,7 +36,7 @@ def release(value, sensitivity, epsilon, unit=1.0):
     )
 
 
-def inner(value, sensitivity, epsilon, own):
+def inner(value: Any, sensitivity: float, epsilon: float, own: bool) -> Release:
     """A draw of a step, which has been paid for; see :meth:`Step.laplace`.
 
     `own` goes to the audit: one of the values is then the replaced element's own, which may be any
@@ -52,7 +46,15 @@ def inner(value, sensitivity, epsilon, own):
     return _laplace("inner_laplace", value, sensitivity, epsilon, 0.0, {"own": own}, 1.0)
 
 
-def _laplace(kind, value, sensitivity, epsilon, rho, public, unit):
+def _laplace(
+    kind: str,
+    value: Any,
+    sensitivity: float,
+    epsilon: float,
+    rho: float,
+    public: dict[str, Any],
+    unit: float,
+) -> Release:
     """Noise of scale sensitivity / epsilon, rounded up, for a release or for a draw of a step."""
     value, sensitivity = exact_integers(value), positive_sensitivity(sensitivity)
     scale = round_up(sensitivity / epsilon)

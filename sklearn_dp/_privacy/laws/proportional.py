@@ -44,6 +44,7 @@ import math
 
 import numpy as np
 
+from .._noise import NoiseSource
 from .._plan import Mechanism, PlanError, require
 from .._rounding import exact_integers
 from ._release import Release
@@ -64,21 +65,10 @@ _MOST_BITS = 400  # of an output; more only off the event that the guarantee is 
 _ROUNDING = 2.0**-48
 
 
-def renyi(order, distance, eta, d):
+def renyi(order: float | np.ndarray, distance: float, eta: float, d: int) -> np.ndarray:
     """Bound of the divergence of B_eta of d x d matrices within a distance, rounded up.
 
-    Parameters
-    ----------
-    order : float or ndarray
-        Greater than 1.
-    distance : float
-    eta : float
-    d : int
-
-    Returns
-    -------
-    divergence : ndarray
-        Infinite where there is no bound.
+    Orders are greater than 1. Infinite where there is no bound.
     """
     order = np.asarray(order, dtype=np.float64)
     ways = [
@@ -92,23 +82,12 @@ def renyi(order, distance, eta, d):
     return np.maximum(*ways) + cells
 
 
-def _one_way(order, log_w, excess, eta, d):
-    """Both directions for one eigenvalue w = 1 + excess.
+def _one_way(order: np.ndarray, log_w: float, excess: float, eta: float, d: int) -> np.ndarray:
+    """Both directions for one eigenvalue w = 1 + excess, of logarithm `log_w`, at some orders.
 
-    Parameters
-    ----------
-    order : ndarray of float
-    log_w, excess : float
-        log(w) and w - 1. Both are passed: for w close to 1 neither follows from the other without
-        loss.
-    eta : float
-    d : int
-
-    Returns
-    -------
-    worst : ndarray of float, of the shape of `order`
-        The sum of the module's docstring over d eigenvalues of this size, for the worse of the two
-        directions; infinite where there is no bound.
+    Both are passed: for w close to 1 neither follows from the other without loss. The sum of the
+    module's docstring over d eigenvalues of this size, for the worse of the two directions;
+    infinite where there is no bound.
     """
     mean = np.square(np.expm1(log_w / 2)) / (2 * eta**2)
     worst = np.zeros(order.shape)
@@ -124,7 +103,7 @@ def _one_way(order, log_w, excess, eta, d):
     return worst
 
 
-def holds(distance, eta, d, rho, delta):
+def holds(distance: float, eta: float, d: int, rho: float, delta: float) -> bool:
     """Whether B_eta is (rho, delta)-zCDP for neighbours within a distance, as shown above.
 
     A divergence grows with its order, so between two orders of a grid the one at the upper end
@@ -140,21 +119,10 @@ def holds(distance, eta, d, rho, delta):
     return limit > 0 and 2 * math.exp(min(tail, 0.0)) <= delta * (1 - 2.0**-20)
 
 
-def least_eta(distance, d, rho, delta):
-    """The smallest eta of a public grid that is enough, or None.
+def least_eta(distance: float, d: int, rho: float, delta: float) -> float | None:
+    """The smallest eta of a public grid, at most 1, that is enough, or None.
 
-    Parameters
-    ----------
-    distance : float
-        Of the matrices of neighbours, from released values.
-    d : int
-    rho, delta : float
-        The guarantee; delta at most 1/4.
-
-    Returns
-    -------
-    eta : float or None
-        At most 1.
+    `distance` is that of the matrices of neighbors, from released values; delta is at most 1/4.
     """
     low, high = _LEAST_ETA - 1, 0
     if not holds(distance, 1.0, d, rho, delta):
@@ -166,18 +134,18 @@ def least_eta(distance, d, rho, delta):
     return _eta(high)
 
 
-def _eta(step):
+def _eta(step: int) -> float:
     """2**(step / 16), rounded up to a multiple of 2**-40.
 
-    Examples
-    --------
     >>> _eta(0), _eta(-16), 0.5 < _eta(-15) < 0.53
     (1.0, 0.5, True)
     """
     return math.ldexp(math.ceil(math.ldexp(2.0 ** (step / _STEPS), _ETA_BITS)), -_ETA_BITS)
 
 
-def release(total, count, bits, distance, eta, rho, delta):
+def release(
+    total: np.ndarray, count: int, bits: int, distance: float, eta: float, rho: float, delta: float
+) -> Release:
     """A matrix with noise in proportion to it; see :meth:`PrivacySession.proportional`."""
     total = exact_integers(total)
     require(total.ndim == 2 and np.array_equal(total, total.T), "a symmetric matrix")
@@ -202,26 +170,12 @@ def release(total, count, bits, distance, eta, rho, delta):
     )
 
 
-def draw(noise, total, count, bits, eta):
-    """B_eta of the matrix ``total / (count 2**bits)``, rounded to steps of 2**-20.
+def draw(noise: NoiseSource, total: np.ndarray, count: int, bits: int, eta: float) -> np.ndarray:
+    """B_eta of the matrix ``total / (count 2**bits)``, rounded to steps of 2**-20: Python integers.
 
-    Parameters
-    ----------
-    noise : NoiseSource
-    total : ndarray of Python integers of shape (d, d)
-        Symmetric; positive definite on the event that the guarantee is about.
-    count : int
-        At least 1.
-    bits : int
-    eta : float
-        A multiple of 2**-40.
+    `total`, (d, d), is symmetric; positive definite on the event that the guarantee is about.
+    `count` is at least 1, `eta` a multiple of 2**-40.
 
-    Returns
-    -------
-    output : ndarray of Python integers of shape (d, d)
-
-    Notes
-    -----
     The Cholesky factor has a backward error below 2^-220 in each entry, so it is an exact root of
     a matrix within distance 2^-100 of the given one, if that has no eigenvalue below 2^-64; the
     least of its diagonal is then above 2^-33. For eta above 2^-15, entry (a, b) of M M^T given the
@@ -242,7 +196,7 @@ def draw(noise, total, count, bits, eta):
     return np.clip(output, -most, most)
 
 
-def _fine_gaussians(noise, d):
+def _fine_gaussians(noise: NoiseSource, d: int) -> np.ndarray:
     """Standard Gaussians in steps of 2**-(50 + 1024), as Python integers.
 
     A rounded Gaussian says in which cell of width 2**-50 each of them is, and uniform words where
@@ -254,17 +208,11 @@ def _fine_gaussians(noise, d):
     return value - (1 << (64 * _FINE_WORDS - 1))
 
 
-def _root(matrix):
+def _root(matrix: np.ndarray) -> np.ndarray:
     """Lower triangular root in steps of 2**-256 of a matrix in steps of 2**-512.
 
-    Cholesky's factor, row by row, in integers rounded down.
+    Cholesky's factor, row by row, in Python integers rounded down.
 
-    Parameters
-    ----------
-    matrix : ndarray of Python integers of shape (d, d)
-
-    Examples
-    --------
     The root of 4 is 2:
 
     >>> int(_root(np.array([[4 << 512]], dtype=object))[0, 0]) == 2 << 256

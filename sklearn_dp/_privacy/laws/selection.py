@@ -25,10 +25,12 @@ or nothing.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .. import _accounting as accounting
+from .._noise import NoiseSource
 from .._plan import Mechanism, require
 from .._rounding import round_up
 from ._release import Release, check_cost, integer_scores, positive_sensitivity
@@ -36,29 +38,25 @@ from ._release import Release, check_cost, integer_scores, positive_sensitivity
 __all__ = ["above_threshold", "exponential", "inner", "lead"]
 
 
-def exponential(scores, sensitivity, epsilon):
+def exponential(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
     """The exponential mechanism; see :meth:`PrivacySession.exponential`.
 
-    Parameters
-    ----------
-    scores : ndarray of int64
-        One for each candidate; the candidates are public.
-    sensitivity : float
-        No score moves by more than this. (Scores that all move the same way have half the bounded
-        range; nothing here makes use of it.)
-    epsilon : float
-        Of the guarantee; the cost is that of bounded range epsilon.
+    An int64 score for each public candidate; none moves by more than `sensitivity`. (Scores that
+    all move the same way have half the bounded range; nothing here makes use of it.) The cost is
+    that of bounded range epsilon.
     """
     rho = accounting.bounded_range_zcdp_rho(check_cost("epsilon", epsilon))
     return _exponential("choice", scores, sensitivity, epsilon, rho)
 
 
-def inner(scores, sensitivity, epsilon):
+def inner(scores: np.ndarray, sensitivity: float, epsilon: float) -> Release:
     """A choice of a step, which has been paid for; see :meth:`Step.choice`."""
     return _exponential("inner_choice", scores, sensitivity, check_cost("epsilon", epsilon), 0.0)
 
 
-def _exponential(kind, scores, sensitivity, epsilon, rho):
+def _exponential(
+    kind: str, scores: np.ndarray, sensitivity: float, epsilon: float, rho: float
+) -> Release:
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size > 0, "a candidate")
     rate = math.nextafter(epsilon / (2 * sensitivity), 0.0)
@@ -77,22 +75,13 @@ def _exponential(kind, scores, sensitivity, epsilon, rho):
     )
 
 
-def above_threshold(queries, threshold, sensitivity, epsilon):
+def above_threshold(queries: Any, threshold: float, sensitivity: float, epsilon: float) -> Release:
     """The first query above a threshold, or -1; see :meth:`PrivacySession.above_threshold`.
 
-    Parameters
-    ----------
-    queries : array-like of int
-    threshold : float
-        Public; rounded up, which changes nothing for integer queries without noise.
-    sensitivity : float
-        No query moves by more than this.
-    epsilon : float
-        For the whole search. Half of it pays for the noise of the threshold, half for that of
-        the queries.
+    The threshold is public; rounded up, which changes nothing for integer queries without noise. No
+    query moves by more than `sensitivity`. Epsilon is for the whole search: half of it pays for the
+    noise of the threshold, half for that of the queries.
 
-    Notes
-    -----
     All queries get their noise, also those behind the answer: how long the search takes does not
     depend on where it ends.
     """
@@ -101,7 +90,7 @@ def above_threshold(queries, threshold, sensitivity, epsilon):
     require(math.isfinite(threshold), "a finite threshold")
     scale, threshold = round_up(2 * sensitivity / epsilon), math.ceil(threshold)
 
-    def draw(noise):
+    def draw(noise: NoiseSource) -> int:
         level = threshold + int(noise.rounded_laplace(scale))
         noisy = queries + noise.rounded_laplace(2 * scale, queries.shape)
         passed = np.flatnonzero(noisy >= level)
@@ -120,18 +109,12 @@ def above_threshold(queries, threshold, sensitivity, epsilon):
     )
 
 
-def lead(scores, sensitivity, epsilon, delta):
+def lead(scores: np.ndarray, sensitivity: int, epsilon: float, delta: float) -> Release:
     """The best candidate if its lead is clear, or -1; see :meth:`PrivacySession.lead`.
 
-    Parameters
-    ----------
-    scores : ndarray of int64 of shape (m,), m >= 2
-    sensitivity : int
-        No score moves by more than this.
-    epsilon : float
-        The lead has the sensitivity 2 `sensitivity`, hence noise Laplace(2 sensitivity / epsilon).
-    delta : float
-        In (0, 1/2): the chance that a lead of at most 2 `sensitivity` passes.
+    None of at least two int64 scores moves by more than `sensitivity`. The lead has the sensitivity
+    2 `sensitivity`, hence noise Laplace(2 sensitivity / epsilon); `delta`, in (0, 1/2), is the
+    chance that a lead of at most 2 `sensitivity` passes.
     """
     scores, sensitivity = integer_scores(scores), positive_sensitivity(sensitivity)
     require(scores.size >= 2, "two candidates")
@@ -144,7 +127,7 @@ def lead(scores, sensitivity, epsilon, delta):
         0.5 - scale * math.log(2 * delta) * (1 + 1e-12)
     )
 
-    def draw(noise):
+    def draw(noise: NoiseSource) -> int:
         best, second = np.sort(scores)[:-3:-1]
         passed = best - second + int(noise.rounded_laplace(scale)) >= threshold
         return int(scores.argmax()) if passed else -1

@@ -41,7 +41,9 @@ within the sum of the t's; and if that one is (epsilon, delta)-DP, then the firs
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +75,7 @@ MOST_SHARES = 2**32
 _TAIL = 40.0  # T in the proof
 
 
-def shares_tv(sigma, n):
+def shares_tv(sigma: float, n: int) -> float:
     """Bound of the distance of the sum of `n` shares from rounded ideal noise; see the proof."""
     if sigma < 1:
         raise ValueError("the bound holds for sigma of at least 1.")
@@ -85,34 +87,17 @@ def shares_tv(sigma, n):
 
 @dataclass(frozen=True)
 class ShareScale:
-    """What each client draws.
+    """What each client draws."""
 
-    Attributes
-    ----------
-    sigma : float or ndarray
-        Standard deviation of a share, in fine steps.
-    bits : int
-        A fine step is 2**-bits of the step of the statistic.
-    """
-
-    sigma: np.ndarray | float
-    bits: int
+    sigma: np.ndarray | float  # standard deviation of a share, in fine steps
+    bits: int  # a fine step is 2**-bits of the step of the statistic
 
 
-def share_scale(sensitivity, rho, n_shares):
+def share_scale(sensitivity: Any, rho: float, n_shares: int) -> ShareScale:
     """Scale of the shares of which `n_shares` together are the noise of a release worth rho.
 
-    Parameters
-    ----------
-    sensitivity : float or ndarray
-        As in :meth:`PrivacySession.gaussian`, in steps of the statistic.
-    rho : float
-    n_shares : int
-
-    Returns
-    -------
-    scale : ShareScale
-        In steps so fine that a share is at least `LEAST_SHARE` of them.
+    `sensitivity` is that of :meth:`PrivacySession.gaussian`, in steps of the statistic. The steps
+    of the result are so fine that a share is at least `LEAST_SHARE` of them.
     """
     if not (1 <= n_shares <= MOST_SHARES and n_shares == int(n_shares)):
         raise ValueError(f"the number of shares must be between 1 and {MOST_SHARES}.")
@@ -129,25 +114,21 @@ def share_scale(sensitivity, rho, n_shares):
     return ShareScale(fine if fine.ndim else float(fine), bits)
 
 
-def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
+def release(
+    total: Any,
+    sensitivity: Any,
+    n_honest: int,
+    given: int | None,
+    rho: float,
+    unit: Any,
+    take_shares: Callable[[Any], Any],
+) -> Release:
     """A sum with noise in shares; see :meth:`PrivacySession.shared_gaussian`.
 
-    Parameters
-    ----------
-    total : ndarray of ints
-        With the shares of `given` clients, in fine steps; without noise, in steps, for None.
-    sensitivity : float or ndarray
-        In steps of the statistic.
-    n_honest : int
-        Shares that nobody else knows, besides that of the client whose data differ.
-    given : int or None
-        Clients whose shares are in the sum.
-    rho : float
-        zCDP cost.
-    unit : float or ndarray
-        Length of a step.
-    take_shares : callable
-        ``take_shares(total)`` is the exact sum for an audit, and `total` itself otherwise.
+    `total` is in fine steps and has the shares of `given` clients; without noise, in steps, for
+    None. `sensitivity` is in steps of the statistic, of length `unit`. `n_honest` shares nobody
+    else knows, besides that of the client whose data differ. ``take_shares(total)`` is the exact
+    sum for an audit, and `total` itself otherwise.
     """
     sensitivity, total = positive_sensitivity(sensitivity), exact_integers(total)
     scale = share_scale(sensitivity, rho, n_honest)
@@ -156,7 +137,7 @@ def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
     if given is None:
         value = total << scale.bits
 
-        def draw(noise):
+        def draw(noise: NoiseSource) -> np.ndarray:
             # Nobody sees a share here, so one rounded Gaussian does what all of them would: it
             # has at least the variance that rho asks for, and needs none of the delta. To draw
             # the shares took a minute for 10**7 of them.
@@ -165,7 +146,7 @@ def release(total, sensitivity, n_honest, given, rho, unit, take_shares):
         # The exact sum is nobody's; an audit, which has noted the shares, can take them off.
         value = take_shares(total)
 
-        def draw(noise):
+        def draw(noise: NoiseSource) -> np.ndarray:
             return total
 
     fine = np.asarray(sensitivity) * 2.0**scale.bits
@@ -197,15 +178,17 @@ class NoiseShares:
         Of the client: with the same seed, clients of different names have independent shares.
     """
 
-    def __init__(self, seed=None, name=""):
+    def __init__(self, seed: int | None = None, name: str | int = "") -> None:
         self._seed, self._name = seed, name
 
     @property
-    def seeded(self):
+    def seeded(self) -> bool:
         """Whether the shares can be reproduced."""
         return self._seed is not None
 
-    def draw(self, entry, number, sigma, shape):
+    def draw(
+        self, entry: str, number: int, sigma: float | np.ndarray, shape: tuple[int, ...]
+    ) -> np.ndarray:
         """A share of the noise of a release.
 
         Parameters
