@@ -10,6 +10,7 @@ at once in fewer.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -138,6 +139,7 @@ class StandardErrors:
     _feature_axes: dict[str, int]
     status_: str
     rows_beyond_: float
+    n_features_in_: int
     privacy_report_: PrivacyReport
 
     def confidence_interval(self, level: float = 0.95, attribute: str | None = None) -> Interval:
@@ -235,6 +237,12 @@ class StandardErrors:
             np.asarray(getattr(self, attribute), dtype=np.float64),
             np.asarray(getattr(self, f"{attribute}std_error_"), dtype=np.float64),
         )
+
+    @property
+    def _column_names(self) -> Sequence[object]:
+        """Names of the columns, or their numbers: what a status calls them."""
+        names = getattr(self, "feature_names_in_", None)
+        return range(self.n_features_in_) if names is None else names.tolist()
 
     def _line_name(self, attribute: str, place: tuple) -> str:
         """What a number is called: the attribute with its indices, or the name of a feature."""

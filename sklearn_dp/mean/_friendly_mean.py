@@ -90,8 +90,7 @@ class FriendlyMean(
         with the smallest predicted error at the released size; with `epsilon` cells, whose noise
         is accounted for exactly. With another value than "auto" columns are not scaled.
     n_jobs : int, optional
-        Number of threads, each of which works on some of the rows; it does not change the result.
-        With ``refine=False`` the fit runs on one thread.
+        Number of threads; it does not change the result. With ``refine=False`` it is one.
     random_state : int, RandomState instance or Generator, optional
         None: noise from the operating system. Anything else makes the noise reproducible and
         voids the guarantee against those who know it.
@@ -118,11 +117,17 @@ class FriendlyMean(
     size_std_error_ : float
         Standard deviation of its noise; with ``refine=False``, where `size_` is a lower bound, of
         its error.
+    column_status_ : ndarray of str of shape (n_features,)
+        For each column "ok"; "noise" where the standard error of its mean is as large as half of
+        its spread, or nothing was found of it; "bound" where the mean is at one of the `bounds`, or
+        within its error of one, so that rows may lie beyond it (a bound of 0 is taken for a natural
+        end); or "constant" where, without bounds, all that can be seen is one value.
+    trustworthy_ : bool
+        Whether `status_` begins with "ok".
     status_ : str
-        "ok", "no diameter found", "no location found", or in words that the standard error of a
-        column is as large as half of its spread (or the number of rows lost in the noise), with
-        how many rows or which epsilon would help, or that many rows are too spread out to be seen:
-        from released values.
+        "ok", "no diameter found", "no location found", or in words and with the names of the
+        columns what `column_status_` says, and what would help; or that many rows are too spread
+        out to be seen: from released values.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -138,14 +143,13 @@ class FriendlyMean(
     Guarantee: a fit is (epsilon, delta)-differentially private for adding or removing one row
     (with `groups`: all rows of a group, which count as one point, their mean) with whatever weight.
     The number of rows is not public. Without bounds, at epsilon=1 in ten dimensions, some 400
-    points give at most twice the error of knowing the location (600 with the basic filter, 2000
-    with the zCDP filter); with far fewer there is no location, and `status_` says so. The spread of
-    each of three columns is found from about 1,000 rows on.
+    points give at most twice the error of knowing the location; with far fewer there is none, and
+    `status_` says so. The spread of each of three columns is found from about 1,000 rows on.
 
     References
     ----------
     Tsfadia, E., Cohen, E., Kaplan, H., Mansour, Y. and Stemmer, U. (2022). FriendlyCore: practical
-    differentially private aggregation. ICML. (algorithms C.3, C.5, D.1, D.5)
+    differentially private aggregation. ICML.
 
     Examples
     --------
@@ -307,16 +311,16 @@ class FriendlyMean(
             "columns": self._columns(n_features),
             "diameter": self._diameter(),
             "radii": self._radii(),
+            "names": self._column_names,
         }
 
     def _keep(self, result, units):
-        """The fitted attributes."""
-        self.mean_, self.radius_ = result.mean, result.radius
-        self.mean_std_error_ = result.std_error
-        self.diameter_, self.size_ = result.diameter, result.size * units.unit_weight
+        self.mean_, self.mean_std_error_ = result.mean, result.std_error
+        self.radius_, self.diameter_ = result.radius, result.diameter
+        self.size_ = result.size * units.unit_weight
         self.size_std_error_ = result.size_sd * units.unit_weight
         self.column_scale_ = result.columns.scale
-        self.status_ = result.status
+        self.column_status_, self.status_ = result.codes, result.status
 
     @row_guard
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -330,7 +334,6 @@ class FriendlyMean(
         Returns
         -------
         means : ndarray of shape (n_samples, n_features)
-            The same row, as often as asked for.
         """
         X = self._validate_predict(X)
         return np.tile(narrowed(self.mean_, X.dtype), (len(X), 1))
@@ -347,7 +350,6 @@ class FriendlyMean(
         Returns
         -------
         X_centered : ndarray of shape (n_samples, n_features)
-            The rows minus the released mean.
         """
         return for_rows(
             lambda rows: rows - self.mean_, self._validate_predict(X), self.n_features_in_
@@ -366,14 +368,12 @@ class FriendlyMean(
         X : array-like of shape (n_samples, n_features)
             Rows, dense and finite.
         y : Ignored
-            For the interface of scikit-learn.
         sample_weight : float or array-like of shape (n_samples,), optional
             What each row counts, as it is: nothing is clipped.
 
         Returns
         -------
         score : float
-            Not private where the rows are.
         """
         X = self._validate_predict(X)
         return -weighted_mean(np.sum(np.square(X - self.mean_), axis=1), sample_weight)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._aggregate.shared.quantiles import Quantiles, fit_quantiles, quantile_entries
-from .._aggregate.shared.remedies import would_help
+from .._aggregate.shared.remedies import listed, would_help
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike, check_real
 from .._intervals import StandardErrors
@@ -219,9 +219,8 @@ class DPQuantiles(StandardErrors, BaseDPEstimator):
             "bound": "quantiles of these columns are at a bound, and may lie beyond it (wider "
             "bounds would tell)",
         }
-        names = np.asarray(getattr(self, "feature_names_in_", range(self.n_features_in_)), object)
         found = [
-            f"{words}: {', '.join(map(str, names[self.column_status_ == code]))}"
+            f"{words}: {listed(self._column_names, np.flatnonzero(self.column_status_ == code))}"
             for code, words in troubles.items()
             if (self.column_status_ == code).any()
         ]

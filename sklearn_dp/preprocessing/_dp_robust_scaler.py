@@ -10,6 +10,7 @@ from sklearn.preprocessing import RobustScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.shared.quantiles import Quantiles
+from .._aggregate.shared.remedies import listed
 from .._aggregate.shared.table import Table
 from .._base import Bounds, LedgerLike, RandomStateLike, check_real
 from .._dropin.replacing import Replacing
@@ -70,8 +71,10 @@ class DPRobustScaler(Replacing, Scaling, DPQuantiles):
         column that is mostly zero. None without scaling.
     scale_std_error_ : ndarray of shape (n_features,) or None
         At most their standard errors.
-    quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, column_status_, \
-trustworthy_, status_, privacy_report_ :
+    column_status_ : ndarray of str of shape (n_features,)
+        As of :class:`DPQuantiles`, and "constant" where the range has no visible width.
+    quantiles_, quantiles_std_error_, rank_std_error_, size_, size_std_error_, trustworthy_, \
+status_, privacy_report_ :
         See :class:`DPQuantiles`; `quantiles_` are the lower quantile, the median, and the upper
         one.
 
@@ -158,6 +161,11 @@ trustworthy_, status_, privacy_report_ :
         unit = float(norm.ppf(high) - norm.ppf(low)) if self.unit_variance else 1.0
         width = found.values[2] - found.values[0]
         seen = width > _NO_WIDTH * found.resolution
+        flat = ~seen & (self.column_status_ == "ok")
+        self.column_status_ = np.where(flat, "constant", self.column_status_)
+        if flat.any() and self.status_ == "ok":
+            columns = listed(self._column_names, np.flatnonzero(flat))
+            self.status_ = f"ok, but the quantiles of these columns are all one value: {columns}"
         error = np.hypot(found.errors[0], found.errors[2])
         self.center_ = found.values[1].copy() if self.with_centering else None
         self.center_std_error_ = found.errors[1].copy() if self.with_centering else None

@@ -10,7 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from .._aggregate.friendly.column_moments import column_moment_entries, fit_column_moments
-from .._aggregate.shared.remedies import would_help
+from .._aggregate.shared.beyond import is_ok
+from .._aggregate.shared.remedies import listed, would_help
 from .._aggregate.shared.table import Table
 from .._base import BaseDPEstimator, Bounds, LedgerLike, RandomStateLike
 from .._dropin.replacing import Replacing
@@ -25,7 +26,6 @@ from ._scaling import Scaling
 
 __all__ = ["DPStandardScaler"]
 
-_CONSTANT, _TINY = 1e-10, 1e-28  # standard deviations of no column: of its mean, and at all
 _LOST = 0.25  # of a standard deviation: its variance is then two standard errors away from zero
 
 
@@ -76,7 +76,8 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     var_ : ndarray of shape (n_features,) or None
         Released variances, at least the noise in them; None without `with_std`.
     scale_ : ndarray of shape (n_features,) or None
-        Their roots; 1 for a constant column, and where nothing was found.
+        Their roots. Of a constant column in a box, the largest that the noise may hide; without
+        bounds it is 1, as where nothing was found.
     mean_std_error_ : ndarray of shape (n_features,)
         Standard errors of `mean_` as estimates of the means of a population: the noise, the
         sampling of the units, and what the clip may have taken away. Infinite where nothing was
@@ -88,13 +89,15 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
     size_std_error_ : float
         Standard deviation of its noise.
     column_status_ : ndarray of str of shape (n_features,)
-        For each column "ok"; "constant" where all that can be seen is one value; or "noise" where
-        the noise hides its mean or its standard deviation: a standard error of half of the standard
-        deviation, or of a quarter of it.
+        For each column "ok"; "constant" where all that can be seen is one value, and a spread, if
+        there is one, is below the noise; "bound" where the mean is at one of the `bounds`, or
+        within its error of one (but for 0); or "noise" where the noise hides its mean or its
+        standard deviation: a standard error of half of the standard deviation, or of a quarter.
     trustworthy_ : bool
-        Whether `status_` is "ok".
+        Whether `status_` begins with "ok".
     status_ : str
-        "ok", or the trouble in words with the columns that it is about, and what would help.
+        "ok", perhaps with the columns of one value; or the trouble in words with the columns that
+        it is about, and what would help.
     privacy_report_ : PrivacyReport
         The guarantee, and every release behind it.
     n_features_in_ : int
@@ -223,25 +226,26 @@ class DPStandardScaler(Replacing, StandardErrors, Scaling, BaseDPEstimator):
 
     def _fit_table(self, table: Table, session: PrivacySession, progress: Any) -> None:
         box, spreads = self._domain(table.n_features), bool(self.with_std)
-        found = fit_column_moments(session, table, box, spreads=spreads)
+        names = self._column_names
+        found = fit_column_moments(session, table, box, spreads=spreads, names=names)
         unit = table.units.unit_weight
         self.size_, self.size_std_error_ = found.size * unit, found.size_sd * unit
         self.mean_, self.mean_std_error_ = found.mean, found.std_error
         self.scale_ = self.scale_std_error_ = self.var_ = self.var_std_error_ = None
         part = np.zeros_like(found.mean)
-        constant = found.spread <= np.maximum(_CONSTANT * np.abs(found.mean), _TINY)
+        constant = found.codes == "constant"
         if spreads:
-            self.scale_ = np.where(constant, 1.0, found.spread)
+            unbounded = constant & np.isinf(found.spread_error)
+            self.scale_ = np.where(unbounded, 1.0, found.spread)
             self.var_ = np.where(constant, 0.0, np.square(found.spread))
             self.scale_std_error_ = found.spread_error
             self.var_std_error_ = 2 * found.spread * found.spread_error
             part = np.where(constant, 0.0, found.spread_error / found.spread / _LOST)
-        lost = (part > 1) | ~(found.std_error < found.spread / 2) & ~constant
-        self.column_status_ = np.where(lost, "noise", np.where(constant, "constant", "ok"))
+        lost = part > 1
+        self.column_status_ = np.where(lost, "noise", found.codes)
         self.status_ = found.status
-        if found.status == "ok" and lost.any():
-            names = getattr(self, "feature_names_in_", range(self.n_features_in_))
-            columns = ", ".join(str(names[place]) for place in np.flatnonzero(lost))
+        if is_ok(found.status) and lost.any():
+            columns = listed(names, np.flatnonzero(lost))
             self.status_ = (
                 f"noise hides the standard deviations of these columns: {columns}"
                 + would_help(float(part.max()), session.plan.epsilon, found.size)

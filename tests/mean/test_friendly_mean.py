@@ -182,8 +182,44 @@ def test_a_mean_of_columns_that_were_not_told_apart_says_so():
     )
     seen = 0
     for seed in range(6):
-        model = FriendlyMean(random_state=seed).fit(X)
+        model = FriendlyMean(epsilon=0.7, random_state=seed).fit(X)
         assert model.status_ != "ok" and (model.column_scale_ == 1).all()
         seen += "the units of the columns" in model.status_
         assert not model.trustworthy_ or model.mean_std_error_[0] > 100
     assert seen >= 1
+
+
+def test_a_column_that_is_not_told_is_named_and_the_others_have_their_units():
+    """Gifts to one person in ten: the others' scales stand out of the noise, theirs does not."""
+    rng, n = np.random.default_rng(0), 900
+    gifts = rng.lognormal(5, 2, n) * (rng.random(n) < 0.15)
+    X = np.column_stack([rng.normal(46, 16, n), gifts, np.full(n, 7.0)])
+    lost = 0
+    for seed in range(6):
+        model = FriendlyMean(random_state=seed).fit(X)
+        assert model.column_status_[0] == "ok" and model.mean_std_error_[0] < 3
+        assert abs(model.mean_[0] - X[:, 0].mean()) < 5 * model.mean_std_error_[0]
+        assert model.column_status_[2] == "constant" and abs(model.mean_[2] - 7) < 0.1
+        if model.column_status_[1] == "noise":
+            lost += 1
+            assert "these columns" in model.status_ and ": 1;" in model.status_
+            assert model.mean_std_error_[1] == np.inf and not model.trustworthy_
+    assert lost >= 2
+
+
+def test_a_box_that_bites_is_told():
+    """Salaries of 42,000 in a box that ends at 400."""
+    X = np.random.default_rng(0).lognormal([3.8, 10.6], [0.3, 0.3], size=(5000, 2))
+    model = FriendlyMean(bounds=([0, 0], [150, 400]), random_state=0).fit(X)
+    assert model.column_status_.tolist() == ["ok", "bound"] and not model.trustworthy_
+    assert "at a bound, and rows may lie beyond it: 1 (wider" in model.status_
+    wide = FriendlyMean(bounds=([0, 0], [150, 4e5]), random_state=0).fit(X)
+    assert wide.column_status_.tolist() == ["ok", "ok"] and wide.status_ == "ok"
+
+
+def test_a_mean_that_is_less_than_its_error_is_named():
+    """Gifts to a tenth of 300 people, in a box a thousand times their spread."""
+    rng, n = np.random.default_rng(0), 300
+    X = np.column_stack([rng.normal(45, 15, n), rng.exponential(20, n) * (rng.random(n) < 0.1)])
+    model = FriendlyMean(bounds=([0, 0], [90, 1e4]), random_state=0).fit(X)
+    assert model.column_status_.tolist() == ["ok", "noise"] and "these columns: 1;" in model.status_

@@ -125,7 +125,7 @@ def test_parts_have_the_bits_of_the_table_in_memory():
 def test_a_column_lost_in_the_noise_is_named():
     """In a box a thousand times too wide, where the rows are too few to release spreads."""
     pandas = pytest.importorskip("pandas")
-    X = pandas.DataFrame(people(740), columns=["age", "pay", "hours"])
+    X = pandas.DataFrame(people(700), columns=["age", "pay", "hours"])
     wide = ([15, 0, 10], [75, 1e9, 60])
     with pytest.warns(UtilityWarning, match="these columns: pay; about .* would help"):
         model = DPStandardScaler(bounds=wide, random_state=0).fit(X)
@@ -143,9 +143,34 @@ def test_a_constant_column_is_left_as_it_is(value):
     X = people()
     X[:, 0] = value
     model = DPStandardScaler(epsilon=2.0, random_state=0).fit(X)
-    assert model.column_status_.tolist() == ["constant", "ok", "ok"] and model.status_ == "ok"
+    assert model.column_status_.tolist() == ["constant", "ok", "ok"] and model.trustworthy_
+    assert model.status_ == "ok, but one value is all that can be seen of these columns: 0"
     assert model.scale_[0] == 1 and model.var_[0] == 0
-    np.testing.assert_allclose(model.transform(X)[:, 0], 0, atol=1e-6)
+    np.testing.assert_allclose(model.transform(X)[:, 0], 0, atol=1e-6 + 1e-11 * abs(value))
+    box = [value - 9, 0, -50], [value + 1e6, 2e6, 150]
+    boxed = DPStandardScaler(epsilon=2.0, random_state=0, bounds=box).fit(X)
+    assert boxed.column_status_.tolist() == ["constant", "ok", "ok"] and boxed.var_[0] == 0
+    assert 0 < boxed.scale_[0] < 1e5  # what the noise could hide
+    assert abs(boxed.mean_[0] - value) < 5 * boxed.mean_std_error_[0]
+
+
+@pytest.mark.parametrize("bounds", [None, ([0, 0], [100, 20_000])])
+def test_a_column_of_many_zeros_has_no_scale_of_zero(bounds):
+    """Nine tenths are zero: seen from 10,000 rows on; below, a scale at least as large as it has.
+
+    Between, a factor of two of a standard deviation is 4 standard errors of it at the least.
+    """
+    for n in (500, 2000, 10_000):
+        rng = np.random.default_rng(n)
+        gifts = rng.exponential(2000, n) * (rng.random(n) < 0.1)
+        X = np.column_stack([rng.normal(45, 15, n), gifts])
+        for seed in range(8):
+            model = DPStandardScaler(bounds=bounds, random_state=seed).fit(X)
+            ratio, status = model.scale_[1] / gifts.std(), model.column_status_[1]
+            assert (status == "ok") <= (0.5 < ratio < 2)
+            assert bounds is None or ratio > 0.5
+            assert bounds is not None or ratio > 0.5 or model.scale_[1] == 1 and status != "ok"
+            assert status == "ok" or n < 10_000
 
 
 def test_in_front_of_clusters():

@@ -11,6 +11,7 @@ rows weigh one together, and the standard deviation is that of rows, not that of
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +22,11 @@ from ..._privacy._mechanisms import noisy_count_and_totals
 from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
-from ..shared.columns import Columns, column_entries, release_columns
+from ..shared.columns import Columns, column_entries, look_at_columns
 from ..shared.table import Table
 from ..shared.weights import Weights
-from .mean import ORIGIN_VARIANCE, REACH, answer
+from .mean import ORIGIN_VARIANCE, REACH
+from .mean_answer import answer
 from .mean_facts import Facts, FriendlyMeanResult, Here
 from .points import Points
 from .refine import refine
@@ -49,7 +51,12 @@ def column_moment_entries(budget: PrivacyBudget) -> tuple[PlanEntry, ...]:
 
 
 def fit_column_moments(
-    session: PrivacySession, table: Table, box: Domain | None, *, spreads: bool
+    session: PrivacySession,
+    table: Table,
+    box: Domain | None,
+    *,
+    spreads: bool,
+    names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
     """Private means and, with `spreads`, standard deviations of columns, in units of the table."""
     d, units = table.n_features, table.units
@@ -58,19 +65,21 @@ def fit_column_moments(
     # Of groups, rows are not units, and their number is nothing to release.
     _, totals = noisy_count_and_totals(session, "size", 0, points.totals, units)
     size, weights = float(totals[0]), Weights.of(totals, size_sd)
-    columns = release_columns(session, table, size)
-    if columns is not None:
-        reach, start = REACH * math.sqrt(d), ORIGIN_VARIANCE
+    seen = look_at_columns(session, table, size)
+    if seen is not None and seen.known.any():
+        columns, reach, start = seen.coordinates(box), REACH * math.sqrt(d), ORIGIN_VARIANCE
     elif box is not None:
-        columns = Columns.of(box, d)
+        columns, seen = Columns.of(box, d), None
         reach, start = math.sqrt(d), 1 / 3  # sides are 2, and uniform rows have this variance
     else:
         columns, nothing = Columns(np.zeros(d), np.ones(d), False), "spread of the columns"
         found = FriendlyMeanResult.missing(columns, size, size_sd, math.nan, nothing)
         status = f"{found.status}: more rows, a larger epsilon or bounds would help"
         return replace(found, status=status)
-    facts = Facts(max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights)
+    facts = Facts(
+        max(size, 2.0), d, 2 * reach, session.remaining("mean"), 0.0, None, None, weights, names
+    )
     here = Here(np.zeros(d), reach, reach, start)
     end = refine(session, points.within(columns), here, facts, spreads=spreads)
-    found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts)
+    found = answer(session, end, size, size_sd, math.nan, "columns", columns, facts, seen)
     return found.in_table()

@@ -31,6 +31,7 @@ of the published algorithm.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,11 +43,16 @@ from ..._privacy._plan import Mechanism, PlanEntry
 from ..._privacy._rounding import sum_down
 from ..._privacy._session import PrivacySession
 from ..._privacy._units import Units
-from ..shared.columns import COLUMNS, Columns, column_entries, release_columns
-from ..shared.remedies import hidden_in_noise
+from ..shared.columns import (
+    COLUMNS,
+    Columns,
+    column_entries,
+    look_at_columns,
+)
 from ..shared.table import Table
 from ..shared.weights import Weights
 from .average import fc_average, fc_average_entries, find_radius, radius_grid
+from .mean_answer import answer
 from .mean_facts import Facts, FriendlyMeanResult, Here, most_pairs
 from .points import Points
 from .refine import Refined, approach, refine
@@ -55,7 +61,6 @@ from .route_choice import choose_route
 __all__ = [
     "ORIGIN_VARIANCE",
     "REACH",
-    "answer",
     "fit_friendly_mean",
     "fit_published_mean",
     "friendly_mean_entries",
@@ -68,7 +73,6 @@ _ONE_UNIT = (
     "ok, but the rows are too few to tell the units of the columns: all have the same standard "
     "error, which hides a column of a smaller spread; bounds or more rows would help"
 )
-_LEFT_OUT = 0.05  # of the rows: what may be missing from the counts without a word
 REACH = 64.0  # standard deviations, of all columns together, to the farthest rows
 ORIGIN_VARIANCE = 0.1  # of a released origin, in squared scales
 _APPROACH = 0.15  # of the budget, for the step from the middle of a box
@@ -189,6 +193,7 @@ def fit_friendly_mean(
     diameter: float | None = None,
     radii: np.ndarray | None = None,
     locate: str = "auto",
+    names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
     """Private mean of the points of a table, by locate, approach and refine.
 
@@ -198,7 +203,7 @@ def fit_friendly_mean(
     to look for it on, 1e-6 to 1e12 in factors of 1.5 by default.
     """
     points = Points(table, columns)
-    return _fit_refined(session, points, columns, diameter, radii, locate).in_table()
+    return _fit_refined(session, points, columns, diameter, radii, locate, names).in_table()
 
 
 def fit_published_mean(
@@ -209,13 +214,14 @@ def fit_published_mean(
     *,
     diameter: float | None = None,
     radii: np.ndarray | None = None,
+    names: Sequence[object] = (),
 ) -> FriendlyMeanResult:
     """The same by the published algorithm, which compares all pairs of points, each of one unit."""
     points = columns.of_table(points)
-    return _fit_published(session, points, units, columns, diameter, radii).in_table()
+    return _fit_published(session, points, units, columns, diameter, radii, names).in_table()
 
 
-def _fit_published(session, points, units, columns, diameter, radii):
+def _fit_published(session, points, units, columns, diameter, radii, names):
     """FC_Avg, and FC_Avg_UnknownDiam: a friendly core and its average, no more.
 
     The search for the diameter accepts a radius where the noisy number of far pairs, over n, is
@@ -252,8 +258,10 @@ def _fit_published(session, points, units, columns, diameter, radii):
         average.size,
         0.0,
         np.full(d, math.inf),
+        np.full(d, spread**2),
+        0.0,
     )
-    facts = Facts(end.size, d, diameter, 0.0, 0.0, None)
+    facts = Facts(end.size, d, diameter, 0.0, 0.0, None, names=names)
     return answer(session, end, end.size, size_sd, diameter, "zcdp", columns, facts)
 
 
@@ -263,7 +271,7 @@ def _search(session, points, radii, slack, rho):
     return find_radius(session, "diameter", points, radii, slack=slack, rho=rho)
 
 
-def _fit_refined(session, points, columns, diameter, radii, locate):
+def _fit_refined(session, points, columns, diameter, radii, locate, names):
     """Locate, approach, refine; the origin where a step finds nothing.
 
     The releases of the later steps are skipped then: which ones were made depends on released
@@ -274,11 +282,14 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
     size_sd = (2.0 if units.own_weights else 1.0) / math.sqrt(2 * session.remaining("size"))
     size, totals = noisy_count_and_totals(session, "size", points.number, points.totals, units)
     weight, weights = float(totals[0]), Weights.of(totals, size_sd)
-    released = any(entry.name == COLUMNS for entry in session.plan.entries)
+    released, seen = any(entry.name == COLUMNS for entry in session.plan.entries), None
     if released:
-        found = release_columns(session, points.table, size)
-        if found is not None:
-            points, columns = points.within(found), found
+        seen = look_at_columns(session, points.table, size)
+        if seen is not None and 2 * np.count_nonzero(seen.known) < points.n_features:
+            seen = None
+        if seen is not None:
+            columns = seen.coordinates(None)
+            points = points.within(columns)
     reach = None if columns.domain is None else columns.domain.radius
     facts = Facts(
         max(size, 2.0),
@@ -289,6 +300,7 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
         reach,
         max(weight, 2.0) if units.own_weights else None,
         weights,
+        names,
     )
     if diameter is None and columns.scaled:
         here, name = _start_of_columns(session, points, facts), "columns"
@@ -311,7 +323,7 @@ def _fit_refined(session, points, columns, diameter, radii, locate):
         for _ in range(route.steps - route.first):
             here = approach(session, points, here, facts, route.share)
     end = refine(session, points, here, facts)
-    found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts)
+    found = answer(session, end, weight, size_sd, diameter or math.nan, name, columns, facts, seen)
     if released and not columns.scaled and facts.d > 1 and found.status == "ok":
         # One spread was released for all columns: which of them the noise hides is not known.
         found = replace(found, status=_ONE_UNIT)
@@ -327,31 +339,6 @@ def _start_of_columns(session: PrivacySession, points: Points, facts: Facts) -> 
     noise = facts.spread * reach * math.sqrt((1 + 1 / math.sqrt(facts.d)) / (2 * share))
     return (
         approach(session, points, here, facts, share) if noise < facts.total * reach / 4 else here
-    )
-
-
-def answer(session, end, size, size_sd, diameter, method, columns, facts):
-    """The result, and whether the standard errors leave anything to be seen of each column.
-
-    The spread is the released one, but at most that of a normal blob that has 99 % of its pairs
-    within the diameter: where counts of distances were no use, nothing else is known.
-    """
-    blob = facts.diameter / math.sqrt(2 * chdtri(len(end.mean), 0.01))
-    spread = np.minimum(end.spread, blob)
-    worst = int(np.argmax(end.std_error / np.maximum(spread, 1e-300)))
-    error, epsilon = float(end.std_error[worst]), session.plan.epsilon
-    status = hidden_in_noise(
-        "the rows", error, float(spread[worst]), epsilon, end.size, end.least, power=1 / 3
-    )
-    status = facts.weights.told(status)
-    if status == "ok" and end.hidden > _LEFT_OUT:
-        status = (
-            f"the mean of about {100 * (1 - end.hidden):.0f} % of the rows at most: the others are "
-            "so spread out that the noise hides them, and count as if they were nearer"
-        )
-    ends = end.std_error, end.spread, end.spread_error
-    return FriendlyMeanResult(
-        end.mean, end.clip, size, diameter, status, method, size_sd, *ends, columns
     )
 
 

@@ -1,6 +1,7 @@
 """What the steps of a friendly mean know: public and released facts, and what they release."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -33,6 +34,8 @@ class Facts:
         Released total weight, in units, where points have weights. None: all weigh one.
     weights : Weights
         What else was released of them.
+    names : sequence
+        Of columns, for a status.
     """
 
     size: float
@@ -43,6 +46,7 @@ class Facts:
     reach: float | None
     weight: float | None = None
     weights: Weights = Weights()
+    names: Sequence[object] = ()
 
     @property
     def total(self):
@@ -130,6 +134,7 @@ class FriendlyMeanResult:
     spread: np.ndarray  # standard deviations of columns
     spread_error: np.ndarray  # infinite where they were not wanted
     columns: Columns
+    codes: np.ndarray  # a word for each column: see `column_status`
 
     @classmethod
     def missing(cls, columns, size, size_sd, diameter, missing, method=""):
@@ -137,7 +142,8 @@ class FriendlyMeanResult:
         d = len(columns.scale)
         found = size, diameter, f"no {missing} found", method, size_sd
         error = np.full(d, math.inf)
-        return cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns)
+        codes = np.full(d, "noise", dtype="<U8")
+        return cls(np.zeros(d), math.inf, *found, error, np.ones(d), error, columns, codes)
 
     def in_table(self) -> Self:
         """The same in the units of the table, within its bounds."""

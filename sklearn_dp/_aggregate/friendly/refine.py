@@ -58,6 +58,8 @@ class Refined(NamedTuple):
     least: float
     hidden: float
     spread_error: np.ndarray
+    variance: np.ndarray  # released ones of columns, as noisy as they are
+    variance_noise: float
 
 
 def rows_about(points, here):
@@ -259,7 +261,16 @@ def refine(
         spread = np.sqrt(own + excess / 2)
         spread_error = np.sqrt(unsure + excess**2) / (2 * spread)
     return Refined(
-        end.center, clip.radius, error, spread, end.size, end.least, clip.hidden, spread_error
+        end.center,
+        clip.radius,
+        error,
+        spread,
+        end.size,
+        end.least,
+        clip.hidden,
+        spread_error,
+        squares - offset**2,
+        noise,
     )
 
 

@@ -11,6 +11,8 @@ histograms of single columns that zoom in:
 3. A column whose standard deviation is less than its bins are wide is far from zero by its own
    standards. Its next histogram has equal bins in the interval; columns that are done take no part.
    At most `_LEVELS` such histograms follow: offsets of 10^9 standard deviations are resolved.
+4. Columns of which nothing, or one value, has been seen have a last histogram of octaves about that
+   value, for all that is left: nine rows in ten that are zero hide what the others are.
 
 The widest bins that stand out decide, so a column that is mostly zero, or has two values far apart,
 has the scale of its spread and not of its bulk. A column whose entries are all alike ends with a
@@ -20,7 +22,7 @@ scale that is tiny beside its value. All releases are Gaussian: no event of prob
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -32,7 +34,16 @@ from ..._privacy._session import PrivacySession
 from .rows import row_slices
 from .table import Part, PartSource, Table
 
-__all__ = ["COLUMNS", "ColumnSource", "Columns", "column_entries", "columns_of", "release_columns"]
+__all__ = [
+    "COLUMNS",
+    "ColumnSource",
+    "Columns",
+    "ReleasedColumns",
+    "column_entries",
+    "columns_of",
+    "look_at_columns",
+    "release_columns",
+]
 
 COLUMNS = "columns"
 """Name of the plan entry that pays for released columns."""
@@ -45,6 +56,7 @@ _RUNS = (2, 4)  # octaves that are taken together where single ones are lost in 
 _LEVELS_PAID = 3  # histograms that the entry can pay for if each is as dear as it may be
 _CLEAR, _NEXT = 1e-3, 2.0  # chance of a false bin in a histogram; sds of a bin beside a clear one
 _ALL = 0.9  # of the rows: what a column that is told by one bin has in it
+_STILL = 0.5  # the same in finer bins
 _RESOLVED = 0.7  # standard deviation, in widths of bins, above which a column is done
 _FARTHEST = 1e100  # scales, from the origin: no square overflows
 _MAGNITUDES = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1)
@@ -184,13 +196,49 @@ def columns_of(session: PrivacySession, table: Table, domain: Domain | None) -> 
     return release_columns(session, table) or public
 
 
+class ReleasedColumns(NamedTuple):
+    """What :func:`look_at_columns` tells of each column."""
+
+    columns: Columns
+    known: np.ndarray  # whether an origin and a scale stand out of the noise
+    single: np.ndarray  # known, and all that stands out is one value
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """Whether there is no spread to be seen."""
+        return ~self.known | self.single
+
+    def coordinates(self, box: Domain | None) -> Columns:
+        """Those that rows are summed in: of unseen columns by the side of a box, or all at zero."""
+        if box is None:
+            return Columns(
+                self.columns.origin, np.where(self.unseen, np.inf, self.columns.scale), True
+            )
+        public = Columns.of(box, len(self.known))
+        return Columns(
+            np.where(self.known, self.columns.origin, public.origin),
+            np.where(self.unseen, public.scale, self.columns.scale),
+            True,
+            box,
+        )
+
+
 def release_columns(
     session: PrivacySession, table: Table, size: float | None = None
 ) -> Columns | None:
+    """The columns of :func:`look_at_columns`; None where not all of them are known."""
+    found = look_at_columns(session, table, size)
+    return found.columns if found is not None and found.known.all() else None
+
+
+def look_at_columns(
+    session: PrivacySession, table: Table, size: float | None = None
+) -> ReleasedColumns | None:
     """The origin and the scale of each column of a table without bounds; see the top of the module.
 
-    None where not every column stands out of the noise. At a released `size` only as much is spent
-    as it takes, and nothing where it could not succeed.
+    At a released `size` only as much is spent as it takes, and nothing, with None for an answer,
+    where it could not succeed. Columns of which nothing or one value is seen are looked at once
+    more, with what is left: octaves about that value tell what else there is.
     """
     d = table.n_features
     rho = session.remaining(COLUMNS) / _LEVELS_PAID
@@ -202,13 +250,18 @@ def release_columns(
             return None
         rho = min(max(4 * wanted, session.plan[COLUMNS].rho / (_LEVELS + 1)), rho)
     rho *= 1 - 1e-9  # three of them are no more than there is
-    origin, scale = np.zeros(d), np.ones(d)
-    known = np.zeros(d, dtype=bool)
+    columns, known = Columns(np.zeros(d), np.ones(d), True), np.zeros(d, dtype=bool)
+    single = known.copy()
     active, edges = np.arange(d), np.tile(_OCTAVE_EDGES, (d, 1))
-    for step in range(_LEVELS + 1):
-        if session.remaining(COLUMNS) < rho:
-            break
-        (exact,) = table.sums(_octaves if step == 0 else _histograms, active, edges)
+    for step in range(_LEVELS + 2):
+        last = step > _LEVELS or not len(active) or session.remaining(COLUMNS) < rho
+        if last:
+            active, rho = np.flatnonzero(~known | single), session.remaining(COLUMNS) * (1 - 1e-9)
+            edges = np.tile(_OCTAVE_EDGES, (len(active), 1))
+            if not len(active) or not rho > 0:
+                break
+        count = _octaves if step == 0 or last else _histograms
+        (exact,) = table.sums(count, active, edges, columns.origin)
         # A unit has a weight of at most `scale` steps, in one bin of each of the active columns.
         sensitivity = round_up(table.units.scale * math.sqrt(len(active)))
         counts = session.gaussian(
@@ -219,20 +272,24 @@ def release_columns(
         sd = math.sqrt(len(active) / (2 * rho))
         further = []
         for place, (column, own) in enumerate(zip(active, edges, strict=True)):
-            found = _moments(counts[place], own, sd, len(active), size)
-            if step == 0 and (found is None or _all_zero(found)):
+            least = size if count is _octaves else size * _STILL / _ALL
+            found = _moments(counts[place], own, sd, len(active), least)
+            if count is _octaves and (found is None or _all_zero(found)):
                 found = _spread_thin(counts[place], sd, len(active), size) or found
-            if found is None:
-                continue  # what a level before has told stays
-            known[column] = True
-            origin[column], scale[column], resolved, low, high = found
-            if not resolved:
+            if found is None or (last and known[column] and not found[2]):
+                # What a level before has told stays: in finer bins the rows are spread thin.
+                single[column] &= last
+                continue
+            origin, scale, resolved, low, high = found
+            columns.origin[column] = origin + (columns.origin[column] if last else 0.0)
+            columns.scale[column], known[column], single[column] = scale, True, not resolved
+            if not resolved and not _all_zero(found):
                 further.append((column, np.linspace(low, high, _BINS + 1)))
-        if not further:
+        if last:
             break
-        active = np.array([column for column, _ in further])
+        active = np.array([column for column, _ in further], dtype=np.intp)
         edges = np.array([own for _, own in further])
-    return Columns(origin, scale, True) if known.all() else None
+    return ReleasedColumns(columns, known, single)
 
 
 def _moments(
@@ -253,9 +310,6 @@ def _moments(
         near = (i > 0 and kept[i - 1]) or (i + 1 < bins and kept[i + 1])
         kept[i] |= near and above[i]
     places = np.flatnonzero(kept)
-    # One bin is a column of one value only if it holds the others too, wherever they hide.
-    if len(places) == 1 and counts[places[0]] < _ALL * size - 2 * np.max(sd):
-        return None
     weight = counts[places] / counts[places].sum()
     width = np.diff(edges)[places]
     middle = (edges[places] + edges[places + 1]) / 2
@@ -268,12 +322,15 @@ def _moments(
         low, high = low - margin, high + margin
     # Rows are anywhere in their bins: where there is one bin, that is all there is to the spread.
     scale = max(spread, typical / math.sqrt(12))
-    return mean, scale, spread > _RESOLVED * typical, low, high
+    found = mean, scale, spread > _RESOLVED * typical, low, high
+    # One bin is a column of one value only if it holds the others too, wherever they hide.
+    one = len(places) == 1 or _all_zero(found)
+    return None if one and counts[places].max() < _ALL * size - 2 * np.max(sd) else found
 
 
 def _all_zero(found: tuple[float, float, bool, float, float]) -> bool:
     """Whether nothing but the bin about zero, and what is beside it, has been seen."""
-    return max(-found[3], found[4]) <= 4 * _MAGNITUDES[0]
+    return max(-found[3], found[4]) <= _MAGNITUDES[2 * max(_RUNS)]
 
 
 def _spread_thin(
@@ -300,11 +357,14 @@ def _spread_thin(
     return found
 
 
-def _octaves(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
-    """A pass: weights by sign and octave of the entries of each column."""
+def _octaves(
+    part: Part, active: np.ndarray, edges: np.ndarray, origin: np.ndarray
+) -> tuple[Part, tuple]:
+    """A pass: weights by sign and octave of the entries of each column, less its origin."""
     zero = 2 * _OCTAVES  # the bin about zero
 
     def bins(x: np.ndarray) -> np.ndarray:
+        x = x - origin[active]
         exponents = np.frexp(x)[1] - 1  # |x| in [2**e, 2**(e + 1))
         octave = np.clip(exponents, -_OCTAVES - 1, _OCTAVES - 1) + _OCTAVES + 1
         octave[x == 0] = 0
@@ -313,7 +373,9 @@ def _octaves(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, t
     return part, (_counted(part, active, len(edges[0]) - 1, bins),)
 
 
-def _histograms(part: Part, active: np.ndarray, edges: np.ndarray) -> tuple[Part, tuple]:
+def _histograms(
+    part: Part, active: np.ndarray, edges: np.ndarray, _: np.ndarray
+) -> tuple[Part, tuple]:
     """A pass: weights in equal bins of each column; entries outside are left out."""
     low, width = edges[:, 0], np.maximum(edges[:, 1] - edges[:, 0], 1e-300)
 

@@ -5,8 +5,11 @@ noise is most of it. All of it is made of released values.
 """
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["hidden_in_noise", "plain", "would_help"]
+import numpy as np
+
+__all__ = ["hidden_in_noise", "listed", "plain", "would_help"]
 
 _HIDDEN = 0.5  # part of a spread that a standard error is, above which little can be seen
 _ENOUGH = 0.2  # the part that a remedy leads to
@@ -103,6 +106,16 @@ def hidden_in_noise(
     words = f"about {100 * part:.0f} % of" if part < 10 else "many times"
     found = f"mostly noise: the standard error is {words} the spread of {what}"
     return found + would_help(min(part, part**power) / _ENOUGH, epsilon, size, units)
+
+
+def listed(names: Sequence[object], places: Sequence[int] | np.ndarray, most: int = 5) -> str:
+    """The names at some places, in a sentence.
+
+    >>> listed(["age", "pay", "hours"], [0, 2]), listed(range(9), range(7))
+    ('age, hours', '0, 1, 2, 3, 4 and 2 more')
+    """
+    more = f" and {len(places) - most} more" if len(places) > most else ""
+    return ", ".join(str(names[place]) for place in places[:most]) + more
 
 
 def plain(number: float, digits: int = 2) -> str:

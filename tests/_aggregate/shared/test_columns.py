@@ -7,10 +7,16 @@ import pytest
 from kernel_tools import open_session
 
 from sklearn_dp._aggregate.shared import columns as _columns
-from sklearn_dp._aggregate.shared.columns import Columns, column_entries, release_columns
+from sklearn_dp._aggregate.shared.columns import (
+    Columns,
+    column_entries,
+    look_at_columns,
+    release_columns,
+)
 from sklearn_dp._aggregate.shared.table import ArraySource, LocalEngine, Part, Table
 from sklearn_dp._privacy._domain import Domain
 from sklearn_dp._privacy._gaussian_dp import gaussian_mu
+from sklearn_dp._privacy._plan import Mechanism, PlanEntry
 from sklearn_dp._privacy._trace import Trace, trace
 from sklearn_dp._privacy._units import Units
 from sklearn_dp.audit._player import Replay
@@ -107,10 +113,32 @@ def test_too_few_rows_spend_nothing_or_give_nothing():
 
 
 def test_rows_hidden_beside_many_zeros_are_no_constant_column():
-    """A fifth of 600 rows is spread over octaves that the noise hides: the column is not told."""
+    """A fifth of 600 rows is spread over octaves that the noise hides, until they are looked at
+    with all that is left: the column has its scale, or is not told, but is never constant."""
     rng = np.random.default_rng(0)
     X = (rng.exponential(size=600) * (rng.random(600) < 0.2))[:, None]
-    assert released(X) is None
+    found = [released(X, seed=seed) for seed in range(10)]
+    told = [each.scale[0] for each in found if each is not None]
+    assert len(told) > 5 and min(told) > 0.08 and max(told) < 4
+    assert released(X, 0.1 * RHO) is None
+
+
+@pytest.mark.parametrize("value", [0.0, 37.5, -1e9])
+def test_what_is_beside_one_value_is_looked_for_about_it(value):
+    """Of 4,000 rows 92 % are one value: at the first look it is all there is, in the noise."""
+    rng, n = np.random.default_rng(0), 4000
+    X = np.column_stack([np.where(rng.random(n) < 0.08, rng.normal(0, 1e3, n), 0), np.zeros(n)])
+    rest = PlanEntry("rest", Mechanism.GAUSSIAN, 0.89 * RHO, max_rho=RHO)
+    session = open_session(*column_entries(0.1 * RHO, RHO), rest, rho=RHO)
+    found = look_at_columns(session, Table.in_memory(X + value, Units(n)), float(n))
+    assert found.known.all() and found.single.tolist() == [False, True]
+    np.testing.assert_allclose(found.columns.scale[0], X[:, 0].std(), rtol=0.5)
+    assert found.columns.scale[1] <= 1e-3 * max(abs(value), 1e-9)
+    inside, without = (
+        found.coordinates(box).scale
+        for box in (Domain.from_bounds((value - 1e5, value + 1e5), 2), None)
+    )
+    assert inside[0] == without[0] < 1e3 and inside[1] == 1e5 and np.isinf(without[1])
 
 
 def test_a_few_gifts_of_many_sizes_are_no_constant_column():

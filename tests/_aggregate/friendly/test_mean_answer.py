@@ -1,0 +1,53 @@
+"""What a mean says of its columns, from numbers by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sklearn_dp._aggregate.friendly.mean_answer import _codes, _in_words
+from sklearn_dp._aggregate.friendly.mean_facts import Facts
+from sklearn_dp._aggregate.friendly.refine import Refined
+from sklearn_dp._aggregate.shared.columns import Columns
+from sklearn_dp._privacy._domain import Domain
+
+BOX = Columns.of(Domain.from_bounds(([0, -10, 5], [100, 10, 5]), 3), 3)
+
+
+def refined(mean, error, variance=0.1, noise=0.01, least=900.0):
+    d = len(mean)
+    spread, of_spread = np.full(d, math.sqrt(variance)), np.full(d, math.inf)
+    mean, error, own = np.array(mean), np.array(error), np.full(d, variance)
+    return Refined(mean, 2.0, error, spread, 1e3, least, 0.0, of_spread, own, noise)
+
+
+@pytest.mark.parametrize(
+    ("end", "codes"),
+    [
+        (refined([0.2, 0.2, 0.0], [0.01] * 3), ["ok"] * 3),
+        (refined([-1.0, -0.99, 0.0], [0.01] * 3), ["ok", "bound", "ok"]),  # 0 is a natural end
+        (refined([0.985, 0.97, 0.0], [0.01] * 3), ["bound", "ok", "ok"]),
+        (refined([0.2, 0.2, 0.0], [0.01, 0.2, 0.2]), ["ok", "noise", "ok"]),
+        (refined([0.2, 0.2, 0.0], [0.005, 0.02, 0.0], 0.01), ["ok", "noise", "ok"]),
+        (refined([0.2, 0.2, 0.0], [0.01] * 3, least=-1.0), ["noise", "noise", "ok"]),
+    ],
+)
+def test_codes_of_columns_in_a_box(end, codes):
+    facts = Facts(1e3, 3, 2 * math.sqrt(2), 0.1, 0.0, math.sqrt(2))
+    assert _codes(end, BOX, facts).tolist() == codes
+
+
+def test_words_name_the_columns():
+    facts = Facts(1e3, 3, 20.0, 0.1, 0.0, None, names=["age", "pay", "gifts"])
+    end = refined([0.0] * 3, [0.1, 0.1, 0.25])
+    words = {
+        ("ok", "ok", "noise"): "about 79 % of the spread of these columns: gifts; about",
+        ("ok", "bound", "bound"): "rows may lie beyond it: pay, gifts (wider bounds",
+        ("constant", "ok", "ok"): "ok, but one value is all that can be seen of these columns: age",
+        ("ok", "ok", "ok"): "ok",
+    }
+    for codes, status in words.items():
+        assert status in _in_words(np.array(codes), end, facts, 1.0)
+    lost = end._replace(std_error=np.array([0.1, 0.1, math.inf]))
+    status = _in_words(np.array(["ok", "ok", "noise"]), lost, facts, 1.0)
+    assert status.startswith("no spread of these columns found: gifts; more rows")
