@@ -46,7 +46,7 @@ def test_it_is_the_scaler_of_scikit_learn(options, bounds):
     scaled = ours.transform(X)
     np.testing.assert_allclose(ours.inverse_transform(scaled), X, rtol=1e-9, atol=1e-6)
     np.testing.assert_array_equal(ours.to_sklearn().transform(X), scaled)
-    assert ours.status_ == "ok" and ours.transform(X[:3].astype("f4")).dtype == "f4"
+    assert ours.trustworthy_ and ours.transform(X[:3].astype("f4")).dtype == "f4"
 
 
 def test_errors_cover_what_was_released():
