@@ -295,7 +295,8 @@ def radius_from_bins(
     noisy: np.ndarray, edges: np.ndarray, noise_sd: float, fraction: float
 ) -> float | None:
     """A radius (or None) from noisy bins of norms: those that stand out of the noise, and the
-    quantile among them. Post-processing."""
+    quantile among them. Post-processing.
+    """
     # Noise is rounded to whole units: half a unit more, or little noise would show as one. One bin
     # of noise in 200 histograms exceeds the first level. Where it is a thousand times as far out
     # as the fullest bin, all rows would lie in one step of the grid: the second level, which is

@@ -64,7 +64,8 @@ class Step:
     def runs(self, rule: Thin | NegativeBinomial | CappedGeometric) -> np.ndarray:
         """Which candidates are run, by a public rule. NOT a release.
 
-        How many, is as secret as the data."""
+        How many, is as secret as the data.
+        """
         session = self._session
         drawn = rule.draw(session._noise)
         event = Event("runs", self._entry, public={"rule": repr(rule)}, output=drawn)

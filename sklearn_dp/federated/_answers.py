@@ -70,8 +70,6 @@ class AnswerError(ValueError):
 def is_count(name: str) -> bool:
     """Whether a vector holds counts: what the paper gives Laplace noise.
 
-    Examples
-    --------
     >>> [name for name in ("bound", "lift sums", "lift counts") if is_count(name)]
     ['bound', 'lift counts']
     """
@@ -82,8 +80,6 @@ def is_count(name: str) -> bool:
 def upper_triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of the upper triangle of a d x d matrix; the same for every client.
 
-    Examples
-    --------
     >>> np.array(upper_triangle(2)).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
@@ -91,25 +87,11 @@ def upper_triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
-    """The norm that a vector of integers is clipped in.
+    """The norm that the vector `name`, of integers of at most 2**26, is clipped in.
 
-    Parameters
-    ----------
-    name : str
-        Of the vector, which decides the norm.
-    value : ndarray
-        Entries of at most 2**26: squares and their sums are then exact.
-    message : dict of str to ndarray
-        Its ``l1`` says whether counts get Laplace noise.
+    Frobenius' for the upper triangle of a moment, l1 for counts that get Laplace noise (the ``l1``
+    of the message says whether they do), else l2.
 
-    Returns
-    -------
-    norm : float
-        Frobenius' for the upper triangle of a moment, l1 for counts that get Laplace noise, else
-        l2.
-
-    Examples
-    --------
     >>> message = {"l1": np.zeros(0)}
     >>> norm_of("second moment", np.array([1, 2, 4]), message)  # of [[1, 2], [2, 4]]
     5.0
@@ -128,29 +110,12 @@ def norm_of(name: str, value: np.ndarray, message: Arrays) -> float:
 
 
 def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
-    """The answer of a client as exact integers, or an error that says what is wrong with it.
+    """The answer of a client as exact int64, or an `AnswerError` that says what is wrong with it.
 
-    Parameters
-    ----------
-    kind : str
-    message : dict of str to ndarray
-        What was asked; see :func:`client_update`.
-    answer : object
-        Whatever the client has sent.
+    Wrong are another set of vectors than :func:`client_update` has, a wrong shape, numbers that are
+    not integers; where clients are the unit, also a norm above the one that bounds them, unless
+    they add noise themselves: then nobody sees what it was before.
 
-    Returns
-    -------
-    answer : dict of str to ndarray of int64
-
-    Raises
-    ------
-    AnswerError
-        Another set of vectors, a wrong shape, numbers that are not integers; where clients are the
-        unit, also a norm above the one that bounds them, unless they add noise themselves: then
-        nobody sees what it was before.
-
-    Notes
-    -----
     The answer is copied before it is looked at: who sent it may hold on to it and change it. At
     row level, an entry of more than 2**61 counts as 2**61: the clamp is the same function for all
     data, and moves no two answers farther apart. To refuse the client instead would take all its
@@ -177,18 +142,8 @@ def check_answer(kind: str, message: Arrays, answer: Any) -> Arrays:
 
 
 def clamped(value: np.ndarray) -> np.ndarray:
-    """Integers of at most 2**61, as int64; no two values are farther apart than before.
+    """Integers (int64, uint64 or Python's) of at most 2**61, as int64; no two are farther apart.
 
-    Parameters
-    ----------
-    value : ndarray of int64, uint64, or Python integers
-
-    Returns
-    -------
-    clamped : ndarray of int64
-
-    Examples
-    --------
     >>> clamped(np.array([7, 2**64 - 1], dtype=np.uint64)).tolist() == [7, 2**61]
     True
     """
@@ -200,22 +155,9 @@ def clamped(value: np.ndarray) -> np.ndarray:
 def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The sum of two arrays of integers, which never wraps: as Python integers where it could.
 
-    Parameters
-    ----------
-    one, other : ndarray of int64 or Python integers, of one shape
-
-    Returns
-    -------
-    total : ndarray
-        Of int64, or of Python integers.
-
-    Notes
-    -----
     So sums do not depend on what is added first. To clamp on the way would: how far single rows
     move the sum could then depend on who holds them, and noise inside of it could be lost.
 
-    Examples
-    --------
     >>> exact_sum(np.array([2**62]), np.array([2**62])).tolist() == [2**63]
     True
     """
@@ -223,7 +165,7 @@ def exact_sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one.astype(object) if sum(largest) >= 2**63 else one) + other
 
 
-def _shapes(kind, message):
+def _shapes(kind: str, message: Arrays) -> dict[str, tuple[int, ...]]:
     """Public shapes of the vectors of an answer."""
     d = len(message["center"])
     k = len(message["anchors"])

@@ -15,7 +15,7 @@ place of another.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -35,21 +35,12 @@ __all__ = ["Claim", "claims_of", "noise_lines", "release"]
 
 
 class Claim(NamedTuple):
-    """What is claimed of the sum of a vector over clients.
+    """What is claimed of the sum of a vector over clients."""
 
-    Attributes
-    ----------
-    bound : float
-        How far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps.
-    pattern : float or ndarray
-        What the bound is multiplied by in each entry.
-    step : float
-        Length of a step of the sum, in grid steps (counts: in units).
-    """
-
+    # how far one unit moves the sum, in l2 (in l1 where counts get Laplace noise), in steps
     bound: float
-    pattern: float | np.ndarray
-    step: float
+    pattern: float | np.ndarray  # what the bound is multiplied by in each entry
+    step: float  # length of a step of the sum, in grid steps (counts: in units)
 
     @property
     def sensitivity(self) -> float | np.ndarray:
@@ -59,19 +50,8 @@ class Claim(NamedTuple):
 
 
 def claims_of(state: State) -> dict[str, Claim]:
-    """The :class:`Claim` of each vector of the present round.
+    """The :class:`Claim` of each vector of the present round, from its message and its shares.
 
-    Parameters
-    ----------
-    state : State
-        With the message and the shares of the round.
-
-    Returns
-    -------
-    claims : dict of str to Claim
-
-    Notes
-    -----
     A row moves the sum of a vector by at most its bound. A client does so by CLIENT_STEPS, in
     steps of a share of that bound (see :func:`sklearn_dp.federated._client._clip_whole`).
     """
@@ -95,7 +75,7 @@ def claims_of(state: State) -> dict[str, Claim]:
 _ROOT_2 = math.nextafter(math.sqrt(2), 2.0)
 
 
-def _bound_of_a_swap(name, bound, state):
+def _bound_of_a_swap(name: str, bound: float, state: State) -> float:
     """How far a sum moves where a unit that adds v gives place to one that adds w.
 
     |v|, |w| <= bound =: b, so |v - w| <= 2 b, which opposite vectors attain, and so do counts in
@@ -114,7 +94,7 @@ def _bound_of_a_swap(name, bound, state):
     return _ROOT_2 * bound
 
 
-def _pattern(name, n_features):
+def _pattern(name: str, n_features: int) -> float | np.ndarray:
     """1, or for the upper triangle of a matrix what makes its norm Frobenius'.
 
     For the change M of a moment, |M|_F^2 = sum_a M_aa^2 + 2 sum_{a<b} M_ab^2 is at most bound^2.
@@ -128,7 +108,7 @@ def _pattern(name, n_features):
     return np.where(diagonal, 1.0, math.nextafter(math.sqrt(0.5), 1.0))
 
 
-def _rho_of(entry):
+def _rho_of(entry: Any) -> float:
     """What one of the releases of a plan entry costs."""
     return math.nextafter(entry.rho / entry.uses, 0.0)
 
@@ -136,18 +116,8 @@ def _rho_of(entry):
 def noise_lines(state: State, session: PrivacySession) -> np.ndarray:
     """For clients that add noise: scales of their shares, largest and smallest, and bits.
 
-    Parameters
-    ----------
-    state : State
-        With the claims of the round.
-    session : PrivacySession
-        For the plan.
-
-    Returns
-    -------
-    lines : ndarray of shape (n_vectors, 3)
-        In fine steps. The two scales differ for a second moment, off whose diagonal less noise
-        does.
+    One line, in fine steps, for each vector. The two scales differ for a second moment, off whose
+    diagonal less noise does.
     """
     lines, n_honest = [], cast(int, state.setup.n_honest)
     for name, claim in state.claims.items():
@@ -165,24 +135,10 @@ def release(
 ) -> tuple[np.ndarray, float]:
     """Noisy sum of a vector over clients, and the standard deviation of its noise, in grid steps.
 
-    Parameters
-    ----------
-    state : State
-        With the claims of the round.
-    session : PrivacySession
-    name : str
-        Of the vector, and of its plan entry.
-    total : ndarray of int64
-        The exact sum; with the clients' noise, in fine steps, where they add it.
-    n_answers : int, optional
-        How many clients have added their share of the noise; None: the server adds it.
-
-    Returns
-    -------
-    noisy : ndarray
-        Squared grid steps for a second moment, units for counts.
-    sd : float
-        Of an entry on the diagonal, where `total` is the upper triangle of a matrix.
+    `name` is that of the vector and of its plan entry. `total` is the exact sum; with the noise of
+    `n_answers` clients, in fine steps, where they add it, and else the server does. A noisy second
+    moment is in squared grid steps, counts in units; the deviation is that of an entry on the
+    diagonal where `total` is the upper triangle of a matrix.
     """
     claim, entry = state.claims[name], session.plan[name]
     # What a grid step is worth, for the report: units, lengths, squared lengths.
@@ -199,7 +155,11 @@ def release(
             name, total, sensitivity=claim.bound, epsilon=epsilon, unit=claim.step
         )
         return noisy, math.sqrt(2) * claim.bound * claim.step / epsilon
-    known = {"sensitivity": claim.sensitivity, "unit": claim.step * length, "rho": rho}
+    known: dict[str, Any] = {
+        "sensitivity": claim.sensitivity,
+        "unit": claim.step * length,
+        "rho": rho,
+    }
     sd = claim.bound * claim.step / math.sqrt(2 * rho)
     if n_honest is None:
         return session.gaussian(name, total, **known) / length, sd

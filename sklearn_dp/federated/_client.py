@@ -61,7 +61,7 @@ HALF_REACH = 2.0
 # Whatever numpy has been told to raise: a row that overflows must not take its client with it.
 @row_guard
 def client_update(
-    kind: str, message: Mapping, rows: ArrayLike, shares: NoiseShares | None = None
+    kind: str, message: Arrays, rows: ArrayLike, shares: NoiseShares | None = None
 ) -> Arrays:
     """Answer a message of the server. A pure function, but for the noise that is asked for.
 
@@ -111,23 +111,12 @@ def client_update(
     }
 
 
-def read_rows(message: Mapping, read: Callable, *arguments: Any) -> Any:
-    """What a client's function returns; nothing if it fails where others count on its noise.
+def read_rows(message: Arrays, read: Callable, *arguments: Any) -> Any:
+    """What a client's function `read` returns; nothing if it fails where others count on its noise.
 
-    Parameters
-    ----------
-    message : dict of str to ndarray
-        Of the round: its ``noise`` says whether clients add the noise.
-    read : callable
-        Of the client: a database, a file, a Flower context.
-    *arguments : object
-        Of `read`.
-
-    Returns
-    -------
-    rows : object
-        None, which counts as no rows, after an error in a round with noise. In other rounds the
-        error passes on, and the client counts as empty (see `_engines.total_of`).
+    `read` may be a database, a file, a Flower context. The message's ``noise`` says whether clients
+    add the noise: then None, which counts as no rows, after an error. In other rounds the error
+    passes on, and the client counts as empty (see `_engines.total_of`).
     """
     try:
         return read(*arguments)
@@ -137,13 +126,13 @@ def read_rows(message: Mapping, read: Callable, *arguments: Any) -> Any:
     return None
 
 
-def _rows_of(message, rows):
+def _rows_of(message: Arrays, rows: Any) -> np.ndarray:
     """The rows that count, and no more than a client may use."""
     X = usable_rows(rows, len(message["center"]))
     return saturated(X[: int(message["most_rows"][0])] if message["most_rows"].size else X)
 
 
-def _exact_update(kind, message, X):
+def _exact_update(kind: str, message: Arrays, X: np.ndarray) -> Arrays:
     """The answer without noise, to rows that can be used."""
     statistic = STATISTICS[kind]
     total = statistic(message, X[:_BLOCK])
@@ -170,23 +159,22 @@ def _exact_update(kind, message, X):
     }
 
 
-def _with_share(name, value, message, shares, sigma, off_diagonal, bits):
+def _with_share(
+    name: str,
+    value: np.ndarray,
+    message: Arrays,
+    shares: Any,
+    sigma: float,
+    off_diagonal: float,
+    bits: float,
+) -> np.ndarray:
     """An exact vector in fine steps, and the client's share of the noise.
 
-    Parameters
-    ----------
-    name : str
-    value : ndarray of int64
-    message : dict of str to ndarray
-        For the number of the round, which tells seeded shares apart.
-    shares : NoiseShares
-    sigma, off_diagonal : float
-        Standard deviations of the share in fine steps; the second one for entries of a second
-        moment off its diagonal.
-    bits : float
-        A fine step is 2**-bits of a step.
+    The message has the number of the round, which tells seeded shares apart. `sigma` is the
+    standard deviation of the share in fine steps, `off_diagonal` that for entries of a second
+    moment off its diagonal. A fine step is 2**-bits of a step.
     """
-    scale = sigma
+    scale: Any = sigma
     if name == "second moment":
         diagonal = np.equal(*upper_triangle(len(message["center"])))
         scale = np.where(diagonal, sigma, off_diagonal)
@@ -199,29 +187,16 @@ def _with_share(name, value, message, shares, sigma, off_diagonal, bits):
 # -- clients as the unit ---------------------------------------------------------------------------
 
 
-def _clip_whole(name, value, n_rows, bound, share, message):
+def _clip_whole(
+    name: str, value: np.ndarray, n_rows: int, bound: float, share: float, message: Arrays
+) -> np.ndarray:
     """A client's statistic over its number of rows, clipped as a whole; zero without rows.
 
-    Parameters
-    ----------
-    name : str
-        Of the vector: moments have Frobenius' norm, counts with Laplace noise the l1 norm.
-    value : ndarray of int64
-        The statistic, a sum over `n_rows` rows.
-    n_rows : int
-    bound : float
-        How far one row moves it: its mean over rows is no longer.
-    share : float
-        Public, 0 to 1: what a client's vector is clipped to, over `bound`.
-    message : dict of str to ndarray
+    `value` is a sum over `n_rows` rows; `bound` is how far one row moves it: its mean over rows is
+    no longer. Moments have Frobenius' norm, counts with Laplace noise the l1 norm. A client's
+    vector is clipped to ``share * bound``, the public share is from 0 to 1, and comes in steps of
+    ``share * bound / CLIENT_STEPS``.
 
-    Returns
-    -------
-    clipped : ndarray of int64
-        In steps of ``share * bound / CLIENT_STEPS``; its norm is at most CLIENT_STEPS.
-
-    Notes
-    -----
     Every client's vector has norm at most CLIENT_STEPS, so whatever a client holds, its coming or
     going moves the sum over clients by at most that. One factor for the whole vector: clipping
     its parts would let it grow with their number.
@@ -236,23 +211,12 @@ def _clip_whole(name, value, n_rows, bound, share, message):
     return exact_integers(np.trunc(fine * (factor * CLIENT_STEPS / limit)))
 
 
-def _reach(kind, value, n_rows, message):
-    """How long a client's vector is before any clip: its logarithm, as one number.
+def _reach(kind: str, value: np.ndarray, n_rows: int, message: Arrays) -> np.ndarray:
+    """How long a client's vector is before any clip: its logarithm, as one integer, (1,).
 
-    Parameters
-    ----------
-    kind : str
-        A key of `REACHES`.
-    value : ndarray of int64
-        The statistic that the vector is made of, a sum over `n_rows` rows.
-    n_rows : int
-    message : dict of str to ndarray
-
-    Returns
-    -------
-    level : ndarray of shape (1,) of int64
-        In steps of 1 / CLIENT_STEPS: -1 for a share of 2**-4 of a row's bound or less, 1 for all of
-        it, 0 for 2**-2; 0 without rows. Whatever a client holds, at most CLIENT_STEPS.
+    `kind` is a key of `REACHES`; `value`, of which the vector is made, a sum over `n_rows` rows. In
+    steps of 1 / CLIENT_STEPS: -1 for a share of 2**-4 of a row's bound or less, 1 for all of it, 0
+    for 2**-2; 0 without rows. Whatever a client holds, at most CLIENT_STEPS.
     """
     if n_rows == 0:
         return np.zeros(1, dtype=np.int64)

@@ -39,23 +39,12 @@ _WITHOUT_SERVER = {"second moment": 0.5, "lift sums": 0.5, "lloyd sums": 0.5}
 
 
 def client_shares(state: State, message: Arrays, session: PrivacySession) -> dict[str, float]:
-    """Bounds of a client's vectors over those of a row, from public data and releases.
+    """Bounds of a client's vectors over those of a row, 0 to 1, from public data and releases.
 
-    Parameters
-    ----------
-    state : State
-        Before a round, with clients as the unit.
-    message : dict of str to ndarray
-        Of that round, without shares.
-    session : PrivacySession
-        For the rows that simulated clients draw: randomness that depends on no data.
-
-    Returns
-    -------
-    shares : dict of str to float
-        Of each vector, 0 to 1: what `FederatedOptions.client_bounds` says, else the median over
-        simulated clients, else (without server data) what clients were asked for, or a constant; 1
-        bounds every client's mean.
+    For a round with clients as the unit, whose message has no shares yet. The session gives rows
+    that simulated clients draw: randomness that depends on no data. A bound is what
+    `FederatedOptions.client_bounds` says, else the median over simulated clients, else (without
+    server data) what clients were asked for, or a constant; 1 bounds every client's mean.
     """
     names, setup = ANSWERS[state.kind], state.setup
     shares = {name: _WITHOUT_SERVER.get(name, 1.0) for name in names} | {
@@ -67,7 +56,7 @@ def client_shares(state: State, message: Arrays, session: PrivacySession) -> dic
     return {name: float(min(1.0, known.get(name, shares[name]))) for name in names}
 
 
-def _simulated_shares(state, message, rng):
+def _simulated_shares(state: State, message: Arrays, rng: np.random.Generator) -> dict[str, float]:
     """Median norms of clients whose rows are drawn from the server's points, with replacement."""
     X, size = state.setup.server, state.setup.most_rows or _USUAL_ROWS
     bounds, found = row_bounds(state.kind, message), []
@@ -81,7 +70,9 @@ def _simulated_shares(state, message, rng):
     return dict(zip(bounds, shares.tolist(), strict=True))
 
 
-def learn_reach(state, session, released, noise):
+def learn_reach(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """What the vectors of clients are to be clipped to: about as long as the typical one is.
 
     The mean level over clients is the logarithm of the geometric mean of their lengths. It is

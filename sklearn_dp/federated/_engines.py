@@ -53,22 +53,11 @@ _MOST_PAIRS = 2**16  # of arrays that lie in one another's gaps: a tenth of a se
 
 
 def check_distinct(clients: Sequence[Any]) -> None:
-    """Refuse clients that are there twice.
+    """Refuse clients of :class:`LocalEngine` that are there twice.
 
-    Parameters
-    ----------
-    clients : sequence
-        As in :class:`LocalEngine`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For a ``client_id`` or an object that occurs twice, or arrays that share memory.
-
-    Notes
-    -----
-    A claim is for one client more or less. One that is there twice moves every sum by twice that.
-    What is compared is where things are; no value is looked at.
+    That is a ``client_id`` or an object that occurs twice, or arrays that share memory. A claim is
+    for one client more or less. One that is there twice moves every sum by twice that. What is
+    compared is where things are; no value is looked at.
     """
     ids = [client.client_id for client in clients if hasattr(client, "client_id")]
     try:
@@ -90,7 +79,7 @@ def check_distinct(clients: Sequence[Any]) -> None:
         raise ValueError("clients: two arrays share memory; rows must belong to one client.")
 
 
-def _overlap(arrays):
+def _overlap(arrays: Sequence[np.ndarray]) -> bool:
     """Whether two arrays have memory in common.
 
     1. Arrays are sorted by the ends of their memory. One that begins after another has ended
@@ -118,7 +107,7 @@ def _overlap(arrays):
     return False
 
 
-def _share(one, other):
+def _share(one: np.ndarray, other: np.ndarray) -> bool:
     """Whether an element is in both arrays; False also where that takes too long to tell."""
     try:
         return np.shares_memory(one, other, max_work=_MOST_WORK)
@@ -129,16 +118,8 @@ def _share(one, other):
 def partition(X: np.ndarray, units: Units) -> list[_Reader]:
     """Clients that hold the rows of one array, and read them when they are asked.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    units : Units
-        Which client holds each row; without an index, blocks of rows in their order, and the
-        answers add up to the same sums whatever the blocks are.
-
-    Returns
-    -------
-    clients : list of callable
+    `units` say which client holds each row; without an index, blocks of rows in their order, and
+    the answers add up to the same sums whatever the blocks are.
     """
     parts: list[Any]
     if units.index is None:
@@ -151,24 +132,19 @@ def partition(X: np.ndarray, units: Units) -> list[_Reader]:
 class _Reader:
     """A client that reads its rows from an array."""
 
-    def __init__(self, X, part):
+    def __init__(self, X: np.ndarray, part: Any) -> None:
         self._X, self._part = X, part
 
-    def __call__(self):
+    def __call__(self) -> np.ndarray:
         return self._X[self._part]
 
 
 class LocalEngine:
     """Clients of this process, asked through joblib.
 
-    Parameters
-    ----------
-    clients : sequence
-        For each client its rows, or a function without arguments that returns them; or an object
-        with a method ``update(kind, message)`` that answers by itself.
-    n_jobs : int, optional
-    seconds : float, optional
-        After which a client that does not answer is given up.
+    A client is its rows, or a function without arguments that returns them; or an object with a
+    method ``update(kind, message)`` that answers by itself. One that does not answer in `seconds`
+    is given up.
     """
 
     def __init__(
@@ -182,20 +158,8 @@ class LocalEngine:
         self.shares = [NoiseShares(seed, number) for number in range(len(self.clients))]
 
     def ask(self, kind: str, message: Arrays) -> list[tuple[Any, BaseException | None]]:
-        """Pairs (answer, error) of all clients, in their order.
+        """Pairs (answer, error) of all clients, in their order; one of the two is None.
 
-        Parameters
-        ----------
-        kind : str
-        message : dict of str to ndarray
-
-        Returns
-        -------
-        answers : list of (answer, error)
-            One of the two is None.
-
-        Notes
-        -----
         Each client gets a copy of the message. All have gone when this returns, or have been given
         up; an answer that a client keeps and changes later is copied in time.
         """
@@ -207,7 +171,7 @@ class LocalEngine:
         )
 
 
-def _answer(kind, sealed, client_and_shares):
+def _answer(kind: str, sealed: Sealed, client_and_shares: tuple[Any, Any]) -> Arrays:
     """What a client answers: by its own method, or from its rows."""
     (client, shares), message = client_and_shares, sealed.open()
     if hasattr(client, "update") and not hasattr(client, "shape"):
@@ -221,23 +185,10 @@ def _answer(kind, sealed, client_and_shares):
 def total_of(
     kind: str, message: Arrays, answers: Iterable[tuple[Any, BaseException | None]]
 ) -> tuple[Arrays | None, list[tuple[int, str]]]:
-    """The sum of the answers, and which clients gave none that can be used.
+    """The sum of the answers, and which clients gave none that can be used, and why.
 
-    Parameters
-    ----------
-    kind : str
-    message : dict of str to ndarray
-    answers : iterable of (answer, error)
+    The sum is None where nobody has answered.
 
-    Returns
-    -------
-    total : dict of str to ndarray of integers, or None
-        None where nobody has answered.
-    failed : list of (int, str)
-        Number of the client, and why.
-
-    Notes
-    -----
     A client without a usable answer counts as one that holds nothing. Noise that the server adds
     does not depend on how many there are, so the guarantee stands; at row level only if a client
     does not fail *because of* single rows. Noise that clients add is less without theirs, so too
@@ -261,7 +212,7 @@ def total_of(
     return total, failed
 
 
-def _reason(error):
+def _reason(error: BaseException) -> str:
     """What operators are told of an error: words of this package, or the name of its kind alone.
 
     The words of others may quote rows, and a client may make up names.
@@ -293,25 +244,11 @@ def run_rounds(
     engine: Any,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Go through all the rounds.
+    """Go through all the rounds, from the state of :func:`first_message` to the last one.
 
-    Parameters
-    ----------
-    state : State
-        Of :func:`first_message`.
-    update : callable
-        :func:`server_update`.
-    session : PrivacySession
-    engine : object with a method ``ask(kind, message)``
-    progress : callable, optional
-        Called with the kind of each round when it is done.
-
-    Returns
-    -------
-    state : State
-        After the last round.
-    communication : list of dict
-        Floats and bytes of a client in each round, from public shapes.
+    `update` is :func:`server_update`; the engine has a method ``ask(kind, message)``; `progress` is
+    called with the kind of each round when it is done. Also returned is the communication: floats
+    and bytes of a client in each round, from public shapes.
     """
     communication = []
     while (message := state.message) is not None:
@@ -345,7 +282,7 @@ def run_rounds(
     return state, communication
 
 
-def _warn_of(kind, failed):
+def _warn_of(kind: str, failed: Sequence[tuple[int, str]]) -> None:
     """For whoever runs the fit, and no part of the model: which clients gave nothing."""
     shown = "; ".join(f"client {number}: {reason}" for number, reason in failed[:5])
     more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""

@@ -14,6 +14,7 @@ intervals are not normal.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -42,19 +43,14 @@ class FederatedErrors(StandardErrors):
     _feature_axes = {"cluster_centers_": 1}
 
     @property
-    def _with_errors(self):  # type: ignore[override]
+    def _with_errors(self) -> dict[str, Any]:  # type: ignore[override]
         """The attributes that have standard errors after this fit."""
         return _WITH_ERRORS if hasattr(self, "cluster_centers_std_error_") else {}
 
     def _keep_errors(self, state: State, epsilon: float) -> None:
         """Set the standard errors, in the order of the centers, and what they mean for the status.
 
-        Parameters
-        ----------
-        state : State
-            After the last round.
-        epsilon : float
-            Of the guarantee.
+        `state` is that after the last round, `epsilon` that of the guarantee.
         """
         for name in _WITH_ERRORS:  # a fit before this one may have had them
             vars(self).pop(f"{name}std_error_", None)
@@ -75,19 +71,9 @@ class FederatedErrors(StandardErrors):
 def center_errors(state: State) -> tuple[np.ndarray, np.ndarray, float] | None:
     """Standard errors of centers and counts; None where there are no honest ones.
 
-    Parameters
-    ----------
-    state : State
-        After the last round.
-
-    Returns
-    -------
-    noise : ndarray of shape (k,), in steps
-        Of each coordinate of a center, without sampling.
-    others : ndarray of shape (k,), in steps
-        The same for drawing the units, and for what clipping may have kept from the centers.
-    counts_sd : float
-        Of the noise of a count.
+    After the last round: for each cluster the noise of each coordinate of its center, in steps and
+    without sampling; the same for drawing the units, and for what clipping may have kept from the
+    centers; and the noise of a count.
     """
     setup = state.setup
     if state.doubts is None or state.counts_sd is None or setup.laplace or not setup.residuals:
@@ -109,15 +95,6 @@ def count_errors(state: State) -> np.ndarray:
     A client's counts over its rows sum to one, so their norm is between a bound and one: released
     are between that share of them and all of them. Clients made of the server's points say what is
     typical, and not what these clients are: a 95 % interval holds the whole range.
-
-    Parameters
-    ----------
-    state : State
-        After the last round.
-
-    Returns
-    -------
-    errors : ndarray of shape (k,)
     """
     taken = np.maximum(np.asarray(state.counts), 0.0) * (1 / state.counts_share - 1)
     return float(state.counts_sd or 0.0) + taken / _WHOLE_RANGE
@@ -126,20 +103,12 @@ def count_errors(state: State) -> np.ndarray:
 def _units(state: State) -> tuple[np.ndarray, np.ndarray] | None:
     """What the public points, or the released variance, say of the units of each cluster.
 
+    Their mean squared distance (k,) from their center, and the mean derivative (k,) of a clipped
+    residual by its length, along all axes: 1 where it is not clipped, and the limit over
+    the length in the d - 1 directions across it where it is. In squared steps.
+
     None where the public points are nothing like the units: as many of them as there are centers
     have no distances from their centers, and whatever they are clipped at says nothing of units.
-
-    Parameters
-    ----------
-    state : State
-
-    Returns
-    -------
-    spread : ndarray of shape (k,), in squared steps
-        Mean squared distance from their center.
-    follows : ndarray of shape (k,)
-        The mean derivative of a clipped residual by its length, along all axes: 1 where it is not
-        clipped, and the limit over the length in the d - 1 directions across it where it is.
     """
     anchors, d = np.asarray(state.anchors), state.setup.n_features
     counts = np.maximum(np.asarray(state.counts), 0.0)

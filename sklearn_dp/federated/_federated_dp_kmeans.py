@@ -6,7 +6,7 @@ The estimator itself: parameters in, attributes out. What its parameters mean st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from .._aggregate.shared.single_rows import row_guard
 from .._base import MOST_FEATURES, check_integer, check_real, validate_quietly
 from .._privacy._checks import check_choice
 from .._privacy._plan import PrivacyPlan
+from .._privacy._session import PrivacySession
 from .._privacy._units import unit_of
 from .._sklearn_compat import with_callbacks
 from ..cluster._centers import BaseDPCenters
@@ -314,18 +315,16 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
             engine.seed_shares(int(session.rng("shares").integers(2**62)))
         return self._fit_session(None, engine, session, server=server)
 
-    def _fit(self, X, units, session, progress, *, server=None):
-        """The rounds of a fit, and what they have released.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), or None
-            Rows of which the clients are made; None: `units` is an engine that asks others.
-        units : Units or engine
-        session : PrivacySession
-        progress : callable
-        server : ndarray of shape (m, n_features), optional
-        """
+    def _fit(
+        self,
+        X: np.ndarray | None,
+        units: Any,
+        session: PrivacySession,
+        progress: Callable[[str], None] | None,
+        *,
+        server: np.ndarray | None = None,
+    ) -> None:
+        """The rounds of a fit; `units` makes clients of `X`, or is an engine that asks others."""
         per_client = session.plan.unit == "group"
         d = self.n_features_in_
         engine = units if X is None else LocalEngine(partition(X, units), self.n_jobs)
@@ -353,7 +352,7 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         if X is None:
             del self.labels_
 
-    def _unit(self, told):
+    def _unit(self, told: bool) -> str:
         return "group" if told and self.privacy_unit != "row" else "row"
 
     def privacy_plan(
@@ -379,18 +378,18 @@ class FederatedDPKMeans(FederatedErrors, BaseDPCenters):
         n_features = check_integer(n_features, "n_features", low=1, high=MOST_FEATURES)
         return self._make_plan(n_features, unit, server=public_points(X_server))
 
-    def _domain(self, n_features, server=None):
+    def _domain(self, n_features: int, server: np.ndarray | None = None) -> Any:
         domain = super()._domain(n_features)
         return public_ball(server) if domain is None and server is not None else domain
 
-    def _check_parameters(self, n_features, server=None):
+    def _check_parameters(self, n_features: int, server: np.ndarray | None = None) -> None:
         super()._check_parameters(n_features)
         check_parameters(self, n_features, server)
 
-    def _relation(self, unit):
+    def _relation(self, unit: str) -> str:
         return relation_of(self, unit)
 
-    def _make_plan(self, n_features, unit, server=None):
+    def _make_plan(self, n_features: int, unit: str, server: Any = None) -> PrivacyPlan:
         target = self._check_shared()
         self._check_parameters(n_features, server)
         domain = self._domain(n_features, server)

@@ -28,13 +28,9 @@ def is_grid(clients: Any) -> bool:
 
 
 class FlowerEngine:
-    """Asks the nodes of a Flower ``Grid``.
+    """Asks the nodes of a Flower ``Grid`` (`flwr.serverapp`).
 
-    Parameters
-    ----------
-    grid : flwr.serverapp.Grid
-    seconds : float, optional
-        To wait for the answers of a round; None: until all are there.
+    It waits at most `seconds` for the answers of a round; None: until all are there.
     """
 
     def __init__(self, grid: Any, seconds: float | None = None) -> None:
@@ -43,10 +39,7 @@ class FlowerEngine:
     def check(self) -> None:
         """Refuse a grid without nodes: which are there is known to everybody who runs it.
 
-        Raises
-        ------
-        RuntimeError
-            Before anything is charged.
+        A RuntimeError, before anything is charged.
         """
         if not list(self.grid.get_node_ids()):
             raise RuntimeError("clients: no node is connected to the grid; nothing is charged.")
@@ -54,16 +47,8 @@ class FlowerEngine:
     def ask(self, kind: str, message: Arrays) -> list[tuple[Arrays | None, Exception | None]]:
         """Pairs (answer, error), one for each node, in the order of their ids.
 
-        Parameters
-        ----------
-        kind : str
-        message : dict of str to ndarray
-
-        Returns
-        -------
-        answers : list of (answer, error)
-            One of the two is None. A node that answers twice has answered once: its first answer
-            counts, else it could move a sum by twice what is claimed of it.
+        One of the two is None. A node that answers twice has answered once: its first answer
+        counts, else it could move a sum by twice what is claimed of it.
         """
         nodes = sorted(self.grid.get_node_ids())
         queries = [_query(kind, message, node) for node in nodes]
@@ -73,7 +58,7 @@ class FlowerEngine:
         return [_read(found.get(node)) for node in nodes]
 
 
-def _query(kind, message, node):
+def _query(kind: str, message: Arrays, node: int) -> Any:
     """The question of a round to one node."""
     from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 
@@ -81,7 +66,7 @@ def _query(kind, message, node):
     return Message(content, node, MessageType.QUERY)
 
 
-def _read(reply):
+def _read(reply: Any) -> tuple[Arrays | None, Exception | None]:
     """The answer in a reply, unchecked, or why there is none."""
     if reply is None:
         return None, TimeoutError("no answer in time")
@@ -93,14 +78,14 @@ def _read(reply):
         return None, error
 
 
-def _record(arrays):
+def _record(arrays: Arrays) -> Any:
     """A dict of arrays as Flower sends it: values, types and shapes stay what they are."""
     from flwr.app import Array, ArrayRecord
 
     return ArrayRecord({name: Array(np.ascontiguousarray(value)) for name, value in arrays.items()})
 
 
-def _arrays(record):
+def _arrays(record: Any) -> Arrays:
     """The arrays in a record; the opposite of `_record`."""
     return {name: array.numpy() for name, array in record.items()}
 
@@ -130,7 +115,7 @@ def flower_client(
     app = ClientApp()
 
     @app.query()
-    def answer(message, context):
+    def answer(message: Any, context: Any) -> Any:
         kind = message.content[_ROUND]["kind"]
         shares = NoiseShares(*(share_seed(context) if share_seed else ()))
         asked = _arrays(message.content[_MESSAGE])

@@ -37,7 +37,8 @@ from .._aggregate.shared.remedies import plain
 from .._aggregate.shared.shrinkage import normal_points
 from .._aggregate.shared.weighted_kmeans import weighted_kmeans
 from .._privacy._mechanisms import radius_from_bins
-from ._answers import ANSWERS, NORM_EDGES
+from .._privacy._session import PrivacySession
+from ._answers import ANSWERS, NORM_EDGES, Arrays
 from ._client_bounds import learn_reach
 from ._own_start import is_faint, own_start, subspace_predicts
 from ._prior import (
@@ -49,7 +50,7 @@ from ._prior import (
     shrink_moves,
     spikes,
 )
-from ._state import begin, inside
+from ._state import State, begin, inside
 from ._statistics import BASIS_BITS, project
 
 __all__ = ["LEARN"]
@@ -60,14 +61,18 @@ _SEEN = 2.5  # standard deviations that a weight has, of a point that clusters a
 _PROXIES = 40  # public points for each cluster, where there are no server data
 
 
-def _learn_bound(state, session, released, noise):
+def _learn_bound(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """A ball about the origin that holds nearly all rows; the unit ball, if no bin stands out."""
     radius = radius_from_bins(released["bound"], NORM_EDGES, noise["bound"], 0.99)
     domain, status = ball_of(radius, state.setup.n_features)
     return begin(replace(state, domain=domain, status=status))
 
 
-def _learn_center(state, session, released, noise):
+def _learn_center(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """The mean as the new origin, so that the second moment tells the spread alone."""
     count, sd = float(released["center count"][0]), noise["center count"]
     # A count within its noise may be anything, zero and below included.
@@ -87,7 +92,9 @@ def _learn_center(state, session, released, noise):
     return replace(state, origin=origin, counts=np.array([n]), number=n)
 
 
-def _learn_moment(state, session, released, noise):
+def _learn_moment(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """The subspace of the largest eigenvalues; and public points in it, where there are none."""
     d, sd = state.setup.n_features, noise["second moment"]
     # One triangle is released; the other one is its mirror image, noise and all.
@@ -110,18 +117,13 @@ def _learn_moment(state, session, released, noise):
     return replace(state, points=points, proxy=state.proxy[first])
 
 
-def _with_public_proxies(state, values, sd, session):
+def _with_public_proxies(
+    state: State, values: np.ndarray, sd: float, session: PrivacySession
+) -> State:
     """Points of a Gaussian with the released spread, to stand in for server data.
 
-    Parameters
-    ----------
-    state : State
-        With the released basis, origin and count.
-    values : ndarray of shape (d,)
-        Eigenvalues of the noisy moment, ascending, in squared steps.
-    sd : float
-        Of the noise of an entry on the diagonal of the moment.
-    session : PrivacySession
+    The state has the released basis, origin and count. `values` are the eigenvalues (d,) of the
+    noisy moment, ascending, in squared steps, `sd` the noise of an entry on its diagonal.
     """
     q = state.basis.shape[1]
     seen = spikes(values, sd) if state.setup.residuals else np.maximum(values, sd)
@@ -136,21 +138,13 @@ def _with_public_proxies(state, values, sd, session):
     return replace(state, spread=spread, points=points)
 
 
-def _public_proxies(spread, n_clusters, ball, rng):
-    """Distinct integer points of a Gaussian, a little wider than what has been released.
+def _public_proxies(
+    spread: np.ndarray, n_clusters: int, ball: float, rng: np.random.Generator
+) -> np.ndarray:
+    """Distinct integer points (m, q) of a Gaussian, a little wider than what has been released.
 
-    Parameters
-    ----------
-    spread : ndarray of shape (q,)
-        Standard deviations along the axes of the subspace, in steps.
-    n_clusters : int
-    ball : float
-        The public radius, in steps.
-    rng : numpy Generator
-
-    Returns
-    -------
-    points : ndarray of shape (m, q)
+    `spread` has the standard deviations along the axes of the subspace, `ball` is the public
+    radius, both in steps.
     """
     points = normal_points(rng, max(_PROXIES * n_clusters, 200), 1.2 * spread)
     # All rows are within twice the ball's radius of the origin; points of at most that norm keep
@@ -159,14 +153,16 @@ def _public_proxies(spread, n_clusters, ball, rng):
     return np.unique(np.trunc(points * np.minimum(1.0, 2 * ball / length)), axis=0)
 
 
-def _warned(state, words):
+def _warned(state: State, words: str) -> State:
     """The state with what has gone wrong, unless something went wrong before."""
     if state.status != "ok":
         return state
     return replace(state, status=f"too little data for this budget: {words}")
 
 
-def _learn_weights(state, session, released, noise):
+def _learn_weights(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """Proxy data: server points with noisy weights; its centers are the start."""
     weights, sd = released["weights"], noise["weights"]
     total = max(float(weights.sum()), 0.0)
@@ -201,19 +197,11 @@ def _learn_weights(state, session, released, noise):
     )
 
 
-def _with_number(state, sd, session):
+def _with_number(state: State, sd: float, session: PrivacySession) -> State:
     """The number of clusters, by the gap statistic of the points that stand out of the noise.
 
-    A point stands for rows about as far from it as the next point is.
-
-    Parameters
-    ----------
-    state : State
-        With the released weights.
-    sd : float
-        Of the noise of a weight.
-    session : PrivacySession
-        For the references, which are public.
+    A point stands for rows about as far from it as the next point is. The state has the released
+    weights, with noise of deviation `sd`; the session is for the references, which are public.
     """
     there = state.weights > _SEEN * sd
     points, weights = np.asarray(state.points)[there], state.weights[there]
@@ -226,18 +214,12 @@ def _with_number(state, sd, session):
     return replace(state, choice=gap_of_points(points, weights, inner, candidates, rng))
 
 
-def _weighted_as_in_the_paper(state, session, sd, total):
-    """Centers of the points with weights above their noise, in the subspace.
+def _weighted_as_in_the_paper(
+    state: State, session: PrivacySession, sd: float, total: float
+) -> State:
+    """Centers of the points with weights above their noise `sd`, in the subspace.
 
-    Parameters
-    ----------
-    state : State
-        With the released weights.
-    session : PrivacySession
-    sd : float
-        Of the noise of a weight.
-    total : float
-        Sum of the weights, not negative: it is dealt out to the clusters in equal parts.
+    `total`, the sum of the weights, not negative, is dealt out to the clusters in equal parts.
     """
     weights, points, k = state.weights, state.points, state.n_clusters
     keep = weights >= max(2 * sd, 0.0 if state.setup.per_client else _LEAST_WEIGHT)
@@ -249,7 +231,9 @@ def _weighted_as_in_the_paper(state, session, sd, total):
     return replace(state, anchors=inside(state, lifted), counts=np.full(k, total / k))
 
 
-def _learn_average(state, session, released, noise):
+def _learn_average(
+    state: State, session: PrivacySession, released: Arrays, noise: dict[str, float]
+) -> State:
     """Centers from noisy sums and counts, as far as these are more than noise.
 
     1. Counts are shrunk towards what the weights have led to expect.
@@ -293,7 +277,7 @@ def _learn_average(state, session, released, noise):
     )
 
 
-def _judged(state, gain):
+def _judged(state: State, gain: float) -> State:
     """A warning where less than half of the centers comes from clients: the mean gain tells.
 
     The gain is V / (V + noise), so it is a half at a noise smaller by (1 - gain) / gain. Standard
@@ -310,18 +294,13 @@ def _judged(state, gain):
     )
 
 
-def _average_as_in_the_paper(state, total, number, sd):
+def _average_as_in_the_paper(
+    state: State, total: np.ndarray, number: np.ndarray, sd: float
+) -> State:
     """Means about the public center; a count within its noise leaves its center where it was.
 
-    Parameters
-    ----------
-    state : State
-    total : ndarray of shape (k, d)
-        Noisy sums about the public center.
-    number : ndarray of shape (k,)
-        Noisy counts.
-    sd : float
-        Of the noise of a count.
+    `total` are noisy sums (k, d) about the public center, `number` noisy counts (k,), `sd` is the
+    noise of a count.
     """
     sure = number >= max(3 * sd, 0.0 if state.setup.per_client else 1.0)
     mean = total / np.where(sure, number, 1.0)[:, None]
@@ -329,33 +308,17 @@ def _average_as_in_the_paper(state, total, number, sd):
     return replace(state, anchors=inside(state, anchors), counts=number)
 
 
-def _moves(state, moved, sd, weights, part):
-    """Movements with less of their noise, their gains, and what is left of the doubt.
+def _moves(
+    state: State, moved: np.ndarray, sd: np.ndarray, weights: np.ndarray, part: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Movements with less of their noise, their gains (0 to 1), and the doubts that are left.
 
-    Parameters
-    ----------
-    state : State
-        Before the round: what is known of the centers, and the limit of the residuals.
-    moved : ndarray of shape (k, d)
-        Noisy sums over counts.
-    sd : ndarray of shape (k,)
-        Of the noise of `moved` along an axis.
-    weights : ndarray of shape (k,)
-        Counts: how much a center says about the others.
-    part : ndarray of shape (k,)
-        What is seen of a movement, 0 to 1.
+    The state before the round has what is known of the centers, and the limit of the residuals. Of
+    each center: `moved`, its noisy sum over its count; `sd`, the noise of that along an axis;
+    `weights`, how much it says about the others; `part`, what is seen of a movement, 0 to 1. The
+    doubts are variances along an axis, (k,) or (2, k): the same inside and outside where the axes
+    of the subspace have had their say.
 
-    Returns
-    -------
-    moved : ndarray of shape (k, d)
-    gain : ndarray of shape (k,)
-        How much of a movement is believed, 0 to 1.
-    doubts : ndarray of shape (k,) or (2, k)
-        Variance along an axis that is left; the same inside and outside where the axes of the
-        subspace have had their say.
-
-    Notes
-    -----
     Inside and outside the subspace apart, in the round that has one. What is seen of a movement m
     is `part` times m, so a doubt V about it is part^2 V there.
     """

@@ -49,12 +49,6 @@ class Sealed:
     Clients of the same process get the very objects that the server would go on using. One that
     rewrites its copy must change neither what others are told nor what is claimed of the sums.
 
-    Parameters
-    ----------
-    message : dict of str to ndarray
-
-    Examples
-    --------
     >>> sealed = Sealed({"limit": np.array([3.0])})
     >>> sealed.open()["limit"].tolist(), sealed.open()["limit"].flags.writeable
     ([3.0], False)
@@ -76,18 +70,8 @@ class Sealed:
 def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Arrays:
     """The fields of every message; what a round asks for is put in their place.
 
-    Parameters
-    ----------
-    n_features : int
-    domain : Domain or None
-        The public region; None before a radius has been found.
-    number : int
-        Of the round.
-
-    Returns
-    -------
-    message : dict of str to ndarray
-        See the table at the top of this module.
+    See the table at the top of this module. `domain` is the public region, None before a radius has
+    been found; `number` is that of the round.
     """
     region = {"center": np.zeros(n_features), "radius": NOTHING, "low": NOTHING, "high": NOTHING}
     if domain is not None:
@@ -105,18 +89,7 @@ def empty_message(n_features: int, domain: Domain | None, number: int = 0) -> Ar
 
 
 def message_of(state: State) -> Arrays:
-    """What clients need to know for the present round, but for `shares` and `noise`.
-
-    Parameters
-    ----------
-    state : State
-        Before the round.
-
-    Returns
-    -------
-    message : dict of str to ndarray
-        See the table at the top of this module.
-    """
+    """What clients need to know for the present round, but for `shares` and `noise`."""
     setup, kind = state.setup, state.kind
     message = empty_message(setup.n_features, state.domain, state.round)
     if state.origin is not None:
@@ -145,7 +118,10 @@ def message_of(state: State) -> Arrays:
 
 
 def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
-    """What residuals are taken about where bounds are made for them.
+    """What residuals are taken about where bounds are made for them: integers (k, d).
+
+    `anchors` are what clients are told to take residuals about, in a round that asks for averages;
+    they stay the same for rows as the unit, and in Lloyd rounds.
 
     A start has its part inside the released subspace from the clients, and what is across it from
     the server's points. Where these are like the clients, that is next to nothing. Where clients
@@ -155,18 +131,6 @@ def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
     about the part inside, as far as the subspace is to be trusted; where its moment is mostly
     noise, any subspace disagrees with the points, and longer bounds would be more noise for
     nothing. See "Components that the server knows nothing of" in doc/development/federated.md.
-
-    Parameters
-    ----------
-    state : State
-        Of a round that asks for averages.
-    anchors : ndarray of shape (k, d)
-        What clients are told to take residuals about.
-
-    Returns
-    -------
-    anchors : ndarray of shape (k, d)
-        Integers; the same ones for rows as the unit, and in Lloyd rounds.
     """
     subspace = state.subspace
     if state.kind != "lift" or subspace is None or not state.setup.per_client:
@@ -174,7 +138,9 @@ def bound_anchors(state: State, anchors: np.ndarray) -> np.ndarray:
     return np.rint(anchors - state.trust * (anchors - anchors @ subspace.T @ subspace))
 
 
-def _residual_limit(state, message, points, anchors):
+def _residual_limit(
+    state: State, message: Arrays, points: np.ndarray, anchors: np.ndarray
+) -> float:
     """Length at which residuals about the anchors are clipped: public, or from releases.
 
     With server data, a quantile of the distances of the server's points to their anchors, each

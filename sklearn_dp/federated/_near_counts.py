@@ -36,17 +36,9 @@ __all__ = ["NearCounts", "simplify_rounds", "simplify_server_data"]
 class NearCounts:
     """Counts the rows of clients next to points, under one entry of a plan.
 
-    Parameters
-    ----------
-    session : PrivacySession
-        Its plan has a Gaussian entry with a use for each call.
-    entry : str
-    engine : object with a method ``ask(kind, message)``
-        Who asks the clients; see :class:`~sklearn_dp.federated._engines.LocalEngine`.
-    domain : Domain
-        Public; rows are clipped into it.
-    basis : ndarray of shape (d, q), optional
-        Of a released subspace, in steps of 2**-20; None: rows and points stay in the whole space.
+    The entry is Gaussian, with a use for each call; the engine has a method ``ask(kind, message)``.
+    Rows are clipped into the public domain. `basis`, (d, q), is that of a released subspace, in
+    steps of 2**-20; None: rows and points stay in the whole space.
     """
 
     session: PrivacySession
@@ -56,18 +48,9 @@ class NearCounts:
     basis: np.ndarray | None = None
 
     def __call__(self, points: np.ndarray, rho: float) -> np.ndarray:
-        """Noisy numbers of rows next to each point.
+        """Noisy numbers of rows next to each point, at a cost of `rho`.
 
-        Parameters
-        ----------
-        points : ndarray of shape (m, q)
-            Distinct integers: in steps of the domain's grid.
-        rho : float
-            What it may cost.
-
-        Returns
-        -------
-        counts : ndarray of shape (m,)
+        Points are distinct integers (m, q), in steps of the domain's grid.
         """
         message = empty_message(len(self.domain.center), self.domain) | {"points": points}
         if self.basis is not None:
@@ -83,16 +66,8 @@ class NearCounts:
 def simplify_rounds(n_server: int, epsilon: float, w_min: float) -> int:
     """Rounds of :func:`simplify_server_data`: T + 1, where the printed algorithm says T.
 
-    Parameters
-    ----------
-    n_server : int
-        How many points the server has.
-    epsilon : float
-    w_min : float
-        Smallest weight of a component.
+    `w_min` is the smallest weight of a component.
 
-    Examples
-    --------
     >>> simplify_rounds(100, 1.0, 0.2)  # T = 10 log(4 log(100) / 0.2), rounded up
     47
     """
@@ -102,26 +77,11 @@ def simplify_rounds(n_server: int, epsilon: float, w_min: float) -> int:
 def simplify_server_data(
     near: NearCounts, points: np.ndarray, n_rounds: int, *, rho: float, threshold: float
 ) -> np.ndarray:
-    """Keep server points that have rows next to them; thin out the others (Algorithm 4).
+    """Indices of the points with rows next to them; the others are thinned out (Algorithm 4).
 
-    Parameters
-    ----------
-    near : NearCounts
-        Its entry has `n_rounds` uses worth `rho` in all.
-    points : ndarray of shape (m, q)
-        Distinct integers, in grid steps.
-    n_rounds : int
-        See :func:`simplify_rounds`. It may stop earlier: when no point is left to decide about is
-        a matter of releases.
-    rho : float
-        For all the rounds.
-    threshold : float
-        Noisy counts up to it are low.
-
-    Returns
-    -------
-    kept : ndarray of int
-        Indices of the points that were kept.
+    The entry of `near` has `n_rounds` uses worth `rho` in all; see :func:`simplify_rounds`. It may
+    stop earlier: when no point is left to decide about is a matter of releases. Points are distinct
+    integers (m, q), in grid steps; noisy counts up to the threshold are low.
     """
     rng = near.session.rng(f"{near.entry} halving")
     kept, left = np.empty(0, dtype=np.int64), np.arange(len(points))

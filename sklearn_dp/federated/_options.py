@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,17 +37,8 @@ class FederatedOptions:
     client_bounds: Mapping | None = None
 
 
-def check_options(options):
-    """Refuse what is no :class:`FederatedOptions`, and bad values of its fields.
-
-    Parameters
-    ----------
-    options : FederatedOptions or None
-
-    Returns
-    -------
-    options : FederatedOptions
-    """
+def check_options(options: FederatedOptions | None) -> FederatedOptions:
+    """Refuse what is no :class:`FederatedOptions`, and bad values of its fields."""
     options = FederatedOptions() if options is None else options
     if not isinstance(options, FederatedOptions):
         raise TypeError("options must be a FederatedOptions.")
@@ -62,21 +54,15 @@ def check_options(options):
     return options
 
 
-def public_points(X_server):
+def public_points(X_server: Any) -> np.ndarray | None:
     """The server's points as an array of their own, or None."""
     if X_server is None:
         return None
     return check_table(X_server, "X_server", dtype=np.float64, copy=True)
 
 
-def check_server(server, n_clusters, n_features):
-    """Refuse public points of another width, too far away, or too few distinct ones.
-
-    Parameters
-    ----------
-    server : ndarray of shape (m, d)
-    n_clusters, n_features : int
-    """
+def check_server(server: np.ndarray, n_clusters: int, n_features: int) -> None:
+    """Refuse public points of another width, too far away, or too few distinct ones."""
     if server.shape[1] != n_features:
         raise ValueError("X_server must have as many columns as X.")
     if np.abs(server).max() > _FARTHEST:

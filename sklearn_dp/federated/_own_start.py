@@ -31,14 +31,6 @@ _NEAREST = 0.75  # part of the held-out points that counts: outliers are not to 
 def is_faint(weights: np.ndarray, sd: float) -> bool:
     """Whether released weights are so small against their noise that they tell next to nothing.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (m,)
-    sd : float
-        Of their noise.
-
-    Examples
-    --------
     >>> is_faint(np.array([1.0, 0, 3, 0]), 0.5), is_faint(np.array([1.0, 0, 3, 0]), 2.0)
     (False, True)
     """
@@ -53,22 +45,11 @@ def own_start(
     subspace: np.ndarray | None,
     rng: np.random.Generator,
 ) -> Lifted:
-    """K-means of public points in the whole space, all alike: what costs nothing.
+    """K-means of public points (m, d) in the whole space, all alike: what costs nothing.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, d)
-    weights : ndarray of shape (m,), positive
-        For what the clusters weigh, and for nothing else.
-    n_clusters : int
-    subspace : ndarray of shape (q, d), or None
-        Orthonormal rows; None: it is the whole space.
-    rng : numpy Generator
-
-    Returns
-    -------
-    start : Lifted
-        With the sampling variances of the means inside and outside the subspace.
+    The positive weights are for what the clusters weigh, and for nothing else. The rows of the
+    subspace (q, d) are orthonormal; None: it is the whole space. With the sampling variances of the
+    means inside and outside the subspace.
     """
     d = points.shape[1]
     centers = weighted_kmeans(points, np.ones(len(points)), n_clusters, rng, OWN_STARTS)
@@ -88,12 +69,7 @@ def own_start(
 def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Generator) -> bool:
     """Whether k-means in the points' own subspace predicts held-out points better, every time.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, d)
-        Public, about the center of the domain.
-    n_clusters : int
-    rng : numpy Generator
+    Points are public, about the center of the domain.
     """
     (m, d), k = points.shape, n_clusters
     if d <= k or m // 2 <= k:
@@ -108,7 +84,7 @@ def subspace_predicts(points: np.ndarray, n_clusters: int, rng: np.random.Genera
     return True
 
 
-def _lifted(points, k, rng):
+def _lifted(points: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Centers by k-means in the leading axes of the points, lifted."""
     subspace = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :k].T
     flat_points, alike = points @ subspace.T, np.ones(len(points))
@@ -116,7 +92,7 @@ def _lifted(points, k, rng):
     return lift_points(points, flat_points, alike, flat, subspace).centers
 
 
-def _cost_of_near(points, centers):
+def _cost_of_near(points: np.ndarray, centers: np.ndarray) -> float:
     """Sum of squared distances of the points that are nearest to the centers."""
     square = np.square(pairwise_distances_argmin_min(points, centers)[1])
     return float(np.sort(square)[: math.ceil(_NEAREST * len(square))].sum())

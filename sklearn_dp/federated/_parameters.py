@@ -7,7 +7,7 @@ data are seen, and a fit may do nothing that its plan does not hold, so both sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,20 +45,7 @@ _MOST_EPSILON = 700  # up to which a delta of SHARES_DELTA covers noise in share
 
 
 def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarray | None) -> None:
-    """Refuse bad values of the parameters that other estimators do not have.
-
-    Parameters
-    ----------
-    model : FederatedDPKMeans
-    n_features : int
-    server : ndarray of shape (m, n_features), or None
-        Public points.
-
-    Raises
-    ------
-    ValueError, TypeError
-        The message names the parameter.
-    """
+    """Refuse bad values of the parameters that other estimators do not have; errors name them."""
     check_choice("privacy_unit", model.privacy_unit, UNITS)
     check_choice("relation", model.relation, ("add or remove", "replace"))
     check_choice("method", model.method, METHODS)
@@ -90,14 +77,7 @@ def check_parameters(model: FederatedDPKMeans, n_features: int, server: np.ndarr
 def public_ball(server: np.ndarray) -> Domain:
     """The ball about the mean of public points that holds them: bounds that cost nothing.
 
-    Parameters
-    ----------
-    server : ndarray of shape (m, d)
-
-    Returns
-    -------
-    domain : Domain
-        Its radius is positive also where all the points are one.
+    Its radius is positive also where all the points are one.
     """
     center = server.mean(axis=0)
     reach = np.linalg.norm(server - center, axis=1).max(initial=0.0)
@@ -132,24 +112,10 @@ def setup_of(
     server: np.ndarray | None,
     rng: np.random.Generator | None = None,
 ) -> Setup:
-    """The public facts of a fit.
+    """The public facts of a fit of a model whose parameters have been checked.
 
-    Parameters
-    ----------
-    model : FederatedDPKMeans
-        With parameters that have been checked.
-    domain : Domain or None
-        Public bounds; None: a radius is found privately.
-    n_features : int
-    per_client : bool
-        Whether a client is the unit of privacy.
-    server : ndarray of shape (m, n_features), or None
-    rng : numpy Generator, optional
-        For public starts; a plan needs none.
-
-    Returns
-    -------
-    setup : Setup
+    Without a `domain` a radius is found privately. `per_client`: a client is the unit of privacy.
+    The generator is for public starts; a plan needs none.
     """
     paper, options = model.method == "paper", check_options(model.options)
     start = _start(model, n_features, server, rng)
@@ -178,7 +144,12 @@ def setup_of(
     )
 
 
-def _start(model, n_features, server, rng):
+def _start(
+    model: FederatedDPKMeans,
+    n_features: int,
+    server: Any,
+    rng: Any,
+) -> Callable[[Domain], np.ndarray] | None:
     """Public centers from the public domain, or None for the method's own rounds."""
     k = model.n_clusters
     if model.method == "kmeans++":
@@ -193,8 +164,6 @@ def _start(model, n_features, server, rng):
 def relation_of(model: FederatedDPKMeans, unit: str) -> str:
     """What neighbours do with a unit; reports, ledgers and `private_score` go by it.
 
-    Examples
-    --------
     >>> from sklearn_dp import FederatedDPKMeans
     >>> relation_of(FederatedDPKMeans(n_honest=3, relation="replace"), "group")
     'replace the rows of'
@@ -207,25 +176,9 @@ def relation_of(model: FederatedDPKMeans, unit: str) -> str:
 def plan_of(
     model: FederatedDPKMeans, target: PrivacyBudget, unit: str, rounds: tuple[str, ...]
 ) -> PrivacyPlan:
-    """What a fit may release and spend.
+    """What a fit with these kinds of rounds may release and spend.
 
-    Parameters
-    ----------
-    model : FederatedDPKMeans
-        With parameters that have been checked.
-    target : PrivacyBudget
-    unit : {"row", "group"}
-    rounds : tuple of str
-        Their kinds, from the setup of the fit.
-
-    Returns
-    -------
-    plan : PrivacyPlan
-
-    Raises
-    ------
-    ValueError
-        For a budget at which the proof of noise in shares does not hold.
+    A ValueError for a budget at which the proof of noise in shares does not hold.
     """
     shared = model.n_honest is not None
     entries = entries_of(

@@ -96,30 +96,13 @@ def entries_of(
     laplace: bool = False,
     shared: bool = False,
 ) -> tuple[PlanEntry, ...]:
-    """Plan entries of the rounds.
+    """Plan entries of rounds of these kinds, in order.
 
-    Parameters
-    ----------
-    rounds : tuple of str
-        Kinds, in order.
-    target : PrivacyBudget
-        What all the entries together may cost.
-    unit : {"row", "group"}
-        Whom the guarantee is for; "group" for clients.
-    paper : bool
-        The paper's split of epsilon, instead of the shares of rho.
-    laplace : bool
-        Laplace noise for counts, as in the paper; the plan is then accounted as zCDP.
-    shared : bool
-        Noise in shares: every release has a delta of its own.
+    All together cost no more than the target. The unit is "group" for clients. `paper`: the paper's
+    split of epsilon, instead of the shares of rho. `laplace`: Laplace noise for counts, as in the
+    paper; the plan is then accounted as zCDP. `shared`: noise in shares; every release has a delta
+    of its own.
 
-    Returns
-    -------
-    entries : tuple of PlanEntry
-        Within the target.
-
-    Examples
-    --------
     >>> entries = entries_of(("weights", "lift", "lloyd", "lloyd"), PrivacyBudget(rho=0.5), "row")
     >>> [(entry.name, entry.uses, round(entry.rho, 3)) for entry in entries]  # doctest: +ELLIPSIS
     [('weights', 1, 0.034), ..., ('lloyd sums', 2, 0.241), ('lloyd counts', 2, 0.034)]
@@ -149,7 +132,7 @@ def entries_of(
     )
 
 
-def _shared_costs(uses, rho):
+def _shared_costs(uses: dict[str, int], rho: float) -> dict[str, float]:
     """Shares of rho; every use of an entry has its own."""
     shares = WITHOUT_SERVER if "center sum" in uses else SHARES
     whole = math.fsum(shares[name] * uses[name] for name in uses)
@@ -157,27 +140,18 @@ def _shared_costs(uses, rho):
     return {name: rho * (shares[name] * uses[name] / whole) * (1 - 2.0**-48) for name in uses}
 
 
-def _paper_costs(uses, mechanism, rho, delta, unit):
+def _paper_costs(
+    uses: dict[str, int], mechanism: dict[str, Mechanism], rho: float, delta: float, unit: str
+) -> dict[str, float]:
     """The paper's fractions of epsilon, scaled until the whole costs rho.
 
-    Parameters
-    ----------
-    uses : dict of str to int
-        How often each vector is released; its fraction is divided by that.
-    mechanism : dict of str to Mechanism
-    rho : float
-    delta : float
-        Of each Gaussian step: the paper states steps as (epsilon, delta) pairs.
-    unit : {"row", "group"}
-
-    Returns
-    -------
-    costs : dict of str to float
-        They grow with the scale, so bisection finds the largest one that fits.
+    `uses` is how often each vector is released; its fraction is divided by that. `delta` is that of
+    each Gaussian step: the paper states steps as (epsilon, delta) pairs. Costs grow with the scale,
+    so bisection finds the largest one that fits.
     """
     default = PAPER_SPLIT["row"]
 
-    def costs(epsilon):
+    def costs(epsilon: float) -> dict[str, float]:
         found = {}
         for name, times in uses.items():
             fraction = PAPER_SPLIT[unit].get(name, default.get(name, 0.05))
@@ -194,7 +168,7 @@ def _paper_costs(uses, mechanism, rho, delta, unit):
 
 
 @lru_cache(maxsize=256)
-def _cost(mechanism, epsilon, delta):
+def _cost(mechanism: Mechanism, epsilon: float, delta: float) -> float:
     """What a step of (epsilon, delta), or a Laplace step of epsilon, costs in rho."""
     if epsilon <= 0:
         return 0.0
@@ -207,8 +181,6 @@ def _cost(mechanism, epsilon, delta):
 def laplace_epsilon(rho: float) -> float:
     """The largest epsilon (up to rounding) of a Laplace release that costs at most rho.
 
-    Examples
-    --------
     >>> laplace_zcdp_rho(laplace_epsilon(0.125)) <= 0.125 < laplace_zcdp_rho(0.55)
     True
     """

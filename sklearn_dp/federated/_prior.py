@@ -37,26 +37,13 @@ _TRUSTED_AXES = 16  # as many squares tell a cluster's own spread; with fewer th
 # -- the subspace ----------------------------------------------------------------------------------
 
 
-def blend_moment(moment, sd, points):
+def blend_moment(moment: np.ndarray, sd: float, points: np.ndarray) -> tuple[np.ndarray, float]:
     """A noisy second moment, with as much of that of public points as its noise calls for.
 
-    Parameters
-    ----------
-    moment : ndarray of shape (d, d)
-        Symmetric, with noise of standard deviation `sd` on the diagonal and sd / sqrt(2) off it.
-    sd : float
-    points : ndarray of shape (m, d)
-        Public.
+    The moment (d, d) is symmetric, with noise of standard deviation `sd` on the diagonal and
+    sd / sqrt(2) off it. The blend is right up to a factor: eigenvectors are what it is for. Also
+    returned is the gain of the release, 0 to 1.
 
-    Returns
-    -------
-    moment : ndarray of shape (d, d)
-        Up to a factor: eigenvectors are what it is for.
-    gain : float
-        Of the release, 0 to 1.
-
-    Notes
-    -----
     With S the mean of x x^T over the points, the truth is a S + T. T has the variance V that
     sampling m points would give it, or the one that the release shows beyond its noise, whichever
     is larger: a server unlike the clients loses its say by itself. Where V is more than the noise,
@@ -86,7 +73,7 @@ def blend_moment(moment, sd, points):
     return scale * public + gain * away, gain
 
 
-def spikes(values, sd):
+def spikes(values: np.ndarray, sd: float) -> np.ndarray:
     """Eigenvalues of a noisy matrix without their noise: zero below the edge of its spectrum.
 
     For a symmetric matrix of low rank plus noise with s on the diagonal and s / sqrt(2) off it, an
@@ -100,29 +87,17 @@ def spikes(values, sd):
 # -- weights ---------------------------------------------------------------------------------------
 
 
-def posterior_weights(weights, sd):
-    """What public points weigh, given noisy weights: all of them alike where noise rules.
+def posterior_weights(weights: np.ndarray, sd: float) -> np.ndarray:
+    """What public points weigh, all positive, given noisy weights: all alike where noise rules.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (m,)
-        Released.
-    sd : float
-        Of their noise.
-
-    Returns
-    -------
-    used : ndarray of shape (m,), positive
-
-    Notes
-    -----
-    The prior: half of the points weigh nothing, the others exponentially distributed amounts with
-    the mean 2 t, where t is the mean released weight less its standard deviation, and at least a
-    tenth of that: a mean that noise has raised would tell apart points that are alike. A point that
-    weighs something does so by the mean of a Gaussian about w - s^2 / (2 t) cut off below zero;
-    the odds that it does are s / (2 t) times the Mills ratio there. It is used with that mean
-    times the power 1 + (t / s)^2 of that probability: the first power is the expected weight; where
-    there is little noise, high powers remove what weighs nothing, which else takes clusters.
+    Released weights (m,), with noise of deviation `sd`. The prior: half of the points weigh
+    nothing, the others exponentially distributed amounts with the mean 2 t, where t is the mean
+    released weight less its standard deviation, and at least a tenth of that: a mean that noise has
+    raised would tell apart points that are alike. A point that weighs something does so by the mean
+    of a Gaussian about w - s^2 / (2 t) cut off below zero; the odds that it does are s / (2 t)
+    times the Mills ratio there. It is used with that mean times the power 1 + (t / s)^2 of that
+    probability: the first power is the expected weight; where there is little noise, high powers
+    remove what weighs nothing, which else takes clusters.
     """
     error = sd / math.sqrt(len(weights))
     mean = max(float(weights.sum()) / len(weights) - error, _LEAST_MEAN * error)
@@ -135,7 +110,7 @@ def posterior_weights(weights, sd):
     return np.maximum(used, 1e-9 * max(float(used.max()), 1e-300))
 
 
-def nearest_of(points, centers):
+def nearest_of(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Number of the nearest center of each released or public point."""
     square = np.einsum("ij,ij->i", centers, centers) - 2 * points @ centers.T
     return square.argmin(axis=1)
@@ -146,44 +121,29 @@ def nearest_of(points, centers):
 
 @dataclass(frozen=True)
 class Lifted:
-    """Centers in the whole space from weighted public points, and how far they may be off.
+    """Centers in the whole space from weighted public points, and how far they may be off."""
 
-    Attributes
-    ----------
-    centers : ndarray of shape (k, d)
-    weights : ndarray of shape (k,)
-        Of the points next to each of them.
-    inside, outside : ndarray of shape (k,)
-        Variances along an axis of the subspace, and along one across it.
-    """
-
-    centers: np.ndarray
-    weights: np.ndarray
-    inside: np.ndarray
-    outside: np.ndarray
+    centers: np.ndarray  # (k, d)
+    weights: np.ndarray  # (k,), of the points next to each of them
+    inside: np.ndarray  # (k,), variance along an axis of the subspace
+    outside: np.ndarray  # (k,), variance along an axis across it
 
 
-def lift_points(points, flat_points, weights, flat, subspace):
+def lift_points(
+    points: np.ndarray,
+    flat_points: np.ndarray,
+    weights: np.ndarray,
+    flat: np.ndarray,
+    subspace: np.ndarray | None,
+) -> Lifted:
     """Centers of the subspace with what the public points next to them say across it.
 
     Where the subspace holds all the means, what is across it is the sampling error of a few
     points, and goes to zero; where the subspace is noise, most of the centers is there.
 
-    Parameters
-    ----------
-    points : ndarray of shape (m, d)
-        Public, about the center of the domain.
-    flat_points : ndarray of shape (m, q)
-        The same in the subspace.
-    weights : ndarray of shape (m,), positive
-    flat : ndarray of shape (k, q)
-        Centers in the subspace.
-    subspace : ndarray of shape (q, d), or None
-        Orthonormal rows; None: it is the whole space.
-
-    Returns
-    -------
-    lifted : Lifted
+    Public points (m, d), about the center of the domain, with positive weights; `flat_points` (m,
+    q) are the same in the subspace, `flat` (k, q) centers in it. The rows of the subspace (q, d)
+    are orthonormal; None: it is the whole space.
     """
     (k, q), d = flat.shape, points.shape[1]
     near = nearest_of(flat_points, flat)
@@ -210,27 +170,21 @@ def lift_points(points, flat_points, weights, flat, subspace):
     return Lifted(flat @ subspace + kept, mass, inside, gain * outside)
 
 
-def _variance(away, near, weights, mass):
+def _variance(
+    away: np.ndarray, near: np.ndarray, weights: np.ndarray, mass: np.ndarray
+) -> np.ndarray:
     """Mean squared length of the weighted points about each center."""
     return np.bincount(near, weights * np.square(away).sum(axis=1), minlength=len(mass)) / mass
 
 
-def shrink_counts(counts, sd, expected, expected_sd=0.0):
+def shrink_counts(
+    counts: np.ndarray, sd: float, expected: np.ndarray, expected_sd: float = 0.0
+) -> np.ndarray:
     """Noisy counts, moved towards expected proportions as far as noise explains.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (k,)
-    sd : float
-    expected : ndarray of shape (k,), not negative
-    expected_sd : float
-        Of the noise of their sum.
-
-    Returns
-    -------
-    counts : ndarray of shape (k,)
-        The expected ones where the counts hold no more than noise; with the sum that the two sums
-        say together, as far as that is more than noise.
+    Counts (k,), with noise of deviation `sd`; `expected` is not negative, `expected_sd` the noise
+    of its sum. The expected ones where the counts hold no more than noise; with the sum that the
+    two sums say together, as far as that is more than noise.
     """
     k, total, whole = len(counts), float(counts.sum()), float(expected.sum())
     if total <= _SURE * sd * math.sqrt(k):
@@ -241,7 +195,7 @@ def shrink_counts(counts, sd, expected, expected_sd=0.0):
     return prior + variance / (variance + sd**2) * (counts - prior)
 
 
-def _sure_total(one, its_variance, other, other_variance):
+def _sure_total(one: float, its_variance: float, other: float, other_variance: float) -> float:
     """Two noisy totals as one: nothing up to a deviation of its noise, and in full from three."""
     known = math.isfinite(other_variance)
     gain = other_variance / (other_variance + its_variance) if known else 1.0
@@ -250,30 +204,21 @@ def _sure_total(one, its_variance, other, other_variance):
     return both * min(max(beyond, 0.0), 1.0)
 
 
-def shrink_moves(moved, dimension, sd, weights, doubt, longest):
+def shrink_moves(
+    moved: np.ndarray,
+    dimension: int,
+    sd: np.ndarray,
+    weights: np.ndarray,
+    doubt: np.ndarray,
+    longest: float | np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Movements with less of their noise, and the gain of each: 1 without noise.
 
-    Parameters
-    ----------
-    moved : ndarray of shape (k, d)
-        In a subspace of `dimension` axes.
-    dimension : int
-    sd : ndarray of shape (k,)
-        Of the noise along an axis.
-    weights : ndarray of shape (k,), not negative
-    doubt : ndarray of shape (k,)
-        Variance of a movement along an axis that is known beforehand; it may be more.
-    longest : float or ndarray of shape (k,)
-        No movement is longer.
+    Of each of k movements in a subspace of `dimension` axes: `sd`, its noise along an axis; a
+    weight, not negative; `doubt`, its variance along an axis that is known beforehand, and may be
+    more; `longest`, that it is no longer than. The gain is a Kalman filter's: the prior variance
+    over its sum with that of the noise.
 
-    Returns
-    -------
-    moved : ndarray of shape (k, d)
-    gain : ndarray of shape (k,)
-        A Kalman filter's: the prior variance over its sum with that of the noise.
-
-    Notes
-    -----
     The prior variance is the doubt and what the movements show beyond doubt and noise. A mean of
     `dimension` squares has a relative standard deviation of sqrt(2 / dimension); what that may
     explain is left out, else the positive part alone would move centers that only noise moves.

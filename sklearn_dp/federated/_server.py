@@ -84,17 +84,9 @@ def server_update(
 def ask(state: State, session: PrivacySession) -> State:
     """The state with the message of its present round, and what is claimed of the answers.
 
-    Parameters
-    ----------
-    state : State
-    session : PrivacySession
-        For simulated clients, and for the plan where clients add noise.
-
-    Returns
-    -------
-    state : State
-        The claims are made from the very message that is sealed: the limits that clients clip to
-        are those that noise is made for.
+    The claims are made from the very message that is sealed: the limits that clients clip to are
+    those that noise is made for. The session is for simulated clients, and for the plan where
+    clients add noise.
     """
     if not state.kind:
         return replace(state, sealed=None, claims={}, shares={})

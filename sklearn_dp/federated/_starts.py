@@ -7,6 +7,7 @@ The starts see public points, or nothing but a radius, and cost no budget. `k_fe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans, kmeans_plusplus
@@ -20,34 +21,14 @@ _TRIES = 1000  # for each center of a packing
 
 
 def server_kmeans_plusplus(X_server: np.ndarray, n_clusters: int, random_state: int) -> np.ndarray:
-    """ServerKMeans++: k-means++ seeding on the server's points.
-
-    Parameters
-    ----------
-    X_server : ndarray of shape (m, d)
-    n_clusters : int
-    random_state : int
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, d)
-    """
+    """ServerKMeans++: k-means++ seeding on the server's points."""
     return kmeans_plusplus(X_server, n_clusters, random_state=random_state)[0]
 
 
 def server_lloyds(X_server: np.ndarray, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """ServerLloyds: k-means on the server's points, the best of many starts.
 
-    Parameters
-    ----------
-    X_server : ndarray of shape (m, d)
-    n_clusters : int
-    rng : numpy Generator
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, d)
-        What costs nothing, and so what a fit must not be worse than.
+    What costs nothing, and so what a fit must not be worse than.
     """
     return weighted_kmeans(X_server, np.ones(len(X_server)), n_clusters, rng, OWN_STARTS)
 
@@ -62,28 +43,14 @@ def sphere_packing(
 ) -> np.ndarray:
     """Data-independent centers, far from each other and from the corners of a cube.
 
-    Parameters
-    ----------
-    n_clusters, n_features : int
-    half_width : float
-        The cube is [-half_width, half_width]^d.
-    rng : numpy Generator
-    tolerance : float
-        Of the search for the largest distance, relative to its range.
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, n_features)
-
-    Notes
-    -----
-    Su et al. (2017), as the paper states it: for a given distance a, centers are drawn uniformly
-    until each is at least a from the corners and 2 a from the centers before it, 1000 tries for
-    each; the largest a by bisection. The distance of a point x to the nearest corner is
-    |half_width - |x||.
+    The cube is [-half_width, half_width]^d. The tolerance of the search for the largest distance is
+    relative to its range. Su et al. (2017), as the paper states it: for a given distance a, centers
+    are drawn uniformly until each is at least a from the corners and 2 a from the centers before
+    it, 1000 tries for each; the largest a by bisection. The distance of a point x to the nearest
+    corner is |half_width - |x||.
     """
     low, high = 0.0, half_width * np.sqrt(n_features)
-    found = _pack(n_clusters, n_features, half_width, 0.0, rng)
+    found: Any = _pack(n_clusters, n_features, half_width, 0.0, rng)
     while high - low > tolerance * half_width * np.sqrt(n_features):
         middle = (low + high) / 2
         packed = _pack(n_clusters, n_features, half_width, middle, rng)
@@ -92,7 +59,9 @@ def sphere_packing(
     return found
 
 
-def _pack(n_clusters, d, half_width, a, rng):
+def _pack(
+    n_clusters: int, d: int, half_width: float, a: float, rng: np.random.Generator
+) -> np.ndarray | None:
     """Centers at distance `a`, or None when some center finds no place."""
     centers = np.empty((0, d))
     for _ in range(n_clusters):
@@ -115,20 +84,8 @@ def k_fed(
 ) -> np.ndarray:
     """k-FED, repaired. NOT private: a baseline for experiments.
 
-    Parameters
-    ----------
-    clients : sequence of ndarray of shape (n_j, d)
-    n_clusters : int
-    rng : numpy Generator
-    n_local : int, optional
-        Clusters of each client; `n_clusters` by default.
+    Clients are arrays (n_j, d), each with `n_local` clusters, `n_clusters` by default.
 
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, d)
-
-    Notes
-    -----
     Each client clusters its rows in the span of its `n_local` leading singular vectors, with
     several starts, and re-averages them in the whole space; the server takes the centers of a
     client, adds the farthest ones of the others until there are k, and makes one pass over all.
@@ -155,7 +112,7 @@ def k_fed(
     )
 
 
-def _local_centers(rows, n_local, rng):
+def _local_centers(rows: np.ndarray, n_local: int, rng: np.random.Generator) -> np.ndarray:
     """What a client of k-FED sends: its own cluster means, or its distinct rows where few."""
     distinct = np.unique(rows, axis=0)
     if len(distinct) <= n_local:
@@ -178,18 +135,7 @@ def optimal_centers(
 ) -> np.ndarray:
     """The reference: k-means on the pooled rows. NOT private.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    n_clusters : int
-    start : ndarray of shape (n_clusters, d), optional
-        The true means, where they are known.
-    n_init : int
-    random_state : int
-
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, d)
+    `start` are the true means, where they are known.
     """
     init, n_init = ("k-means++", n_init) if start is None else (start, 1)
     fitted = KMeans(n_clusters, init=init, n_init=n_init, random_state=random_state).fit(X)

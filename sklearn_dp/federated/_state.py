@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from .._aggregate.kmeans.candidates import Candidates, Choice
+from .._aggregate.kmeans.candidates import Choice
 from .._privacy._domain import Domain
 from .._privacy._grid import Grid
-from ._answers import Arrays
 from ._claims import Claim
 from ._messages import Sealed
 from ._statistics import BASIS_BITS
@@ -27,62 +27,36 @@ __all__ = ["Setup", "State", "begin", "inside"]
 
 @dataclass(frozen=True)
 class Setup:
-    """Public facts of a federated fit.
+    """Public facts of a federated fit."""
 
-    Attributes
-    ----------
-    n_clusters, n_features : int
-        Where the number of clusters is chosen: what rounds before the choice are made for.
-    domain : Domain or None
-        Where rows are clipped to; None: a radius is found privately.
-    server : ndarray of shape (n_server, d) or None
-        Public points.
-    start : callable or None
-        From the domain to public centers, for a fit that is nothing but Lloyd rounds.
-    n_lloyd : int
-    per_client : bool
-        Whether a client, not a row, is the unit of privacy.
-    residuals : bool
-        Whether averages are taken about released centers (True) or about the public one, as in
-        the paper.
-    local_means : bool
-        Whether clients send local means and presence bits, as in the paper's client level.
-    most_rows : int or None
-        Rows that a client uses at most; the number that its bounds are made for.
-    shares : mapping or None
-        Bounds of the vectors of a client over those of a row; None: from the server data.
-    laplace : bool
-        Whether counts get Laplace noise, as in the paper.
-    margin : bool
-        Whether only rows that are clearly next to one center are lifted (the paper's theory).
-    n_honest : int or None
-        The noise comes in shares, of which this many besides that of the client in question are
-        secret; None: the server adds it.
-    clients_add : bool
-        Whether the clients are asked for their shares; False: they are simulated.
-    swap : bool
-        Whether neighbours have one unit in the place of another.
-    candidates : Candidates or None
-        The numbers of clusters to choose from; None: the number is given.
-    """
-
-    n_clusters: int
+    n_clusters: int  # where the number is chosen: what rounds before the choice are made for
     n_features: int
-    domain: Domain | None
-    server: np.ndarray | None = None
+    domain: Domain | None  # where rows are clipped to; None: a radius is found privately
+    server: Any = None  # public points (n_server, d), or None
+    # from the domain to public centers, for a fit that is nothing but Lloyd rounds
     start: Callable[[Domain], np.ndarray] | None = None
     n_lloyd: int = 0
-    per_client: bool = False
+    per_client: bool = False  # whether a client, not a row, is the unit of privacy
+    # whether averages are taken about released centers (True) or about the public one, as in the
+    # paper
     residuals: bool = True
+    # whether clients send local means and presence bits, as in the paper's client level
     local_means: bool = False
+    # rows that a client uses at most; the number that its bounds are made for
     most_rows: int | None = None
+    # bounds of the vectors of a client over those of a row; None: from the server data
     shares: Mapping | None = None
-    laplace: bool = False
+    laplace: bool = False  # whether counts get Laplace noise, as in the paper
+    # whether only rows that are clearly next to one center are lifted (the paper's theory)
     margin: bool = False
+    # the noise comes in shares, of which this many besides that of the client in question are
+    # secret; None: the server adds it
     n_honest: int | None = None
+    # whether the clients are asked for their shares; False: they are simulated
     clients_add: bool = False
-    swap: bool = False
-    candidates: Candidates | None = None
+    swap: bool = False  # whether neighbors have one unit in the place of another
+    # `Candidates`: the numbers of clusters to choose from; None: the number is given
+    candidates: Any = None
 
     @property
     def asks_reach(self) -> bool:
@@ -94,8 +68,6 @@ class Setup:
     def rounds(self) -> tuple[str, ...]:
         """Kinds of the rounds, in order: a function of public facts, so the plan can list them.
 
-        Examples
-        --------
         >>> ball, points = Domain.from_bounds(1.0, 9), np.zeros((5, 9))
         >>> Setup(3, 9, ball, points).rounds
         ('moment', 'weights', 'lift')
@@ -130,86 +102,48 @@ class Setup:
 class State:
     """What the server knows after some rounds: public facts and releases.
 
-    Attributes
-    ----------
-    round : int
-        Number of the present round.
-    sealed : Sealed or None
-        What the clients are to answer; None when all is done.
-    claims : dict
-        What is claimed of the sums of the present round, settled before anybody is asked.
-    shares : dict
-        Bounds of a client's answers over those of a row.
-    domain : Domain or None
-    origin : ndarray or None
-        Released center of the data, in steps about that of the domain.
-    number : float
-        Released number of units, at least two deviations of its noise; without server data.
-    reaches : dict
-        Released shares of a row's bounds that the vectors of clients are clipped to.
-    basis : ndarray or None
-        Columns span the released subspace, in steps of 2**-20.
-    trust : float
-        How much of the moment is the clients', 0 to 1; the rest is the server's.
-    spread : ndarray or None
-        Released standard deviations along the axes, in steps.
-    points, weights : ndarray or None
-        Server points in the subspace (steps), and their noisy weights.
-    proxy : ndarray or None
-        The server points in the whole space.
-    anchors : ndarray or None
-        Present centers, in steps about the origin.
-    counts : ndarray or None
-        Noisy numbers of units of the clusters.
-    doubts : ndarray of shape (2, k) or None
-        Variances of the present centers along an axis of the subspace, and along one across it.
-    counts_sd : float or None
-        Of the noise of these; None where they were not released as counts.
-    total_sd : float
-        Of the noise of the number of units, where it is known best; infinite before it is.
-    moved : ndarray of shape (k,)
-        Lengths of the last movements of the centers.
-    limit : float
-        What residuals were clipped to in that round.
-    counts_share : float
-        What the counts of a client were clipped to in that round, over what they may be.
-    square, square_sd : float
-        Released sum of squared distances from the origin, and its noise; infinite without it.
-    gain : ndarray of shape (k,) or None
-        How much of the last movement of each center has been believed, 0 to 1.
-    status : str
-        "ok", or the first thing that went wrong, in words.
-    choice : Choice or None
-        Of the number of clusters; None before it, and where the number is given.
+    Arrays are None before the round that learns them.
     """
 
     setup: Setup
-    round: int = 0
-    sealed: Sealed | None = None
+    round: int = 0  # number of the present round
+    sealed: Sealed | None = None  # what the clients are to answer; None when all is done
+    # of the sums of the present round, settled before anybody is asked
     claims: dict[str, Claim] = field(default_factory=dict)
+    # bounds of a client's answers over those of a row
     shares: dict[str, float] = field(default_factory=dict)
     domain: Domain | None = None
-    origin: np.ndarray | None = None
+    # released center of the data, in steps about that of the domain
+    origin: Any = None
+    # released number of units, at least two deviations of its noise; without server data
     number: float = 1.0
+    # released shares of a row's bounds that the vectors of clients are clipped to
     reaches: dict[str, float] = field(default_factory=dict)
-    basis: np.ndarray | None = None
-    trust: float = 0.0
-    spread: np.ndarray | None = None
-    points: np.ndarray | None = None
-    weights: np.ndarray | None = None
-    proxy: np.ndarray | None = None
-    anchors: np.ndarray | None = None
-    counts: np.ndarray | None = None
-    doubts: np.ndarray | None = None
-    counts_sd: float | None = None
+    basis: Any = None  # columns span the released subspace, in steps of 2**-20
+    trust: float = 0.0  # how much of the moment is the clients', 0 to 1; the rest is the server's
+    spread: Any = None  # released standard deviations along the axes, in steps
+    points: Any = None  # server points in the subspace, in steps
+    weights: Any = None  # their noisy weights
+    proxy: Any = None  # the server points in the whole space
+    anchors: Any = None  # present centers, in steps about the origin
+    counts: Any = None  # noisy numbers of units of the clusters
+    # (2, k), variances of the present centers along an axis of the subspace, and along one across
+    # it
+    doubts: Any = None
+    # of the noise of these; None where they were not released as counts
+    counts_sd: Any = None
+    # of the noise of the number of units, where it is known best; infinite before it is
     total_sd: float = float("inf")
-    moved: np.ndarray | None = None
-    limit: float = 0.0
+    moved: Any = None  # (k,), lengths of the last movements of the centers
+    limit: float = 0.0  # what residuals were clipped to in that round
+    # what the counts of a client were clipped to in that round, over what they may be
     counts_share: float = 1.0
-    square: float = 0.0
-    square_sd: float = float("inf")
-    gain: np.ndarray | None = None
-    status: str = "ok"
+    square: float = 0.0  # released sum of squared distances from the origin
+    square_sd: float = float("inf")  # its noise; infinite without it
+    # (k,), how much of the last movement of each center has been believed, 0 to 1
+    gain: Any = None
+    status: str = "ok"  # "ok", or the first thing that went wrong, in words
+    # of the number of clusters; None before it, and where the number is given
     choice: Choice | None = None
 
     @property
@@ -218,7 +152,7 @@ class State:
         return self.setup.n_clusters if self.choice is None else self.choice.n_clusters
 
     @property
-    def message(self) -> Arrays | None:
+    def message(self) -> Any:
         """What the clients are to answer, in memory of its own; None when all is done."""
         return None if self.sealed is None else self.sealed.open()
 
@@ -260,18 +194,10 @@ class State:
 
 
 def begin(state: State) -> State:
-    """Put public points on the grid, once there is one.
+    """Put public points on the grid, once there is a domain.
 
-    Parameters
-    ----------
-    state : State
-        With a domain.
-
-    Returns
-    -------
-    state : State
-        With distinct server points as `points` and `proxy`; with the public centers as `anchors`,
-        where a fit is nothing but Lloyd rounds.
+    Then there are distinct server points as `points` and `proxy`; public centers as `anchors`,
+    where a fit is nothing but Lloyd rounds.
     """
     setup, server = state.setup, None
     if setup.server is not None:
@@ -282,24 +208,15 @@ def begin(state: State) -> State:
     return replace(state, proxy=server, points=server)
 
 
-def _to_grid(state, X):
+def _to_grid(state: State, X: np.ndarray) -> np.ndarray:
     return Grid(state.unit).quantise(state.ground.center_rows(X), state.ground.radius)
 
 
 def inside(state: State, points: np.ndarray) -> np.ndarray:
     """Points moved into the ball about the center of the domain; they stay about the origin.
 
-    Parameters
-    ----------
-    state : State
-        For the released origin and the public radius.
-    points : ndarray of shape (n, d)
-        About the origin, in grid steps.
-
-    Returns
-    -------
-    points : ndarray of shape (n, d)
-        Those outside the ball at the nearest place inside it, up to the rounding of floats.
+    In grid steps. Those outside the ball go to the nearest place inside it, up to the rounding of
+    floats. The state has the released origin and the public radius.
     """
     origin = 0.0 if state.origin is None else state.origin
     absolute = points + origin

@@ -45,7 +45,7 @@ def message_domain(message: Arrays) -> Domain:
     return Domain(message["center"], float(message["radius"][0]), low, high)
 
 
-def _rows(message, X):
+def _rows(message: Arrays, X: np.ndarray) -> Rows:
     """Rows on the grid, about the released origin."""
     domain = message_domain(message)
     grid = Grid.for_radius(domain.radius)
@@ -56,22 +56,11 @@ def _rows(message, X):
 
 
 def project(message: Arrays, points: np.ndarray) -> np.ndarray:
-    """Integer points to integer coordinates in the released subspace, each on its own.
+    """Integer points (n, d) to integer coordinates in the released subspace, each on its own.
 
-    Parameters
-    ----------
-    message : dict of str to ndarray
-        Its ``basis`` has shape (d, q), in steps of 2**-20; empty: points stay what they are.
-    points : ndarray of shape (n, d)
-        Integers, in grid steps.
+    In grid steps, rounded down: floats that hold integers. The ``basis`` (d, q) of the message is
+    in steps of 2**-20; empty: points stay what they are.
 
-    Returns
-    -------
-    projected : ndarray of shape (n, q)
-        In grid steps, rounded down. Floats that hold integers.
-
-    Examples
-    --------
     >>> diagonal = np.rint(np.sqrt([[0.5], [0.5]]) * 2**BASIS_BITS)
     >>> project({"basis": diagonal}, np.array([[1000.0, 1000.0], [5.0, -5.0]])).ravel().tolist()
     [1414.0, 0.0]
@@ -83,7 +72,7 @@ def project(message: Arrays, points: np.ndarray) -> np.ndarray:
     return np.floor(points @ message["basis"] * 2.0**-BASIS_BITS)
 
 
-def _labels(message, rows):
+def _labels(message: Arrays, rows: Rows) -> np.ndarray:
     """The one nearest point of each row (ties to the first), in the subspace."""
     if message["basis"].size:
         rows = Rows.of(
@@ -98,13 +87,13 @@ def _labels(message, rows):
 # -- one function for each kind of round -----------------------------------------------------------
 
 
-def _bound(message, X):
+def _bound(message: Arrays, X: np.ndarray) -> Arrays:
     """How many rows have a norm in each public bin, before there are any bounds."""
     bins = np.searchsorted(NORM_EDGES[1:-1], safe_norms(X), side="right")
     return {"bound": np.bincount(bins, minlength=len(NORM_EDGES) - 1)}
 
 
-def _center(message, X):
+def _center(message: Arrays, X: np.ndarray) -> Arrays:
     """Sum and number of the rows."""
     rows = _rows(message, X)
     total = np.zeros(rows.n_features, dtype=np.int64)
@@ -119,15 +108,13 @@ def coarse_step(limit: float) -> float:
     Products of two entries in grid steps need 50 bits, so 2**13 rows would fill an int64. In
     coarse steps a row has a norm of at most 2**15, and the products of 2**32 rows fit.
 
-    Examples
-    --------
     >>> coarse_step(2.0**24), coarse_step(1000.0)
     (512.0, 1.0)
     """
     return max(1.0, 2.0 ** math.ceil(math.log2(limit / _MOMENT_LIMIT)))
 
 
-def _moment(message, X):
+def _moment(message: Arrays, X: np.ndarray) -> Arrays:
     """Sum of x x^T over the rows: its upper triangle, row by row."""
     rows, limit = _rows(message, X), float(message["limit"][0])
     coarse = coarse_step(limit)
@@ -139,13 +126,13 @@ def _moment(message, X):
     return {"second moment": total[upper_triangle(rows.n_features)]}
 
 
-def _weights(message, X):
+def _weights(message: Arrays, X: np.ndarray) -> Arrays:
     """How many rows are next to each of the server's points."""
     labels = _labels(message, _rows(message, X))
     return {"weights": np.bincount(labels, minlength=len(message["points"]))}
 
 
-def _sums_and_counts(message, X):
+def _sums_and_counts(message: Arrays, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sums of residuals about the anchors, clipped row by row, and counts."""
     rows, anchors = _rows(message, X), message["anchors"]
     labels = _labels(message, rows)
@@ -156,20 +143,20 @@ def _sums_and_counts(message, X):
     return sums, np.bincount(labels, minlength=len(anchors))
 
 
-def _lift(message, X):
+def _lift(message: Arrays, X: np.ndarray) -> Arrays:
     """Residuals in the whole space, of rows that are told apart in the subspace."""
     sums, counts = _sums_and_counts(message, X)
     return {"lift sums": sums.ravel(), "lift counts": counts}
 
 
-def _margin(message, X):
+def _margin(message: Arrays, X: np.ndarray) -> Arrays:
     """As a lift, of the rows that are three times nearer to one center than to all others."""
     # Whether a row counts is decided by that row and by releases; it counts in one cluster.
     sums, counts = _sums_and_counts(message, X[_clear(message, _rows(message, X))])
     return {"margin sums": sums.ravel(), "margin counts": counts}
 
 
-def _clear(message, rows):
+def _clear(message: Arrays, rows: Rows) -> np.ndarray:
     """Which rows are at most a third as far from a center as from any other one."""
     points = exact_integers(message["points"])
     clear = [np.empty(0, dtype=bool)]
@@ -184,7 +171,7 @@ def _clear(message, rows):
     return np.concatenate(clear)
 
 
-def _lloyd(message, X):
+def _lloyd(message: Arrays, X: np.ndarray) -> Arrays:
     """As a lift, of rows that are told apart in the whole space: the message has no basis."""
     sums, counts = _sums_and_counts(message, X)
     return {"lloyd sums": sums.ravel(), "lloyd counts": counts}
@@ -214,21 +201,10 @@ STATISTICS: dict[str, Callable[[Arrays, np.ndarray], Arrays]] = {
 def row_bounds(kind: str, message: Arrays) -> dict[str, float]:
     """How far one row moves each vector of an answer, in its steps: a bound of the l2 norm.
 
-    Parameters
-    ----------
-    kind : str
-        A key of :data:`~sklearn_dp.federated._answers.ANSWERS`.
-    message : dict of str to ndarray
-        Of that round. Only ``limit``, the number of ``anchors`` and ``l1`` are looked at: public
-        facts and releases.
+    `kind` is a key of :data:`~sklearn_dp.federated._answers.ANSWERS`. Only ``limit``, the number of
+    ``anchors`` and ``l1`` of the message are looked at: public facts and releases. A second moment
+    counts in Frobenius norm: entries off the diagonal count twice.
 
-    Returns
-    -------
-    bounds : dict of str to float
-        Of a second moment in Frobenius norm: entries off the diagonal count twice.
-
-    Examples
-    --------
     >>> row_bounds("weights", {})
     {'weights': 1.0}
     >>> row_bounds("moment", {"limit": np.array([2.0**20])})  # 2**15 coarse steps, squared

@@ -56,24 +56,10 @@ def private_average(
 ) -> np.ndarray:
     """Noisy mean of rows in a ball about the origin (Lemma 7 of the paper, repaired).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows that are not `d` finite real numbers are left out, each on its own account.
-    radius : float
-        Public; rows outside are clipped.
-    epsilon, delta : float
-        The budget.
-    random_state, ledger : object
-        As for the estimators.
+    Rows that are not `d` finite real numbers are left out, each on its own account; those outside
+    the public radius are clipped. The mean lies in the ball; zero where there are too few rows to
+    tell.
 
-    Returns
-    -------
-    mean : ndarray of shape (d,)
-        In the ball; zero where there are too few rows to tell.
-
-    Notes
-    -----
     (epsilon, delta)-DP for adding or removing one row. The printed lemma has a noise variance in
     proportion to the radius; it is the squared radius. Sum and count each have their share.
     """
@@ -112,30 +98,10 @@ def cluster(
 ) -> tuple[np.ndarray, PrivacyReport]:
     """The algorithm of the paper's theorem without assumptions (Algorithm 5), repaired.
 
-    Parameters
-    ----------
-    clients : sequence
-        As for :class:`~sklearn_dp.federated._engines.LocalEngine`: arrays, or functions that
-        return them.
-    X_server : ndarray of shape (m, d)
-        Public points, at least one for each component.
-    n_clusters : int
-    facts : Facts
-        Public.
-    epsilon, delta : float
-        The budget.
-    n_lloyd : int
-        Private Lloyd rounds at the end.
-    random_state, ledger : object
-        As for the estimators.
+    Clients are those of :class:`~sklearn_dp.federated._engines.LocalEngine`. The server's points
+    and the facts are public, at least one point for each component. Released are the centers, after
+    `n_lloyd` private Lloyd rounds.
 
-    Returns
-    -------
-    centers : ndarray of shape (n_clusters, d)
-    report : PrivacyReport
-
-    Notes
-    -----
     (epsilon, delta)-DP for adding or removing one row. A quarter of rho each for bringing the
     components together, for the subspace of the k largest eigenvalues, for finding the server
     points that matter and counting rows next to them (Lemma 20), and for the T + 1 averages: of
@@ -156,7 +122,9 @@ def cluster(
     domain, points = moved.domain(facts), moved.points + moved.shifts
     setup = Setup(n_clusters, d, domain, points, n_lloyd=n_lloyd, margin=True)
 
-    def update(state, total, session, n_answers=None):
+    def update(
+        state: State, total: Any, session: PrivacySession, n_answers: int | None = None
+    ) -> State:
         return _simplified(server_update(state, total, session), session, engine, rounds)
 
     state = _simplified(first_message(setup, session), session, engine, rounds)
@@ -164,23 +132,11 @@ def cluster(
     return moved.invert(state.centers), session.report()
 
 
-def _cluster_entries(rho, n_simplify, n_lloyd, subspace):
-    """A quarter of rho for each part; without the step of the subspace its quarter stays unused.
+def _cluster_entries(
+    rho: float, n_simplify: int, n_lloyd: int, subspace: bool
+) -> tuple[PlanEntry, ...]:
+    """A quarter of rho for each part; without the step of the `subspace` its quarter stays unused.
 
-    Parameters
-    ----------
-    rho : float
-    n_simplify, n_lloyd : int
-        Rounds.
-    subspace : bool
-        Whether there is a step of the subspace.
-
-    Returns
-    -------
-    entries : tuple of PlanEntry
-
-    Notes
-    -----
     All are rounded down far enough for sums of the shares to stay within rho.
     """
     quarter = rho / len(_PARTS) * (1 - 2.0**-40)
@@ -208,14 +164,8 @@ def _cluster_entries(rho, n_simplify, n_lloyd, subspace):
 def _simplified(state: State, session: PrivacySession, engine: Any, n_rounds: int) -> State:
     """The state before the weights are asked for, with the server points that matter.
 
-    Parameters
-    ----------
-    state : State
-        Of any round; only that before the weights is changed.
-    session : PrivacySession
-    engine : object with a method ``ask(kind, message)``
-    n_rounds : int
-        See `simplify_rounds`.
+    Only the state of that round is changed. The engine has a method ``ask(kind, message)``; for
+    `n_rounds` see `simplify_rounds`.
     """
     if state.kind != "weights" or state.points is None or state.proxy is None:
         return state
@@ -242,7 +192,7 @@ class _Moved:
     domain: Domain
     translation: Translation
 
-    def __call__(self):
+    def __call__(self) -> np.ndarray:
         rows = self.client() if callable(self.client) else self.client
         rows = self.domain.center_rows(usable_rows(rows, len(self.domain.center)))
         grid = Grid.for_radius(self.domain.radius)

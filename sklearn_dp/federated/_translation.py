@@ -33,21 +33,11 @@ __all__ = ["Facts", "Translation", "ball_around", "diameter_reduction"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What the theory asks to be public; in practice it rarely is.
+    """What the theory asks to be public; in practice it rarely is."""
 
-    Attributes
-    ----------
-    n_rows : float
-        About how many rows there are.
-    w_min : float
-        The smallest weight of a component, as a share of the rows.
-    sigma_max : float
-        The largest standard deviation of a component along an axis.
-    """
-
-    n_rows: float
-    w_min: float
-    sigma_max: float
+    n_rows: float  # about how many rows there are
+    w_min: float  # the smallest weight of a component, as a share of the rows
+    sigma_max: float  # the largest standard deviation of a component along an axis
 
     def room(self, n_features: int) -> float:
         """D of Lemma 17: about the largest distance of a row to the mean of its component."""
@@ -58,23 +48,14 @@ class Facts:
 class Translation:
     """Moves of the components of the data towards each other.
 
-    Attributes
-    ----------
-    points : ndarray of shape (m, d)
-        Server points that were kept.
-    shifts : ndarray of shape (m, d)
-        What is added to the rows next to each of them.
-
-    Examples
-    --------
     >>> moved = Translation(np.array([[0.0], [1000.0]]), np.array([[0.0], [-990.0]]))
     >>> near = moved.apply(np.array([[1.0], [1002.0]]))
     >>> near.ravel().tolist(), moved.invert(near).ravel().tolist()
     ([1.0, 12.0], [1.0, 1002.0])
     """
 
-    points: np.ndarray
-    shifts: np.ndarray
+    points: np.ndarray  # server points that were kept, (m, d)
+    shifts: np.ndarray  # what is added to the rows next to each of them, (m, d)
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Translate rows: each by the shift of its nearest point."""
@@ -90,7 +71,7 @@ class Translation:
         return centers - self.shifts[self._nearest(centers, moved)]
 
     @staticmethod
-    def _nearest(X, points):
+    def _nearest(X: np.ndarray, points: np.ndarray) -> np.ndarray:
         near = np.empty(len(X), dtype=np.int64)
         for i, row in enumerate(X):  # row by row: what is decided about one sees no other
             near[i] = np.argmin(np.square(points - row).sum(axis=1))
@@ -109,21 +90,8 @@ def diameter_reduction(
 ) -> Translation:
     """Bring far components of the data together (Lemma 17), after one round of counts.
 
-    Parameters
-    ----------
-    near : NearCounts
-        In the whole space.
-    X_server : ndarray of shape (m, d)
-        Public.
-    facts : Facts
-    rho : float
-        What the counts may cost.
-    epsilon : float
-        That of the lemma's thresholds.
-
-    Returns
-    -------
-    translation : Translation
+    The round costs `rho`. Counts are `near` points of the whole space; epsilon is that of the
+    lemma's thresholds.
     """
     grid = Grid.for_radius(near.domain.radius)
     rows = near.domain.center_rows(X_server)
@@ -144,7 +112,7 @@ def diameter_reduction(
     return Translation(places, _shifts(places, labels))
 
 
-def _shifts(places, labels):
+def _shifts(places: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Component i goes to (100 D' i, 0, ..., 0), with D' the largest diameter of one."""
     wide = max(
         float(np.linalg.norm(places[labels == i][:, None] - places[labels == i], axis=2).max())
