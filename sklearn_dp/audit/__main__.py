@@ -15,6 +15,7 @@ import ast
 import importlib
 import json
 import sys
+from typing import Any
 
 from . import all_estimators
 from ._certificate import certify
@@ -23,19 +24,11 @@ from ._certificate.cases import CASES
 __all__ = ["main"]
 
 
-def main(arguments=None):
+def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit status.
 
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Of the command line by default.
-
-    Returns
-    -------
-    status : int
-        0 if every claim is kept; 1 if one is false. With ``--deficit`` the other way round: 0 if
-        the planted deficit was found everywhere.
+    0 if every claim is kept; 1 if one is false. With ``--deficit`` the other way round: 0 if the
+    planted deficit was found everywhere. `arguments` are those of the command line by default.
     """
     options = _parser().parse_args(arguments)
     names = sorted(CASES) if options.estimator == "all" else [options.estimator]
@@ -57,7 +50,7 @@ def main(arguments=None):
     return int(any(certificate.kept != wanted for certificate in found))
 
 
-def _parser():
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m sklearn_dp.audit", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser(
@@ -101,19 +94,10 @@ def _parser():
     return parser
 
 
-def _estimator(name, options):
-    """An instance with the parameters of its case, and those that were asked for.
+def _estimator(name: str, options: argparse.Namespace) -> Any:
+    """An instance with the parameters of its case, and those that were asked for, which win.
 
-    Parameters
-    ----------
-    name : str
-        Of this package, or module:Class.
-    options : argparse.Namespace
-
-    Returns
-    -------
-    estimator : estimator
-        What the command line asks for wins over the case.
+    `name` is that of an estimator of this package, or module:Class.
     """
     known = dict(all_estimators())
     params = dict(_parameter(text) for text in options.params)
@@ -126,14 +110,8 @@ def _estimator(name, options):
     return known[name](**{**case.params, **budget, **params})
 
 
-def _import(name):
-    """The estimator class of another module.
-
-    Parameters
-    ----------
-    name : str
-        ``module:Class``; anything else ends the program with a message.
-    """
+def _import(name: str) -> Any:
+    """The estimator class of another module: ``module:Class``; anything else ends the program."""
     module, _, attribute = name.partition(":")
     if not attribute:
         raise SystemExit(f"{name!r} is no estimator of this package; others are module:Class.")
@@ -143,11 +121,9 @@ def _import(name):
         raise SystemExit(f"{name}: {error}") from None
 
 
-def _parameter(text):
+def _parameter(text: str) -> tuple[str, Any]:
     """NAME=VALUE as a pair; a value that is no Python literal is a word.
 
-    Examples
-    --------
     >>> _parameter("n_clusters=3"), _parameter("method=clip")
     (('n_clusters', 3), ('method', 'clip'))
     """

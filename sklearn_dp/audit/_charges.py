@@ -6,13 +6,16 @@ field of a charge is compared, and a field that is added later is an error until
 comparison here.
 """
 
+from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from inspect import signature
+from typing import Any
 
 from .._privacy._budget import PrivacyBudget
 from .._privacy._ledger import PrivacyLedger
 from .._privacy._ledger_terms import LedgerCharge
+from .._privacy._plan import PrivacyPlan
 from .._privacy._trace import Trace
 from ._observe import n_features_of, prepared, run_fit
 from ._recount import all_gaussian
@@ -22,7 +25,7 @@ __all__ = ["charge_problems", "rich_ledger"]
 _RECENT = timedelta(hours=1)
 
 
-def rich_ledger(plan=None):
+def rich_ledger(plan: PrivacyPlan | None = None) -> PrivacyLedger:
     """A ledger in memory that allows more than any fit costs, for the neighbours of a plan.
 
     Unit and relation of the ledger have to be those of the plan, or it refuses the charge. Older
@@ -36,26 +39,14 @@ def rich_ledger(plan=None):
     )
 
 
-def charge_problems(estimator, X, *, groups=None):
+def charge_problems(estimator: Any, X: Any, *, groups: Any = None) -> list[str]:
     """Fit a clone with a ledger and compare each field of the charge with the plan.
 
-    Parameters
-    ----------
-    estimator : estimator of this package
-    X : ndarray of shape (n_samples, n_features)
-    groups : array-like of shape (n_samples,), optional
-
-    Returns
-    -------
-    problems : list of str
-        A field that the audit does not know is one.
-
-    Notes
-    -----
-    Exact. The unit is compared with what the fit was given, and `gaussian` with the kinds of the
-    releases, besides the plan. Whether plan and releases are worth what they say is for the recount
-    to see (:mod:`sklearn_dp.audit._recount`), and whether the charge comes before the data are
-    looked at for ``check_ledger_is_charged_before_data``.
+    A field that the audit does not know is a problem too. Exact. The unit is compared with what the
+    fit was given, and `gaussian` with the kinds of the releases, besides the plan. Whether plan and
+    releases are worth what they say is for the recount to see (:mod:`sklearn_dp.audit._recount`),
+    and whether the charge comes before the data are looked at for
+    ``check_ledger_is_charged_before_data``.
     """
     unit = "row" if groups is None else "group"
     plan = prepared(estimator).privacy_plan(n_features_of(X), unit=unit)
@@ -76,7 +67,7 @@ def charge_problems(estimator, X, *, groups=None):
     return problems
 
 
-def _fields(charge, plan, label):
+def _fields(charge: LedgerCharge, plan: PrivacyPlan, label: str) -> Iterator[str]:
     """Every field against the plan.
 
     Fields are taken from the class, so one that is added to charges later is reported until it is

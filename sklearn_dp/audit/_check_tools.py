@@ -1,12 +1,16 @@
 """Data, comparisons and traps that the checks share."""
 
 import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from .._privacy._trace import Event
 from ..exceptions import SeededNoiseWarning, UtilityWarning
 from ._crashes import Explosion
+from ._observe import Outcome
 
 __all__ = [
     "Bomb",
@@ -24,20 +28,11 @@ _EXPECTED_WARNINGS = (SeededNoiseWarning, UtilityWarning)
 N_FEATURES = 3
 
 
-def check_data(n, seed=0, d=N_FEATURES):
-    """Two groups of points, with values of many digits.
+def check_data(n: int, seed: int = 0, d: int = N_FEATURES) -> np.ndarray:
+    """Two groups of points (n, d), with values of many digits.
 
-    Parameters
-    ----------
-    n : int
-    seed : int, default=0
-    d : int, default=3
-
-    Returns
-    -------
-    X : ndarray of shape (n, d)
-        Well separated, so that clusterings find something; of many digits, so that a leak can be
-        told from chance.
+    Well separated, so that clusterings find something; of many digits, so that a leak can be told
+    from chance.
     """
     rng = np.random.default_rng(seed)
     # Each place is repeated by itself: they are apart in every d, also where 6 divides it.
@@ -45,17 +40,17 @@ def check_data(n, seed=0, d=N_FEATURES):
     return places[np.arange(n) % 2] + 0.3 * ndtri(rng.random((n, d)))
 
 
-def check_groups(n):
+def check_groups(n: int) -> np.ndarray:
     """Groups of one to four rows, out of order."""
     return np.random.default_rng(1).permutation(np.arange(n) * 2 // 5)
 
 
-def assert_none(problems):
+def assert_none(problems: Sequence[str]) -> None:
     """Fail with the first three problems, if there are any."""
     assert not problems, "; ".join(problems[:3]) + (" ..." if len(problems) > 3 else "")
 
 
-def succeed(outcome, context=""):
+def succeed(outcome: Outcome, context: str = "") -> None:
     """No error, and no warning but those that the contract knows."""
     if outcome.error is not None:
         raise AssertionError(f"{context}a fit raises {outcome.error!r}") from outcome.error
@@ -63,13 +58,13 @@ def succeed(outcome, context=""):
     assert not other, f"{context}a fit warns: {other[0]}"
 
 
-def released_state(estimator):
+def released_state(estimator: Any) -> bytes:
     """What a pickle would hold, but for the parameters that may differ or have no pickle."""
     state = estimator.__getstate__()
     return pickle.dumps({name: state[name] for name in state if name not in ("ledger", "n_jobs")})
 
 
-def hard_groups(n):
+def hard_groups(n: int) -> dict[str, Any]:
     """Groups with ids of which an array or a sort would make something else, by what they are.
 
     Of about three rows each, so that neither a merged nor a split unit goes unnoticed.
@@ -86,20 +81,17 @@ def hard_groups(n):
 class Watched:
     """An array-like whose shape is public, and that tells when its values are asked for.
 
-    Attributes
-    ----------
-    rows : ndarray
-        The values, for the audit alone: no estimator knows this name.
+    `rows` are the values, for the audit alone: no estimator knows this name.
     """
 
-    def __init__(self, X, touch):
+    def __init__(self, X: Any, touch: Callable[[], Any]) -> None:
         self.rows, self._touch = X, touch
         self.shape = X.shape
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         """Tell, and hand the values over."""
         self._touch()
         return np.asarray(self.rows, dtype=dtype)
@@ -108,7 +100,7 @@ class Watched:
 class Bomb:
     """A trace that breaks the fit at its first release."""
 
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         """Let the seed event pass, which belongs to no plan entry; the first release explodes."""
         if event.entry:
             raise Explosion

@@ -22,6 +22,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -29,7 +30,7 @@ from sklearn.base import BaseEstimator, clone
 from .._privacy._budget import PrivacyBudget
 from .._privacy._checks import is_integer
 from .._privacy._ledger import PrivacyLedger
-from .._privacy._trace import Trace
+from .._privacy._trace import Event, Trace
 from ..exceptions import BudgetExceededError, UtilityWarning
 from ._charges import charge_problems, rich_ledger
 from ._check_tools import (
@@ -56,7 +57,7 @@ from ._loss_checks import (
     check_replay_of_methods,
     check_seeded_noise_is_told,
 )
-from ._observe import accepts_groups, prepared, run_fit
+from ._observe import Outcome, accepts_groups, prepared, run_fit
 from ._player import Replay
 from ._recount import library_problems, recount_problems
 from ._replay import different, record
@@ -101,7 +102,7 @@ def check_dp_estimator(
 # -- cost ------------------------------------------------------------------------------------------
 
 
-def check_cost_is_independent_of_data(estimator):
+def check_cost_is_independent_of_data(estimator: Any) -> None:
     """Two data sets, of any size and scale, cost the same.
 
     The time is left out, since two fits are made at two times. Why it matters: a cost that depends
@@ -116,7 +117,7 @@ def check_cost_is_independent_of_data(estimator):
     assert len(charges[0]) == 1, "a fit must charge its ledger exactly once"
 
 
-def check_plan_and_report_agree(estimator):
+def check_plan_and_report_agree(estimator: Any) -> None:
     """The plan, the report and the charge tell the same guarantee, and it is what was asked for.
 
     The plan is made without data, the report after the fit, the charge in between. A target may be
@@ -138,7 +139,7 @@ def check_plan_and_report_agree(estimator):
     assert {row["release"] for row in report.releases} <= names, "a release beside the plan"
 
 
-def check_charge_is_true(estimator):
+def check_charge_is_true(estimator: Any) -> None:
     """Every field of the charge is what the plan says, for rows and for groups.
 
     For groups again, as the unit is one of the fields.
@@ -148,7 +149,7 @@ def check_charge_is_true(estimator):
         assert_none(charge_problems(estimator, check_data(40), groups=check_groups(40)))
 
 
-def check_total_is_right(estimator):
+def check_total_is_right(estimator: Any) -> None:
     """The releases are worth no more than the report says, by other code, at several budgets.
 
     Small, usual and large ones: conversions have branches, and an error in one of them may be
@@ -164,7 +165,7 @@ def check_total_is_right(estimator):
                 assert_none(library_problems(*told))
 
 
-def check_ledger_is_charged_before_data(estimator):
+def check_ledger_is_charged_before_data(estimator: Any) -> None:
     """The charge is there when the data are first looked at, and a fit that fails keeps it.
 
     A fit that reads first and charges later can be stopped in between: whoever sees how it failed
@@ -181,7 +182,7 @@ def check_ledger_is_charged_before_data(estimator):
     assert len(ledger.entries) == 2, "a fit that failed was not charged, or was refunded"
 
 
-def check_exhausted_ledger_refuses(estimator):
+def check_exhausted_ledger_refuses(estimator: Any) -> None:
     """Without enough budget, a fit raises and leaves the data alone.
 
     A refusal that came after a look at the data would be an answer that depends on them.
@@ -196,7 +197,7 @@ def check_exhausted_ledger_refuses(estimator):
     assert not ledger.entries, "a refused fit was charged"
 
 
-def check_prediction_is_free(estimator):
+def check_prediction_is_free(estimator: Any) -> None:
     """predict, transform and score charge nothing and change nothing.
 
     Twice the same rows: a prediction that drew noise would have to be charged, and one that did not
@@ -217,7 +218,7 @@ def check_prediction_is_free(estimator):
 # -- what a fitted estimator shows -----------------------------------------------------------------
 
 
-def check_no_leaks(estimator):
+def check_no_leaks(estimator: Any) -> None:
     """No training value in pickle, texts, HTML, warnings or errors.
 
     A search for values. It sees copies of numbers, and nothing that is computed from them: for
@@ -228,7 +229,7 @@ def check_no_leaks(estimator):
         assert_none(scan_for_leaks(estimator, check_data(25), groups=check_groups(25)))
 
 
-def check_pickle(estimator):
+def check_pickle(estimator: Any) -> None:
     """A pickle holds releases only: no labels, nothing whose size grows with n; it predicts.
 
     `labels_` has one entry per row and is documented as no release, so it must not travel. Growth
@@ -255,18 +256,10 @@ def check_pickle(estimator):
         )
 
 
-def _check_lengths(estimator, outcome, events):
-    """The same releases for a sixteenth of the rows: everything shown is the same.
+def _check_lengths(estimator: Any, outcome: Outcome, events: list[Event]) -> None:
+    """The same releases for a sixteenth of the 8,000 rows: everything shown is the same.
 
-    Neighbours alone could not tell. A length of n // 1000 is equal for nearly all of them.
-
-    Parameters
-    ----------
-    estimator : estimator
-    outcome : Outcome
-        Of a fit to 8,000 rows.
-    events : list of Event
-        Its releases.
+    Neighbors alone could not tell. A length of n // 1000 is equal for nearly all of them.
     """
     # The first rows of both data sets are the same. Distances mean nothing here.
     forced = Replay(events, np.arange(500))
@@ -275,7 +268,7 @@ def _check_lengths(estimator, outcome, events):
         assert_none(different(outcome.face(), other.face(), "with n, and not with the releases"))
 
 
-def check_parameters_are_kept(estimator):
+def check_parameters_are_kept(estimator: Any) -> None:
     """A fit and a clone leave parameters alone; clones are not fitted.
 
     By identity: a parameter that was replaced by an equal one has been touched all the same, and
@@ -295,7 +288,7 @@ def check_parameters_are_kept(estimator):
 # -- all data get an answer ------------------------------------------------------------------------
 
 
-def check_small_data(estimator):
+def check_small_data(estimator: Any) -> None:
     """0, 1, k-1 and 20 rows, at tiny and huge budgets: always a finite answer, no other warning.
 
     The number of rows is not public. An estimator that refuses few rows tells something about it,
@@ -320,7 +313,7 @@ def check_small_data(estimator):
             assert warned != ok, "UtilityWarning, unless status_ begins with 'ok'"
 
 
-def check_numpy_error_state_has_no_effect(estimator):
+def check_numpy_error_state_has_no_effect(estimator: Any) -> None:
     """Whatever numpy is told to raise: an underflow or an overflow is a fact about a row.
 
     One row of subnormal and one of huge numbers are added, so that squares underflow and overflow.
@@ -336,7 +329,7 @@ def check_numpy_error_state_has_no_effect(estimator):
     assert faces[0] == faces[1], "numpy's error state changes the result"
 
 
-def check_rows_out_of_bounds_are_clipped(estimator):
+def check_rows_out_of_bounds_are_clipped(estimator: Any) -> None:
     """Rows outside `bounds` are moved to the border: how far outside they were has no effect.
 
     Every row is outside, by a factor of four and of eight. Where they came from may change nothing:
@@ -356,7 +349,7 @@ def check_rows_out_of_bounds_are_clipped(estimator):
         assert clipped, "rows outside the bounds are not clipped to them"
 
 
-def check_n_jobs_has_no_effect(estimator):
+def check_n_jobs_has_no_effect(estimator: Any) -> None:
     """The same bits with one worker and with two.
 
     With a seed. Sums whose order depends on threads change the last bits of statistics, and then a

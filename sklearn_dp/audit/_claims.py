@@ -15,7 +15,9 @@ number, as exact fractions.
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from ._conversions import maximum_cost
 from .laws import law_of
@@ -25,49 +27,27 @@ __all__ = ["check_claims", "paid", "part_of", "rho_of"]
 _CLOSE = 1e-12  # relative: two formulas for one cost agree to a few places of a float
 
 
-def paid(events):
+def paid(events: list[Any]) -> list[Any]:
     """The events that cost something: not randomness that is no noise, nor what a step draws.
 
-    Parameters
-    ----------
-    events : list of Event
-
-    Returns
-    -------
-    made : list of Event
-        In order. An event that is nested in another one is covered by what that one costs.
+    An event that is nested in another one is covered by what that one costs.
     """
     return [
         event for event in events if law_of(event).rho is not None and "nested" not in event.public
     ]
 
 
-def rho_of(event):
+def rho_of(event: Any) -> float:
     """The zCDP cost of an event; pure mechanisms note theirs as an epsilon."""
     return law_of(event).rho(event)
 
 
-def check_claims(events, plan, report):
+def check_claims(events: list[Any], plan: Any, report: Any) -> list[str]:
     """Compare a recording with the plan and the report of the same fit.
 
-    Parameters
-    ----------
-    events : list of Event
-    plan : PrivacyPlan
-    report : PrivacyReport
+    Problems are noise smaller than the cost allows, releases beside the report, overspending. An
+    UnknownLawError for an event of a kind that :mod:`sklearn_dp.audit.laws` does not know.
 
-    Returns
-    -------
-    problems : list of str
-        Noise smaller than the cost allows, releases beside the report, overspending.
-
-    Raises
-    ------
-    UnknownLawError
-        For an event of a kind that :mod:`sklearn_dp.audit.laws` does not know.
-
-    Notes
-    -----
     Sees what is inconsistent between sensitivity, scale, cost, report and plan, exactly. Does not
     see a wrong sensitivity (a replay does), noise that does not follow its scale (the tests of the
     noise do), nor a wrong conversion of the total (the recount does).
@@ -79,23 +59,16 @@ def check_claims(events, plan, report):
 
 
 class _Charges:
-    """What the releases of a recording cost.
+    """What the releases of a recording cost: the events that are paid for."""
 
-    Parameters
-    ----------
-    events : list of Event
-        Those that are paid for.
-    report : PrivacyReport
-    """
-
-    def __init__(self, events, report):
+    def __init__(self, events: list[Any], report: Any) -> None:
         self.names = [event.entry for event in events]
         self.parts = [part_of(event) for event in events]
         self.costs = [rho_of(event) for event in events]
         self.told = [row["rho"] for row in report.releases]
         self.told_names = [row["release"] for row in report.releases]
 
-    def against_report(self, report):
+    def against_report(self, report: Any) -> Iterator[str]:
         """The report tells every release, at its cost."""
         if report.noise == "planned" and not self.costs:
             return
@@ -108,7 +81,7 @@ class _Charges:
         if not math.isclose(report.spent_rho, total, rel_tol=1e-9):
             yield "the report's total is not the sum over the releases"
 
-    def against_plan(self, plan):
+    def against_plan(self, plan: Any) -> Iterator[str]:
         """Exact sums against the caps."""
         # What the fit itself says that it spent, where that is more than our formulas say.
         told = self.told if self.told_names == self.names else self.costs
@@ -117,15 +90,12 @@ class _Charges:
         yield from _over_caps(self.names, charges, plan)
 
 
-def _over_caps(names, charges, plan):
+def _over_caps(
+    names: list[str], charges: list[tuple[tuple[str, ...], float]], plan: Any
+) -> Iterator[str]:
     """Which plan entries, or whether the whole plan, get more charges than is allowed.
 
-    Parameters
-    ----------
-    names : list of str
-        Plan entry of each charge.
-    charges : list of (part, cost)
-    plan : PrivacyPlan
+    A charge is a part and a cost; `names` are the plan entries of the charges.
     """
     made = defaultdict(list)
     for name, charge in zip(names, charges, strict=True):
@@ -143,6 +113,6 @@ def _over_caps(names, charges, plan):
         yield "the releases spend more than the whole plan"
 
 
-def part_of(event):
+def part_of(event: Any) -> tuple[str, ...]:
     """The part of the units that an event looks at."""
     return tuple(event.public["part"].split("/")) if "part" in event.public else ()

@@ -45,22 +45,10 @@ _FAR = 40.0  # standard deviations beyond which exp(-z^2 / 2) is less than the s
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """Smallest delta of Gaussian noise at an epsilon.
 
-    Parameters
-    ----------
-    mu : float
-        Shift over standard deviation, positive.
-    epsilon : float
-        At least 0.
+    `mu`, positive, is its shift over its standard deviation. The integral of ``(1 - exp(epsilon -
+    loss))+`` over the loss ``mu z + mu^2 / 2`` for z ~ N(0, 1). The closed form is a difference of
+    two tails that cancels where delta is small; here all that is added up is positive.
 
-    Returns
-    -------
-    delta : float
-        The integral of ``(1 - exp(epsilon - loss))+`` over the loss ``mu z + mu^2 / 2`` for
-        z ~ N(0, 1). The closed form is a difference of two tails that cancels where delta is small;
-        here all that is added up is positive.
-
-    Examples
-    --------
     >>> round(gaussian_delta(1.0, 0.0), 6)  # P[|Z| < 1/2]: the total variation distance
     0.382925
     """
@@ -82,8 +70,6 @@ def epsilon_of_gaussian(rho: float, delta: float) -> float:
     Gaussian releases compose exactly: rho adds up, and their privacy loss is that of one release
     with ``mu^2 = 2 rho``. The root is found by doubling and bisection of `gaussian_delta`.
 
-    Examples
-    --------
     >>> epsilon_of_gaussian(1e-9, 0.5)  # one half is more than two near laws ever need
     0.0
     """
@@ -109,8 +95,6 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     for every a > 1. The best order is searched for on a grid of log(a - 1), and then between two
     points of it: the function has one minimum only.
 
-    Examples
-    --------
     >>> round(epsilon_of_zcdp(0.1, 1e-6), 4)
     2.1419
     """
@@ -143,8 +127,6 @@ def rho_of_pure(epsilon: float) -> float:
     is largest as the order falls to 1, where it is the relative entropy of the two coins,
     ``(p - q) epsilon`` with ``p / q = exp(epsilon)`` and ``p + q = 1``.
 
-    Examples
-    --------
     >>> round(rho_of_pure(1.0), 4)  # not the 1/2 of the first papers on zCDP
     0.4621
     """
@@ -162,8 +144,6 @@ def rho_of_laplace(epsilon: float) -> float:
     ``epsilon - 1 + exp(-epsilon)``, or as an integral without cancellation that of 1 - exp(-t)
     from 0 to epsilon.
 
-    Examples
-    --------
     >>> round(rho_of_laplace(1.0), 6)  # 1 / e
     0.367879
     """
@@ -179,8 +159,6 @@ def rho_of_range(width: float) -> float:
     at most ``width^2 s^2 / 8`` about its mean, so the cost is at most width^2 / 8. The choice is
     also width-DP, which is the better of the two bounds where the width is large.
 
-    Examples
-    --------
     >>> rho_of_range(2.0)
     0.5
     >>> rho_of_range(20.0) == rho_of_pure(20.0)
@@ -192,19 +170,10 @@ def rho_of_range(width: float) -> float:
 def maximum_cost(charges: Iterable[tuple[tuple[str, ...], float]]) -> Fraction:
     """Largest exact sum of charges that a single unit can be in (parallel composition).
 
-    Parameters
-    ----------
-    charges : iterable of (part, cost)
-        A part is a path of labels, () all the units. A unit follows one path, so it pays for the
-        releases about every beginning of that path, and for no others.
+    A charge is a part and a cost. A part is a path of labels, () all the units. A unit follows one
+    path, so it pays for the releases about every beginning of that path, and for no others. Floats
+    are fractions, so nothing is rounded.
 
-    Returns
-    -------
-    total : Fraction
-        Floats are fractions, so nothing is rounded.
-
-    Examples
-    --------
     >>> maximum_cost([((), 1.0), (("left",), 0.5), (("right",), 0.25), (("left", "top"), 2.0)])
     Fraction(7, 2)
     """

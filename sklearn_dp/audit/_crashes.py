@@ -17,6 +17,7 @@ it.
 import dis
 import sys
 import traceback
+from typing import Any
 
 __all__ = ["Explosion", "is_of_audit", "is_of_mutant"]
 
@@ -33,18 +34,10 @@ class Explosion(Exception):
 def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
     """Whether the audit itself raised an exception by mistake.
 
-    Parameters
-    ----------
-    error : Exception
-        With its traceback. Assertions and an `Explosion` are no mistakes.
-    inside_fit : bool, default=False
-        Only what the audit does after a fit has begun counts, such as its comparison of a release.
-        The call of the fit itself may be at the end of the traceback of an estimator written in C.
-
-    Returns
-    -------
-    own : bool
-        Whether the innermost frame that is not a library's is one of the audit.
+    Assertions and an `Explosion` are no mistakes. It did if the innermost frame that is not a
+    library's is one of the audit. `inside_fit`: only what the audit does after a fit has begun
+    counts, such as its comparison of a release. The call of the fit itself may be at the end of the
+    traceback of an estimator written in C.
     """
     if isinstance(error, AssertionError | Explosion):
         return False
@@ -59,16 +52,9 @@ def is_of_audit(error: BaseException, *, inside_fit: bool = False) -> bool:
 def is_of_mutant(error: BaseException) -> bool:
     """Whether a mutant that raised an exception did so by mistake.
 
-    Parameters
-    ----------
-    error : Exception
-        As it arrives at the call of the mutant, which is the first frame of its traceback.
-
-    Returns
-    -------
-    own : bool
-        Whether no code of the package was running, and no ``raise`` of the mutant either: a mutant
-        may be there to refuse what should be accepted.
+    The first frame of the traceback is the call of the mutant. It did if no code of the package was
+    running, and no ``raise`` of the mutant either: a mutant may be there to refuse what should be
+    accepted.
     """
     modules = [_module(frame) for frame, _ in traceback.walk_tb(error.__traceback__)]
     own, audit = f"{_PACKAGE}.", f"{__package__}."
@@ -83,7 +69,7 @@ def is_of_mutant(error: BaseException) -> bool:
     return code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
 
 
-def _module(frame) -> str:
+def _module(frame: Any) -> str:
     return frame.f_globals.get("__name__", "")
 
 

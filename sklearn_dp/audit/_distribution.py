@@ -18,6 +18,8 @@ leans to the sign of the value          60
 ======================================  =========================================================
 """
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, fdtr, fdtrc, ndtr
 from scipy.stats import kstwo
@@ -37,23 +39,12 @@ _MOST = 200_000  # numbers that the test of Kolmogorov and Smirnov sorts
 _NEAR = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
-def law_tests(name, numbers):
-    """Sum of squares, against chi-square, and sum.
+def law_tests(name: str, numbers: np.ndarray) -> list[tuple[str, float]]:
+    """Sum of squares, against chi-square, and sum: what is tested, and the chance.
 
-    Parameters
-    ----------
-    name : str
-        Whose numbers they are.
-    numbers : ndarray of shape (n,)
+    Exact p-values: under the claim the sum of squares of the numbers (n,), which are those of
+    `name`, is chi-square with n degrees of freedom, and the sum is N(0, n).
 
-    Returns
-    -------
-    tests : list of (text, chance)
-        Exact p-values: under the claim the sum of squares is chi-square with n degrees of freedom,
-        and the sum is N(0, n).
-
-    Examples
-    --------
     >>> [round(chance, 3) for _, chance in law_tests("halved", np.full(80, 0.5))]
     [0.0, 1.0, 0.0]
     """
@@ -67,7 +58,7 @@ def law_tests(name, numbers):
     ]
 
 
-def shape_tests(name, numbers):
+def shape_tests(name: str, numbers: np.ndarray) -> Iterator[tuple[str, float]]:
     """Goodness of fit (Kolmogorov and Smirnov, exact) and the numbers beyond some sigmas."""
     n = len(numbers)
     if n < _FEWEST:
@@ -83,13 +74,10 @@ def shape_tests(name, numbers):
             yield f"{name}: too many beyond {limit} sigma", float(bdtrc(found - 1, n, chance))
 
 
-def within_release_tests(releases):
-    """Dependence inside releases: halves, mirror images, neighbours, rows; scales by place.
+def within_release_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
+    """Dependence inside releases: halves, mirror images, neighbors, rows; scales by place.
 
-    Parameters
-    ----------
-    releases : list of ndarray
-        Standard numbers of each release, in its own shape.
+    The standard numbers of each release come in its own shape.
     """
     found: dict[str, list] = {}
     for numbers in releases:
@@ -101,19 +89,11 @@ def within_release_tests(releases):
     yield from _place_tests([np.ravel(numbers) for numbers in releases if np.size(numbers) > 1])
 
 
-def _partners(numbers):
+def _partners(numbers: np.ndarray) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
     """Pairs of numbers of one release that a faulty sampler would tie together.
 
-    Parameters
-    ----------
-    numbers : ndarray
-        Of one release, in its own shape: rows are known by the last axis.
-
-    Yields
-    ------
-    what : str
-    pair : tuple of two ndarrays
-        No number is in two pairs of the same kind, so under the claim all pairs are independent.
+    The release has its own shape: rows are known by the last axis. No number is in two pairs of the
+    same kind, so under the claim all pairs are independent.
     """
     flat = np.ravel(numbers)
     size = len(flat)
@@ -135,7 +115,7 @@ def _partners(numbers):
         yield "of mirror images", (flat[: size // 2], flat[::-1][: size // 2])
 
 
-def _place_tests(releases):
+def _place_tests(releases: list[np.ndarray]) -> Iterator[tuple[str, float]]:
     """Whether some places of a release get less noise than others.
 
     The sum of squares of one half over that of the other follows an F law; too small and too large
@@ -158,21 +138,14 @@ def _place_tests(releases):
         )
 
 
-def pair_tests(what, first, second, where="within releases"):
+def pair_tests(
+    what: str, first: np.ndarray, second: np.ndarray, where: str = "within releases"
+) -> Iterator[tuple[str, float]]:
     """Of independent N(0, 1), sums and differences have a ratio of squares that follows F.
 
-    Parameters
-    ----------
-    what : str
-        How the partners were chosen.
-    first, second : ndarray of shape (m,)
-    where : str
-
-    Yields
-    ------
-    text, chance
-        Equal partners make the ratio infinite, opposite ones make it zero. With a correlation c the
-        ratio is about (1 + c) / (1 - c), seen from about 45 / c^2 pairs on.
+    `what` says how the partners were chosen. Equal partners make the ratio infinite, opposite ones
+    make it zero. With a correlation c the ratio is about (1 + c) / (1 - c), seen from about 45 /
+    c^2 pairs on.
     """
     size = len(first)
     if not size:
@@ -182,15 +155,12 @@ def pair_tests(what, first, second, where="within releases"):
     yield f"noise {where}: is taken back {what}", float(fdtr(size, size, ratio))
 
 
-def between_tests(fits, lags, where):
+def between_tests(
+    fits: list[list[np.ndarray]], lags: Iterable[int], where: str
+) -> Iterator[tuple[str, float]]:
     """Releases some steps apart, in pairs without common members, cut to the same length.
 
-    Parameters
-    ----------
-    fits : list of list of ndarray
-        Standard numbers of the releases of each sequence.
-    lags : iterable of int
-    where : str
+    `fits` are sequences of releases, as standard numbers.
     """
     for lag in lags:
         pairs = []
@@ -205,7 +175,7 @@ def between_tests(fits, lags, where):
             yield from pair_tests(f"after {lag} releases", first, second, where)
 
 
-def lean_test(numbers, values):
+def lean_test(numbers: np.ndarray, values: np.ndarray) -> Iterator[tuple[str, float]]:
     """Whether noise knows the sign of what it is added to.
 
     Noise that leans towards its value (or away from it) has the right variance, so no test of its

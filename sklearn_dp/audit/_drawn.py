@@ -14,7 +14,7 @@ an audit of any fixed list of data sets. Here every case has another n, d, numbe
 and order of the array, bounds, budget, scale and groups.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator
 
+from .._privacy._trace import Event
 from ._neighbours import KINDS, neighbouring_pairs
 from ._noise_law import scale_problems
 from ._observe import accepts_groups, prepared
@@ -55,21 +56,13 @@ _BLOCKS = ("n_blocks", "n_tuples")  # few: of many blocks of few rows each, a ro
 
 @dataclass(frozen=True)
 class Case:
-    """One data set with the parameters of the fit.
+    """One data set with the parameters of the fit."""
 
-    Attributes
-    ----------
-    n, d : int
-        Rows and columns.
-    seed : int
-        Of everything else.
-    """
+    n: int  # rows
+    d: int  # columns
+    seed: int  # of everything else
 
-    n: int
-    d: int
-    seed: int
-
-    def rows(self):
+    def rows(self) -> np.ndarray:
         """Clusters, ties, equal rows or rows far out, at a scale between 1e-3 and 1e6."""
         rng = np.random.default_rng([1, self.n, self.d, self.seed])
         scale, shift = 10 ** rng.uniform(-3, 6), rng.choice([0.0, 0.0, 1e3])
@@ -84,7 +77,7 @@ class Case:
             near[rng.integers(self.n)] = 1e5
         return scale * (near + shift)
 
-    def groups(self):
+    def groups(self) -> Any:
         """None in two of three cases; else ints, strings, or objects that have no order."""
         rng = np.random.default_rng([2, self.n, self.d, self.seed])
         kind, numbers = rng.integers(0, 9), rng.integers(0, self.n // 2 + 1, self.n)
@@ -100,11 +93,11 @@ class Case:
             return mixed
         return None
 
-    def storage(self):
+    def storage(self) -> str:
         """One of five, equally likely."""
         return STORAGES[self.seed % len(STORAGES)]
 
-    def parameters(self, estimator):
+    def parameters(self, estimator: Any) -> dict[str, Any]:
         """Budget, delta, bounds, number of clusters or components, of blocks or tuples."""
         rng = np.random.default_rng([3, self.n, self.d, self.seed])
         drawn: dict[str, Any] = {
@@ -128,20 +121,12 @@ class Case:
         }
 
 
-def drawn_cases(count=PERIOD, random_state=0):
+def drawn_cases(count: int = PERIOD, random_state: int = 0) -> Iterator[Case]:
     """Cases in strata, so that what is rare is met as often as possible.
 
-    Parameters
-    ----------
-    count : int, default=54
-    random_state : int, default=0
-
-    Yields
-    ------
-    case : Case
-        Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to
-        5,000, by their logarithms, then one of few columns beyond 2^16. Each d from 1 to 24 twice
-        in the first 48.
+    Of 54 in a row, each n from 0 to 48 once, then one in each quarter of the numbers up to 5,000,
+    by their logarithms, then one of few columns beyond 2^16. Each d from 1 to 24 twice in the first
+    48.
     """
     rng = np.random.default_rng([7, random_state])
     columns: list[int] = []
@@ -157,13 +142,8 @@ def drawn_cases(count=PERIOD, random_state=0):
         yield Case(n, d, int(rng.integers(2**31)))
 
 
-def case_strategy():
-    """The same cases as a strategy for hypothesis, which has to be installed.
-
-    Returns
-    -------
-    strategy : hypothesis.strategies.SearchStrategy of Case
-    """
+def case_strategy() -> Any:
+    """The same cases as a strategy for hypothesis, which has to be installed."""
     from hypothesis import strategies as st
 
     return st.builds(
@@ -230,20 +210,10 @@ def drawn_audit(
     return total
 
 
-def _audit_case(estimator, case, pairs):
-    """Replays of a few neighbours of one case, and the events of a fit for the test of the noise.
+def _audit_case(estimator: Any, case: Case, pairs: int) -> tuple[ReplayResult, list[Event]]:
+    """Replays of a few neighbors of one case, and the events of a fit for the test of the noise.
 
-    Parameters
-    ----------
-    estimator : estimator
-    case : Case
-    pairs : int
-
-    Returns
-    -------
-    result : ReplayResult
-        Each violation begins with the case, so it can be repeated.
-    events : list of Event
+    Each violation begins with the case, so it can be repeated.
     """
     fitted = _with_parameters(estimator, case)
     X, groups = case.rows(), case.groups() if accepts_groups(estimator) else None
@@ -257,7 +227,7 @@ def _audit_case(estimator, case, pairs):
     return result, events
 
 
-def _with_parameters(estimator, case):
+def _with_parameters(estimator: Any, case: Case) -> Any:
     """The drawn parameters, but for numbers of clusters or blocks that the estimator refuses."""
     drawn = case.parameters(estimator)
     for leave_out in ((), _BLOCKS, (*_SIZES, *_BLOCKS), (*_SIZES, *_BLOCKS, "bounds")):

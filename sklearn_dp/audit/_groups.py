@@ -6,26 +6,22 @@ error there must not hide itself.
 
 from datetime import date
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 __all__ = ["fresh_id", "ids", "refilled", "unit_numbers"]
 
 
-def ids(groups):
-    """The ids as a list of Python objects, as they are.
+def ids(groups: Any) -> list[Any]:
+    """The ids of any array-like as a list of Python objects, as they are.
 
     No array is made of them, which might convert them: numpy makes equal texts of 1 and "1".
-
-    Parameters
-    ----------
-    groups : array-like
-        Of any kind: a list, an array, a series.
     """
     return list(groups)
 
 
-def unit_numbers(groups):
+def unit_numbers(groups: Any) -> np.ndarray:
     """The number of the unit of each row: how many units come first before it.
 
     By a dictionary over the ids as given: with no array, no sorting and no conversion.
@@ -39,19 +35,11 @@ def unit_numbers(groups):
     return np.array(numbers, dtype=np.int64)
 
 
-def fresh_id(groups, rng):
+def fresh_id(groups: Any, rng: np.random.Generator) -> Any:
     """An id that no unit has: of the kind of the others, or of any where anything can be held.
 
-    Parameters
-    ----------
-    groups : array-like
-    rng : Generator
-
-    Returns
-    -------
-    new : object
-        In half of the cases where the container takes any object, an id of another kind than the
-        others: converting or sorting such a mixture is what goes wrong.
+    In half of the cases where the container takes any object, an id of another kind than the
+    others: converting or sorting such a mixture is what goes wrong.
     """
     values = ids(groups)
     known = set(values)
@@ -66,20 +54,11 @@ def fresh_id(groups, rng):
     return next(new for new in candidates if new not in known)
 
 
-def refilled(groups, values):
+def refilled(groups: Any, values: Any) -> Any:
     """An array of the kind of `groups` with other ids; a list where it cannot hold them.
 
-    Parameters
-    ----------
-    groups : array-like
-        A list, a tuple, a NumPy array, or a series of pandas or polars.
-    values : list
-
-    Returns
-    -------
-    full : object
-        Its ids are equal to `values`, which is checked: a conversion that merges two ids would make
-        the audit wrong about which rows are one unit.
+    Its ids are equal to `values`, which is checked: a conversion that merges two ids would make the
+    audit wrong about which rows are one unit.
     """
     if isinstance(groups, (list, tuple)):
         return type(groups)(values)
@@ -90,7 +69,7 @@ def refilled(groups, values):
         return values
 
 
-def _refilled(groups, values):
+def _refilled(groups: Any, values: Any) -> Any:
     if not isinstance(groups, np.ndarray):
         # Categories of pandas are those that occur; it is about to refuse others.
         dtype = "category" if str(groups.dtype) == "category" else groups.dtype
@@ -103,7 +82,7 @@ def _refilled(groups, values):
     return full
 
 
-def _alike(values, k):
+def _alike(values: Any, k: int) -> list[Any]:
     """Ids of the kind of the first of those there are."""
     first = values[0] if values else 0
     if isinstance(first, (bool, np.bool_)):
@@ -123,7 +102,7 @@ def _alike(values, k):
     return []
 
 
-def _of_any_kind(k):
+def _of_any_kind(k: int) -> tuple[Any, ...]:
     """Ids that make trouble for whoever converts, sorts or prints them."""
     return (
         0.5 + k,

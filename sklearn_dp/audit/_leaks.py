@@ -8,10 +8,14 @@ The opposite approach, to look for anything unexpected in the output, would have
 expected. This one needs no knowledge of the estimator; it needs values that do not occur by chance.
 """
 
+from __future__ import annotations
+
 import pickle
 import re
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,21 +69,9 @@ def scan_for_leaks(
     ]
 
 
-def search(sought, text):
-    """Which of the needles a text or some bytes hold, in words.
+def search(sought: Needles, text: str | bytes) -> list[str]:
+    """Which of the needles a text or some bytes hold, in words and in order, each once.
 
-    Parameters
-    ----------
-    sought : Needles
-    text : str or bytes
-
-    Returns
-    -------
-    leaks : list of str
-        In order, each once.
-
-    Notes
-    -----
     Decimals are compared as whole numbers of the text, so that 123456 is not found in 91234567.
     Bytes are looked for anywhere.
     """
@@ -93,33 +85,19 @@ _NUMBER = re.compile(rb"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 @dataclass
 class Needles:
-    """What would betray a value, each with what it betrays: whole numbers in a text, and bytes.
+    """What would betray a value, each with what it betrays: whole numbers in a text, and bytes."""
 
-    Attributes
-    ----------
-    numbers : dict of bytes to str
-        Decimals without a sign: a text may show a minus as something else.
-    binary : dict of bytes to str
-    """
-
+    # decimals without a sign: a text may show a minus as something else
     numbers: dict = field(default_factory=dict)
     binary: dict = field(default_factory=dict)
 
 
-def needles(X):
+def needles(X: Any) -> Needles:
     """Everything that would betray a value of `X`.
 
     At most 300 values, spread evenly over the table: a leak of all rows is found by any of them,
     and the time is bounded. A leak of one row that is not among them is missed where the table has
     more values.
-
-    Parameters
-    ----------
-    X : ndarray of float64 of shape (n, d)
-
-    Returns
-    -------
-    found : Needles
     """
     found = Needles()
     places = np.argwhere(np.isfinite(X))
@@ -135,7 +113,7 @@ def needles(X):
     return found
 
 
-def _add_float32(binary, matrix, name):
+def _add_float32(binary: dict[bytes, str], matrix: np.ndarray, name: str) -> None:
     """Four bytes alone occur by chance: two neighbours of a row or of a column."""
     for i, j in np.ndindex(min(len(matrix), _MOST_VALUES), max(matrix.shape[1] - 1, 0)):
         pair = matrix[i, j : j + 2].astype(np.float32)
@@ -144,7 +122,7 @@ def _add_float32(binary, matrix, name):
                 binary[pair.astype(order + "f4").tobytes()] = f"float32 bytes of {name} {i}"
 
 
-def _decimals(value):
+def _decimals(value: Any) -> list[Any]:
     """Texts of a number that have enough digits to be told from chance.
 
     Formats "g", "f" and "e" with the numbers of digits that are usual, the shortest form that is
@@ -156,7 +134,7 @@ def _decimals(value):
     return [text.encode() for text in texts if _n_digits(text) >= _FEWEST_DIGITS]
 
 
-def _n_digits(text):
+def _n_digits(text: str) -> int:
     """Significant digits of a number in a text; none of inf and nan."""
     return len(re.sub(r"[^0-9]", "", text.split("e")[0]).strip("0"))
 
@@ -164,7 +142,7 @@ def _n_digits(text):
 # -- everything that is shown ----------------------------------------------------------------------
 
 
-def _shown(estimator, X, groups):
+def _shown(estimator: Any, X: Any, groups: Any) -> Iterator[tuple[str, Any]]:
     """Pairs (where, text or bytes).
 
     In order: a successful fit in its own words; its pickle as text (protocol 0); plan and releases;
@@ -189,7 +167,7 @@ def _shown(estimator, X, groups):
             yield f"groups ({name})", _text_of(prepared(estimator).fit, X, groups=wrong)
 
 
-def spoilt_data(X):
+def spoilt_data(X: Any) -> list[tuple[str, Any]]:
     """Data that has to be refused, with the values of `X` in it.
 
     Each has a value that is a needle, beside what has to be refused.
@@ -215,7 +193,7 @@ def spoilt_data(X):
     ]
 
 
-def _text_of(method, *args, **options):
+def _text_of(method: Callable[..., Any], *args: Any, **options: Any) -> str:
     """Warnings and error of a call that should fail, with what the error carries along.
 
     Errors carry other errors: `__cause__` and `__context__` are followed, since a traceback prints

@@ -6,6 +6,8 @@ compromise: enough to meet what is usually wrong, in seconds. What waits for ano
 """
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +58,7 @@ _SIZES = (5e-324, 1e-300, 1e-156, 1e-130, 1e-9, 1.0, 1e9, 1e130, 1e156, 1e300)
 NOISE_FITS = (30, 3, 10)
 
 
-def check_replay(estimator):
+def check_replay(estimator: Any) -> None:
     """Neighbours differ only by noise that is paid for; small data and the empty set too.
 
     20 rows: all kinds of neighbours, and HTML displays. 400: many rows in each cluster or block. 12
@@ -71,7 +73,7 @@ def check_replay(estimator):
             assert_none(_replayed(estimator, X, groups=check_groups(n), strangers=n == 20))
 
 
-def check_replay_of_hard_groups(estimator):
+def check_replay_of_hard_groups(estimator: Any) -> None:
     """Units stay what they are with ids that cannot be sorted, converted or printed faithfully.
 
     Without strangers, whose ids are plain numbers: `check_replay` has them.
@@ -81,7 +83,7 @@ def check_replay_of_hard_groups(estimator):
             assert_none(_replayed(estimator, check_data(20, 20), groups=groups, strangers=False))
 
 
-def check_replay_of_methods(estimator):
+def check_replay_of_methods(estimator: Any) -> None:
     """Methods that pay for what they release (`private_score`) are as private as fits.
 
     With all sizes of the other numbers that they take: these are refused before the charge, or
@@ -99,7 +101,7 @@ def check_replay_of_methods(estimator):
             assert_none([f"{name}, {options}: {text}" for text in found])
 
 
-def paying_methods(kind):
+def paying_methods(kind: type) -> dict[str, Any]:
     """Methods with a budget of their own, but for fits; of each the other numbers that it takes."""
     found = {}
     for name, method in inspect.getmembers(kind, inspect.isfunction):
@@ -112,7 +114,7 @@ def paying_methods(kind):
     return found
 
 
-def _method_problems(method, X, options):
+def _method_problems(method: Callable[..., Any], X: Any, options: Any) -> list[str]:
     """What a replay of one call finds wrong."""
     recorder, ledger = Trace(), rich_ledger()
     try:
@@ -129,7 +131,7 @@ def _method_problems(method, X, options):
     return found
 
 
-def check_missing_groups_are_refused(estimator):
+def check_missing_groups_are_refused(estimator: Any) -> None:
     """A row without an id belongs to nobody: no fit may guess to whom.
 
     NaN is not equal to itself, so each such row would be a unit of its own, and one person with
@@ -144,7 +146,7 @@ def check_missing_groups_are_refused(estimator):
         assert named, f"{missing!r} among the groups is not refused by name: {outcome.error!r}"
 
 
-def _replayed(estimator, X, **options):
+def _replayed(estimator: Any, X: Any, **options: Any) -> list[str]:
     """What a replay audit finds wrong.
 
     An audit in which no pair could be compared has passed nothing: that is a violation too.
@@ -153,7 +155,7 @@ def _replayed(estimator, X, **options):
     return result.violations or ([] if result.passed else ["all pairs are voided"])
 
 
-def check_drawn_data(estimator):
+def check_drawn_data(estimator: Any) -> None:
     """Rows, columns, clusters, arrays, bounds, budgets and groups drawn at random: for triggers.
 
     Each n up to 48 and each d up to 24 is met; see :func:`drawn_audit` for other chances.
@@ -161,7 +163,7 @@ def check_drawn_data(estimator):
     assert_none(drawn_audit(estimator).violations)
 
 
-def check_refit(estimator):
+def check_refit(estimator: Any) -> None:
     """A used estimator answers as a fresh one: nothing of an earlier fit is left."""
     X = check_data(40)
     assert_none(refit_problems(estimator, X))
@@ -169,7 +171,7 @@ def check_refit(estimator):
         assert_none(refit_problems(estimator, X, groups=check_groups(40)))
 
 
-def check_noise_law(estimator):
+def check_noise_law(estimator: Any) -> None:
     """The noise has the claimed law, is independent, and is never used twice.
 
     1. The kernel's sampler, with half a million numbers, for the tails.
@@ -185,7 +187,7 @@ def check_noise_law(estimator):
         assert_none(noise_audit(estimator, check_data(30), groups=check_groups(30), fits=grouped))
 
 
-def check_noise_has_entropy(estimator):
+def check_noise_has_entropy(estimator: Any) -> None:
     """Many short fits without a seed, and forked processes, all have noise of their own.
 
     See `_repeats` for how few bits of entropy would be found.
@@ -195,19 +197,11 @@ def check_noise_has_entropy(estimator):
     assert_none(fork_problems(moderate, X))
 
 
-def telling_fit(estimator):
+def telling_fit(estimator: Any) -> tuple[Any, np.ndarray]:
     """A short fit whose releases tell it apart from any other: little budget makes few of them.
 
-    Parameters
-    ----------
-    estimator : estimator
-
-    Returns
-    -------
-    moderate : estimator
-        With the first budget at which the noise has enough bits.
-    X : ndarray of shape (n_samples, 8)
-        Few rows are fast.
+    The estimator with the first budget at which the noise has enough bits, and few rows of 8
+    columns, which are fast.
     """
     for n, epsilon in ((3, 1.0), (3, 1000.0), (60, 30.0), (60, 1000.0)):
         moderate, X = prepared(estimator, epsilon=epsilon, rho=None), check_data(n, d=8)
@@ -216,7 +210,7 @@ def telling_fit(estimator):
     return moderate, X
 
 
-def check_noise_is_fresh(estimator):
+def check_noise_is_fresh(estimator: Any) -> None:
     """Without random_state, noise is new each time, whatever numpy's global seed."""
     state = np.random.get_state()  # noqa: NPY002
     try:
@@ -228,7 +222,7 @@ def check_noise_is_fresh(estimator):
     assert not same, "the same noise again and again with random_state=None"
 
 
-def _drawn_with_global_seed(estimator, seed):
+def _drawn_with_global_seed(estimator: Any, seed: int) -> np.ndarray:
     """All noise of a fit with a moderate budget, so that there is noise to see."""
     np.random.seed(seed)  # noqa: NPY002 - the global state is what must have no effect
     recorder = Trace()
@@ -243,7 +237,7 @@ def _drawn_with_global_seed(estimator, seed):
     )
 
 
-def check_seeded_noise_is_told(estimator):
+def check_seeded_noise_is_told(estimator: Any) -> None:
     """A seed is warned of, and told by the report."""
     for seed, source in ((0, "seeded"), (None, "system")):
         outcome = run_fit(prepared(estimator, random_state=seed), check_data(30))

@@ -29,10 +29,8 @@ MUTANTS: list["Mutant"] = []
 class Planted(list):
     """What has happened to a mutant while it was planted: an entry for each time it was reached.
 
-    Attributes
-    ----------
-    mistakes : list of Exception
-        Those of the mutant's own code; see :func:`~sklearn_dp.audit._crashes.is_of_mutant`.
+    `mistakes` are those of the mutant's own code; see
+    :func:`~sklearn_dp.audit._crashes.is_of_mutant`.
     """
 
     def __init__(self) -> None:
@@ -168,7 +166,7 @@ def killer(
     return name
 
 
-def _refuse_mistakes(bug, happened):
+def _refuse_mistakes(bug: Mutant, happened: Planted) -> None:
     if happened.mistakes:
         raise RuntimeError(
             f"the mutant {bug.name!r} does not fit the code that it breaks: "
@@ -176,7 +174,7 @@ def _refuse_mistakes(bug, happened):
         ) from happened.mistakes[0]
 
 
-def _visits(estimator):
+def _visits(estimator: Any) -> Iterator[Any]:
     """Run once what the checks run often: their sizes of data, groups, bounds, displays, errors.
 
     A generator, which yields after each run.
@@ -212,16 +210,8 @@ def _visits(estimator):
 def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
     """What a check finds wrong with an estimator, in words; None if it passes.
 
-    Parameters
-    ----------
-    check : callable
-        One of those of :func:`check_dp_estimator`.
-    estimator : estimator
-
-    Returns
-    -------
-    text : str or None
-        A crash of the estimator or of the kernel is a finding; one of the check is raised.
+    The check is one of those of :func:`check_dp_estimator`. A crash of the estimator or of the
+    kernel is a finding; one of the check is raised.
     """
     try:
         check(estimator)
@@ -232,7 +222,7 @@ def complaint(check: Callable, estimator: BaseEstimator) -> str | None:
     return None
 
 
-def _noting(function, happened):
+def _noting(function: Callable[..., Any], happened: Planted) -> Callable[..., Any]:
     """The same function; whenever it is called, and whatever mistakes it makes, is noted.
 
     A replacement that is no function (a constant) counts as reached.
@@ -253,7 +243,7 @@ def _noting(function, happened):
     return noted
 
 
-def _bindings(owner, attribute):
+def _bindings(owner: Any, attribute: str) -> list[Any]:
     """An attribute of the class that has it, or all names in the package for a function.
 
     ``from x import f`` makes a second name for a function, which would go on to be the healthy one.
@@ -273,7 +263,7 @@ def _bindings(owner, attribute):
 
 
 @contextmanager
-def _replaced(owner, attribute, value):
+def _replaced(owner: Any, attribute: str, value: Any) -> Iterator[None]:
     """Put a value in the place of an attribute while the context lasts.
 
     From the owner's own `vars`, so that a static method or a property is put back as what it was.
@@ -286,18 +276,11 @@ def _replaced(owner, attribute, value):
         setattr(owner, attribute, before)
 
 
-def after_fit(change):
+def after_fit(change: Callable[..., Any]) -> Callable[..., Any]:
     """Let `change(estimator, X, session)` spoil what a fit leaves.
 
-    Parameters
-    ----------
-    change : callable
-        It gets the estimator, the rows and the session, and changes the estimator.
-
-    Returns
-    -------
-    wrap : callable
-        A change for :class:`Mutant`: from ``_fit_session`` to what takes its place.
+    What is returned is a change for :class:`Mutant`: it goes from ``_fit_session`` to what takes
+    its place.
     """
 
     def wrap(original):

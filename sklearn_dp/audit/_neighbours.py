@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,14 +99,8 @@ def neighbouring_pairs(
             yield _without_unit(kind, X, groups, rng)
 
 
-def unrelated(X, rng, *, groups=None):
-    """Data sets that have nothing in common with `X` but the number of features.
-
-    Yields
-    ------
-    other : Neighbour
-        All its units are new ones.
-    """
+def unrelated(X: Any, rng: np.random.Generator, *, groups: Any = None) -> Iterator[Neighbour]:
+    """Data sets that have nothing in common with `X` but the number of features."""
     n, d = X.shape
     base = ndtri(rng.random((2 * n + 3, d)))
     for other in (1e3 * base, np.zeros((n, d)), np.full((n // 2 + 1, d), 7.0), 1e-9 * base + 5):
@@ -114,7 +109,7 @@ def unrelated(X, rng, *, groups=None):
         yield Neighbour("unrelated data", other, names, np.full(size, -1))
 
 
-def _without_unit(kind, X, groups, rng):
+def _without_unit(kind: str, X: Any, groups: Any, rng: np.random.Generator) -> Neighbour:
     numbers = np.arange(len(X)) if groups is None else unit_numbers(groups)
     n_units = int(numbers.max()) + 1
     gone = {"remove": int(rng.integers(n_units)), "remove_first": 0, "remove_last": n_units - 1}[
@@ -127,7 +122,7 @@ def _without_unit(kind, X, groups, rng):
     return Neighbour(kind, X[stay], groups, np.delete(np.arange(n_units), gone))
 
 
-def _with_unit(kind, X, groups, rng, points):
+def _with_unit(kind: str, X: Any, groups: Any, rng: np.random.Generator, points: Any) -> Neighbour:
     size = 1 if groups is None else int(rng.integers(1, _MOST_ROWS + 1))
     rows = np.array([_row(kind, X, rng, points) for _ in range(size)])
     places = {"first": np.zeros(size, int), "last": np.full(size, len(X))}.get(
@@ -146,7 +141,7 @@ def _with_unit(kind, X, groups, rng, points):
     return Neighbour(kind, wider, refilled(groups, values), units)
 
 
-def _row(kind, X, rng, points):
+def _row(kind: str, X: Any, rng: np.random.Generator, points: np.ndarray) -> np.ndarray:
     """One row of an added unit."""
     d = X.shape[1]
     direction = ndtri(rng.random(d))

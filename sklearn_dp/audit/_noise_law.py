@@ -8,7 +8,9 @@ for what each of them can see.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +20,7 @@ from sklearn.base import BaseEstimator
 from .._privacy._budget import PrivacyBudget
 from .._privacy._plan import Mechanism, PlanEntry, PrivacyPlan
 from .._privacy._session import PrivacySession
-from .._privacy._trace import Trace, trace
+from .._privacy._trace import Event, Trace, trace
 from ._distribution import (
     between_tests,
     law_tests,
@@ -93,40 +95,19 @@ def noise_audit(
     return found + noise_problems([recording.events for recording in recordings], random_state)
 
 
-def noise_problems(traces, random_state=0):
-    """The same for recordings that are there already.
-
-    Parameters
-    ----------
-    traces : list of list of Event
-    random_state : int, default=0
-        For the auditor's own uniform numbers.
-
-    Returns
-    -------
-    problems : list of str
-    """
+def noise_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:
+    """The same for recordings that are there already; the seed is for the auditor's own numbers."""
     rng = np.random.default_rng(random_state)
     fits = [[(event, _standardized(event, rng)) for event in events] for events in traces]
     tests = [*_entry_tests(fits), *_dependence_tests(fits), *repeat_tests(traces)]
     return _unlikely(tests)
 
 
-def scale_problems(traces, random_state=0):
+def scale_problems(traces: list[list[Event]], random_state: int = 0) -> list[str]:
     """Scales only, of each recording on its own: for a few fits of many different data sets.
 
-    Parameters
-    ----------
-    traces : list of list of Event
-    random_state : int, default=0
-        For the auditor's own uniform numbers.
+    The seed is for the auditor's own uniform numbers.
 
-    Returns
-    -------
-    problems : list of str
-
-    Notes
-    -----
     A false alarm has a probability of 1e-6 for all of them together. A recording with m numbers is
     found when its scales are all too small by 1 - h with m h^2 > 20, and so is a single entry with
     m numbers. Noise of less than a step is mostly rounding, which the auditor fills up with random
@@ -153,18 +134,10 @@ def scale_problems(traces, random_state=0):
     return _unlikely(tests)
 
 
-def kernel_problems(random_state=0, *, size=450_000):
+def kernel_problems(random_state: None | int = 0, *, size: Any = 450_000) -> list[str]:
     """The same tests for releases of a bare session: enough numbers for the tails beyond 4 sigma.
 
-    Parameters
-    ----------
-    random_state : None or int, default=0
-    size : int
-        Numbers of Gaussian noise, and a quarter as many of Laplace noise.
-
-    Returns
-    -------
-    problems : list of str
+    `size` numbers of Gaussian noise, and a quarter as many of Laplace noise.
     """
     plan = PrivacyPlan(
         PrivacyBudget(rho=8.0, delta=0.5),
@@ -184,7 +157,7 @@ def kernel_problems(random_state=0, *, size=450_000):
     return noise_problems([recorder.events])
 
 
-def _unlikely(tests):
+def _unlikely(tests: list[tuple[str, float]]) -> list[str]:
     """The tests that fail: less likely than a millionth over the number of tests (Bonferroni).
 
     A chance that is no number is a failure too.
@@ -193,7 +166,7 @@ def _unlikely(tests):
     return [f"{text} (p = {chance:.2g})" for text, chance in tests if not chance >= limit]
 
 
-def _entry_tests(fits):
+def _entry_tests(fits: Any) -> Iterator[tuple[str, float]]:
     """Laws of the numbers of each entry, and of all."""
     entries = defaultdict(list)
     for event, numbers in (pair for fit in fits for pair in fit):
@@ -207,7 +180,7 @@ def _entry_tests(fits):
         yield from shape_tests(entry, numbers)
 
 
-def _dependence_tests(fits):
+def _dependence_tests(fits: Any) -> Iterator[tuple[str, float]]:
     """Numbers that should have nothing to do with each other, nor with the sign of the statistic.
 
     In a release, between releases, between fits. Only kinds whose numbers are as many as the
@@ -236,7 +209,7 @@ def _dependence_tests(fits):
     yield from between_tests(columns, _FITS, "between fits")
 
 
-def _standardized(event, rng):
+def _standardized(event: Event, rng: np.random.Generator) -> np.ndarray:
     """Numbers that are N(0, 1) if the event's noise follows its claim."""
     law = law_of(event)
     low, high = map(np.atleast_1d, law.numbers(event))

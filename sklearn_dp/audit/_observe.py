@@ -11,6 +11,7 @@ import logging
 import pickle
 import re
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -35,50 +36,31 @@ __all__ = [
 ]
 
 
-def prepared(estimator, **params):
-    """A clone to experiment on: it charges no ledger, and its noise is reproducible.
+def prepared(estimator: Any, **params: Any) -> Any:
+    """A clone to experiment on, not fitted: it charges no ledger, and its noise is reproducible.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not touched.
-    **params
-        More parameters to set; they may replace ``ledger=None`` and ``random_state=0``.
-
-    Returns
-    -------
-    copy : estimator
-        Not fitted.
+    The parameters may replace ``ledger=None`` and ``random_state=0``.
     """
     copy = clone(estimator)
     return copy.set_params(**{"ledger": None, "random_state": 0, **params})
 
 
-def accepts_groups(estimator):
+def accepts_groups(estimator: Any) -> bool:
     """Whether the estimator knows privacy units of several rows."""
     return "groups" in inspect.signature(estimator.fit).parameters
 
 
-def n_features_of(X):
+def n_features_of(X: Any) -> int:
     """Number of columns; also of an array without rows."""
     return int(np.shape(X)[1])
 
 
-def target_of(estimator, X):
+def target_of(estimator: Any, X: Any) -> np.ndarray | None:
     """A target for an estimator that needs one, or None.
 
-    That of a row is a function of this row alone, so that neighbours agree about all others.
-
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_samples, n_features)
-
-    Returns
-    -------
-    y : ndarray of shape (n_samples,) or None
-        For a classifier, one of its first two `classes` (0 and 1 without any), by the sign of the
-        first feature; otherwise that feature.
+    That of a row is a function of this row alone, so that neighbors agree about all others: for a
+    classifier, one of its first two `classes` (0 and 1 without any), by the sign of the first
+    feature; otherwise that feature.
     """
     if not get_tags(estimator).target_tags.required:
         return None
@@ -91,30 +73,17 @@ def target_of(estimator, X):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A fit that was run, and what it showed.
+    """A fit that was run, and what it showed."""
 
-    Attributes
-    ----------
-    estimator : estimator
-        Fitted, unless there is an error.
-    warnings : tuple of (category, text)
-    error : Exception or None
-    printed : str
-        What went to the standard streams and to the log.
-    """
-
-    estimator: Any
-    warnings: tuple[tuple[type[Warning], str], ...]
+    estimator: Any  # fitted, unless there is an error
+    warnings: tuple[tuple[type[Warning], str], ...]  # category and text
     error: Exception | None
-    printed: str = ""
+    printed: str = ""  # what went to the standard streams and to the log
 
-    def face(self, html=False):
+    def face(self, html: bool = False) -> dict[str, Any]:
         """Everything shown, by name: pickle, memory, answers, texts, warnings, prints, error.
 
-        Parameters
-        ----------
-        html : bool, default=False
-            Also render the HTML display (slow).
+        To render the HTML display too is slow.
         """
         error = (
             ""
@@ -141,7 +110,7 @@ class Outcome:
         return shown
 
 
-def _memory(estimator):
+def _memory(estimator: Any) -> bytes:
     """All attributes but those that are documented as no release, whatever a pickle leaves out.
 
     ``__getstate__`` decides what a pickle holds, so an estimator could keep a sum of the data in
@@ -154,7 +123,7 @@ def _memory(estimator):
     )
 
 
-def _bytes(value):
+def _bytes(value: Any) -> bytes:
     """The same bytes for equal values, however they came to be."""
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=5)
@@ -180,13 +149,13 @@ _METHODS = (
 )
 
 
-def probe(n_features):
+def probe(n_features: int) -> np.ndarray:
     """Public rows to ask a fitted estimator about: small, large, zero, of either sign."""
     rows = np.sin(np.arange(1.0, 7 * n_features + 1)).reshape(7, n_features)
     return rows * np.array([0.0, 1e-3, 1.0, 3.0, 30.0, 1e3, 1e6])[:, None]
 
 
-def _answers(estimator):
+def _answers(estimator: Any) -> dict[str, Any]:
     """What every public method says about public rows.
 
     A method that keeps something of the data somewhere (a module, a cache by identity) would show
@@ -200,15 +169,10 @@ def _answers(estimator):
     }
 
 
-def _answer(method, rows):
-    """What one method returns, raises and warns of, as bytes.
+def _answer(method: Callable[..., Any], rows: np.ndarray) -> bytes:
+    """What one method of the fitted estimator returns, raises and warns of, as bytes.
 
-    Parameters
-    ----------
-    method : callable
-        Bound to the fitted estimator.
-    rows : ndarray
-        For methods that take rows.
+    `rows` are for methods that take rows.
     """
     given = (rows,) if "X" in inspect.signature(method).parameters else ()
     with warnings.catch_warnings(record=True) as caught:
@@ -220,31 +184,24 @@ def _answer(method, rows):
     return answer + "".join(str(item.message) for item in caught).encode()
 
 
-def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=True):
+def run_fit(
+    estimator: Any,
+    X: Any,
+    groups: Any = None,
+    *,
+    internal: bool = False,
+    recorder: Any = None,
+    strict: bool = True,
+) -> Outcome:
     """Fit `estimator` in place and note what happens.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_samples, n_features)
-    groups : array-like of shape (n_samples,), optional
-    internal : bool, default=False
-        Leave out scikit-learn's validation, which refuses an empty `X`: the guarantee covers the
-        empty data set too.
-    recorder : Trace or Replay, optional
-    strict : bool, default=True
-        Fit as the strictest user would: all warnings are errors but the package's own, which
-        depend on releases only, and numpy raises whatever it can. What overflows on one of two
-        neighbours then is an error on one of them.
+    `internal` leaves out scikit-learn's validation, which refuses an empty `X`: the guarantee
+    covers the empty data set too. `strict` fits as the strictest user would: all warnings are
+    errors but the package's own, which depend on releases only, and numpy raises whatever it can.
+    What overflows on one of two neighbors then is an error on one of them.
 
-    Returns
-    -------
-    outcome : Outcome
-
-    Raises
-    ------
-    Exception
-        Of the recorder, if it fails by mistake: the estimator is not to blame for it.
+    Where the recorder fails by mistake, its exception is raised: the estimator is not to blame for
+    it.
     """
     error = None
     numeric = np.errstate(all="raise") if strict else nullcontext()
@@ -272,7 +229,7 @@ def run_fit(estimator, X, groups=None, *, internal=False, recorder=None, strict=
 
 
 @contextmanager
-def _listening():
+def _listening() -> Iterator[Any]:
     """Collect what is printed and logged.
 
     The level of the root logger is lowered for the time: what a library logs at "debug" is shown to
@@ -292,7 +249,7 @@ def _listening():
 
 
 @with_callbacks  # which tidies up what belongs to scikit-learn
-def _fit_internal(estimator, X, groups):
+def _fit_internal(estimator: Any, X: Any, groups: Any) -> None:
     """A fit without scikit-learn's validation, which refuses no rows at all.
 
     The guarantee covers the empty data set: it is a neighbour of every single unit.

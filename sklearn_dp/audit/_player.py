@@ -16,10 +16,11 @@ sees to it.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from .._privacy._trace import Shares
+from .._privacy._trace import Event, Shares
 from .laws import law_of
 
 __all__ = ["Replay"]
@@ -29,46 +30,30 @@ _COMPARED = ("sensitivity", "scale", "cost", "public")
 
 @dataclass
 class Replay(Shares):
-    """Force a recording on a neighbouring data set and compare.
-
-    Parameters
-    ----------
-    recorded : list of Event
-    units : ndarray of int
-        For each unit of the present data set its index in the recorded one, or -1 for the unit
-        that was added.
-    keep_added : bool, default=True
-        What a friendly-core filter decides about an added unit, whenever it is allowed to
-        survive.
-
-    Attributes
-    ----------
-    violations : list of str
-    voided : list of str
-        Events of the failure probability delta that the recording ran into; the pair then proves
-        nothing.
-    loss : dict
-        Realized cost of each plan entry, at most what it was charged.
-    ratios : dict
-        Largest realized distance over claimed sensitivity of each plan entry.
-    moved : set of str
-        The parts of the units (see :mod:`sklearn_dp._privacy._parts`) whose releases have moved:
-        one unit must not move any that do not lie in each other.
-    """
+    """Force a recording on a neighboring data set and compare."""
 
     recorded: list
+    # for each unit of the present data set its index in the recorded one, or -1 for the unit that
+    # was added
     units: np.ndarray
+    # what a friendly-core filter decides about an added unit, whenever it is allowed to survive
     keep_added: bool = True
     violations: list = field(default_factory=list)
+    # events of the failure probability delta that the recording ran into; the pair then proves
+    # nothing
     voided: list = field(default_factory=list)
+    # realized cost of each plan entry, at most what it was charged
     loss: dict = field(default_factory=dict)
+    # largest realized distance over claimed sensitivity of each plan entry
     ratios: dict = field(default_factory=dict)
+    # the parts of the units (see `_privacy._parts`) whose releases have moved: one unit must not
+    # move any that do not lie in each other
     moved: set = field(default_factory=set)
     _next: int = 0
     _added: dict = field(default_factory=dict)
 
     @np.errstate(all="ignore")  # a fit may be strict, but what overflows here is compared as inf
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         """Compare an event with the recorded one and return the recorded output."""
         output = self._played(event)
         if event.kind == "share":
@@ -77,7 +62,7 @@ class Replay(Shares):
             self.add_share(event)
         return output
 
-    def _played(self, event):
+    def _played(self, event: Event) -> Any:
         """The output that is forced on the neighbour, after the comparison.
 
         Where the two fits do not make the same release there is nothing to compare, and the
@@ -100,7 +85,7 @@ class Replay(Shares):
                 self.blame(event, f"{what} differs between neighbours")
         return law.replay(self, known, event)
 
-    def finish(self):
+    def finish(self) -> list[str]:
         """Check that nothing of the recording is left over; return the violations."""
         if self._next < len(self.recorded) and not self.violations:
             self.violations.append(f"{self.recorded[self._next].entry}: not released")
@@ -110,22 +95,16 @@ class Replay(Shares):
                 self.violations.append(f"one unit is in both parts {part!r} and {inner!r}")
         return self.violations
 
-    def blame(self, event, text):
+    def blame(self, event: Event, text: str) -> None:
         """Note a violation."""
         self.violations.append(f"{event.entry}: {text}")
 
-    def account(self, event, distance, cost):
+    def account(self, event: Event, distance: float, cost: float) -> None:
         """Note a distance in units of the claim, and the cost that it realizes.
 
-        Parameters
-        ----------
-        event : Event
-            Of the neighbour.
-        distance : float
-            Of the two statistics over the sensitivity: more than one is a violation.
-        cost : float
-            What the pair costs at this distance, in the currency of the event: more than the event
-            says is a violation. NaN in either place is one too.
+        The event is that of the neighbor. A distance of the two statistics of more than one
+        sensitivity is a violation, and so is a cost, in the currency of the event, of more than the
+        event says. NaN in either place is one too.
         """
         self.ratios[event.entry] = max(self.ratios.get(event.entry, 0.0), distance)
         self.loss[event.entry] = self.loss.get(event.entry, 0.0) + cost
@@ -137,7 +116,7 @@ class Replay(Shares):
             )
 
 
-def _same(a, b):
+def _same(a: Any, b: Any) -> bool:
     """Whether two public facts agree: dicts, arrays of any shape, numbers, words."""
     if type(a) is type(b) and type(a) in (float, int, str):
         return a == b  # most of them: some ten times faster than by arrays

@@ -22,11 +22,11 @@ __all__ = ["record_releases", "replay_releases"]
 class _Recorder(Trace):
     """A trace that asks somebody else for the outputs."""
 
-    def __init__(self, force: Callable[[Event], Any]):
+    def __init__(self, force: Callable[[Event], Any]) -> None:
         super().__init__()
         self._force = force
 
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         event.output = self._force(event)
         return super().record(event)
 
@@ -90,11 +90,11 @@ def record_releases(force: Callable[[Event], Any] | None = None) -> Iterator[lis
 class _Replayer(Replay):
     """A replay of which the comparison is left to others."""
 
-    def __init__(self, recorded, units):
+    def __init__(self, recorded: Any, units: np.ndarray) -> None:
         super().__init__(recorded, units)
         self.events: list[Event] = []
 
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         event.output = super().record(event)
         self.events.append(event)
         return event.output
@@ -137,7 +137,7 @@ def replay_releases(recorded: Sequence[Event], units: ArrayLike) -> Iterator[lis
         yield replayer.events
 
 
-def _warn():
+def _warn() -> None:
     warnings.warn(
         "the releases of fits are recorded with their exact values: what is recorded is not "
         "private, and neither it nor a replayed fit may be published.",

@@ -11,7 +11,9 @@ Nothing here calls the kernel's conversions; those of :mod:`sklearn_dp.audit._co
 """
 
 import math
+from collections.abc import Iterator
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +38,12 @@ _SHARES_DELTA = 2.0**-100  # by which a sum of rounded shares may differ from ro
 # -- what releases cost ----------------------------------------------------------------------------
 
 
-def _ratio(event):
+def _ratio(event: Any) -> float:
     """Largest shift in units of the noise scale: mu of a Gaussian, epsilon of a Laplace release."""
     return float(np.max(np.asarray(event.sensitivity) / np.asarray(event.scale)))
 
 
-def _of_choice(event):
+def _of_choice(event: Any) -> float:
     """Above threshold, with noise of `scale` and of twice that; or the exponential mechanism.
 
     The scale of the latter is a rate: log-ratios lie in a range of twice rate times sensitivity.
@@ -67,13 +69,10 @@ they are taken at their word here. A claim of their law covers "proportional", a
 filters; a "fit" is what the plan of an inner fit may spend."""
 
 
-def _rho(event):
+def _rho(event: Any) -> float:
     """Cost from sensitivity and scale; what only a theorem of its caller tells, as told.
 
-    Raises
-    ------
-    UnknownLawError
-        For any other kind: to believe what it says of itself would be no recount.
+    An UnknownLawError for any other kind: to believe what it says of itself would be no recount.
     """
     if event.kind in TOLD:
         return float(event.cost)
@@ -85,24 +84,17 @@ def _rho(event):
     return _COSTS[event.kind](event)
 
 
-def _delta(event):
+def _delta(event: Any) -> float:
     """Failure probability: as stated, and what the ways of drawing noise add to it."""
     told = float(event.public.get("delta", 0.0))
     shared = _SHARES_DELTA if "shares" in event.public else 0.0
     return told + shared
 
 
-def rho_released(events):
+def rho_released(events: list[Any]) -> tuple[float, ...]:
     """zCDP cost and failure probability of the releases of a recording.
 
-    Parameters
-    ----------
-    events : list of Event
-
-    Returns
-    -------
-    rho, delta : float
-        Both are those of the unit that is in the most expensive parts.
+    Both are those of the unit that is in the most expensive parts.
     """
     made = paid(events)
     return tuple(
@@ -111,20 +103,12 @@ def rho_released(events):
     )
 
 
-def unpaid(events):
+def unpaid(events: list[Any]) -> tuple[float, float]:
     """zCDP cost of what fits inside have released, and of what was paid for them.
 
     An inner fit is told that it has been paid for: its own accounts cannot see whether the outer
     session did. What all inner fits release may cost no more than what was paid for all of them.
-
-    Parameters
-    ----------
-    events : list of Event
-
-    Returns
-    -------
-    released, paid_for : float
-        Both 0 where a step has paid: what its draws cost together is for its theorem to say.
+    Both are 0 where a step has paid: what its draws cost together is for its theorem to say.
     """
     if any(event.kind == "step" for event in events):
         return 0.0, 0.0
@@ -137,7 +121,7 @@ def unpaid(events):
     return released, sum(_rho(event) for event in paid(events) if event.kind == "fit")
 
 
-def all_gaussian(events):
+def all_gaussian(events: list[Any]) -> bool:
     """Whether all that is paid for are Gaussians, but for failure events."""
     return all(
         event.kind in ("gaussian", "sparse", "stability")
@@ -149,21 +133,9 @@ def all_gaussian(events):
 # -- comparisons -----------------------------------------------------------------------------------
 
 
-def recount_problems(events, plan, report):
+def recount_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     """Compare the releases and the plan with the total that plan and report state.
 
-    Parameters
-    ----------
-    events : list of Event
-    plan : PrivacyPlan
-    report : PrivacyReport
-
-    Returns
-    -------
-    problems : list of str
-
-    Notes
-    -----
     Sees a conversion that is too generous by more than one part in a million, in either direction
     (budget to noise, noise to epsilon), also where both err together; a cost that does not follow
     from sensitivity and scale; fits inside another one that nobody has paid for; plain Gaussian
@@ -196,19 +168,11 @@ def recount_problems(events, plan, report):
     return found
 
 
-def _against(what, cost, report, plan, failure):
+def _against(what: str, cost: float, report: Any, plan: Any, failure: float) -> Iterator[str]:
     """Whether a zCDP cost is worth more than the report's epsilon, at what is left of its delta.
 
-    Parameters
-    ----------
-    what : str
-        Whose cost it is, in words.
-    cost : float
-        rho.
-    report : PrivacyReport
-    plan : PrivacyPlan
-    failure : float
-        The part of delta that is spent on failure events, and cannot be used for the conversion.
+    `what` says whose cost it is; `failure` is the part of delta that is spent on failure events,
+    and cannot be used for the conversion.
     """
     if cost <= 0 or plan.one_step:
         return
@@ -222,14 +186,10 @@ def _against(what, cost, report, plan, failure):
         yield f"the {what} are worth epsilon = {epsilon:.6g}, the report says {report.epsilon:.6g}"
 
 
-def _one_step(events, report):
+def _one_step(events: list[Any], report: Any) -> Iterator[str]:
     """A plan of one (epsilon, delta)-DP step needs no conversion: it promises the step's own.
 
-    Yields
-    ------
-    problem : str
-        A plan of one step has no other release that is paid for: whatever else is found is a
-        violation.
+    It has no other release that is paid for: whatever else is found is a violation.
     """
     for event in paid(events):
         if (
@@ -240,7 +200,7 @@ def _one_step(events, report):
             yield f"{event.entry}: costs more than the one step of the plan"
 
 
-def library_problems(events, plan, report):
+def library_problems(events: list[Any], plan: Any, report: Any) -> list[str]:
     """The total by dp-accounting (which has to be installed): numerical convolution, or orders.
 
     Sees what is too generous by more than two parts in a thousand.
@@ -259,13 +219,10 @@ def library_problems(events, plan, report):
 
 
 @cache
-def _by_convolution(rho, delta):
-    """Privacy loss distribution of one Gaussian of the same mu; its grid is rounded upwards.
+def _by_convolution(rho: float, delta: float) -> float:
+    """Epsilon by the privacy loss distribution of one Gaussian of the same mu = sqrt(2 rho).
 
-    Parameters
-    ----------
-    rho, delta : float
-        A Gaussian of mu = sqrt(2 rho), that is of sigma = 1 / sqrt(2 rho) at sensitivity 1.
+    That is of sigma = 1 / sqrt(2 rho) at sensitivity 1; the grid is rounded upwards.
     """
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -278,7 +235,7 @@ def _by_convolution(rho, delta):
 
 
 @cache
-def _by_orders(rho, delta):
+def _by_orders(rho: float, delta: float) -> float:
     """The library's own search over 1500 orders.
 
     It is the Renyi accountant: for each order alpha, epsilon = alpha rho + a term in delta, and the

@@ -11,6 +11,7 @@ and budgets that are kept (other parameters), and what a pickle restores (a pick
 """
 
 import pickle
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,23 +23,12 @@ from ._replay import different, record
 __all__ = ["refit_problems"]
 
 
-def refit_problems(estimator, X, *, groups=None, random_state=0):
+def refit_problems(
+    estimator: Any, X: Any, *, groups: Any = None, random_state: int = 0
+) -> list[str]:
     """Compare a fit of a used estimator with a fresh one, under replay.
 
-    Parameters
-    ----------
-    estimator : estimator of this package
-    X : ndarray of shape (n_samples, n_features)
-    groups : array-like of shape (n_samples,), optional
-    random_state : int, default=0
-
-    Returns
-    -------
-    problems : list of str
-        Statistics that differ at all, and whatever the two estimators show that differs.
-
-    Notes
-    -----
+    Problems are statistics that differ at all, and whatever the two estimators show that differs.
     Before it gets `X`, the used estimator was fitted to other rows of the same shape, to rows of
     another shape, with other parameters that were then set back, and was pickled in between. Sees
     whatever of an earlier fit has an effect on a statistic or on anything shown: exact, no false
@@ -71,7 +61,7 @@ def refit_problems(estimator, X, *, groups=None, random_state=0):
     return found
 
 
-def _other_rows(X, seed=1):
+def _other_rows(X: Any, seed: int = 1) -> np.ndarray:
     """Rows of the same shape that are unlike the usual data.
 
     Far from the usual data, and of another spread: a row that is left over moves every sum.
@@ -80,17 +70,17 @@ def _other_rows(X, seed=1):
     return 50 + 7 * ndtri(rng.random(np.shape(X)))
 
 
-def _same_shape(used, X):
+def _same_shape(used: Any, X: Any) -> Any:
     run_fit(used, _other_rows(X))
     return used
 
 
-def _another_shape(used, X):
+def _another_shape(used: Any, X: Any) -> Any:
     run_fit(used, _other_rows(np.zeros((2 * len(X) + 1, n_features_of(X) + 2))))
     return used
 
 
-def _other_parameters(used, X):
+def _other_parameters(used: Any, X: Any) -> Any:
     """A past fit with other parameters, which were then set back.
 
     Budget, delta and bounds: a kept plan would show as another noise scale, kept bounds as another
@@ -102,7 +92,7 @@ def _other_parameters(used, X):
     return used.set_params(**before)
 
 
-def _pickled(used, X):
+def _pickled(used: Any, X: Any) -> Any:
     run_fit(used, _other_rows(X))
     return pickle.loads(pickle.dumps(used))
 

@@ -9,11 +9,13 @@ of places makes the p-value.
 import operator
 import os
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
-from .._privacy._trace import Shares, trace
+from .._privacy._trace import Event, Shares, trace
 from ._observe import prepared
 
 __all__ = ["FINGERPRINT_BITS", "entropy_problems", "fingerprint", "fork_problems", "repeat_tests"]
@@ -26,18 +28,11 @@ FINGERPRINT_BITS = 90
 """No two of a million fingerprints agree by chance, but for 2^-51."""
 
 
-def repeat_tests(traces):
-    """Runs of fine noise that come twice in all these fits.
+def repeat_tests(traces: list[list[Event]]) -> Iterator[tuple[str, float]]:
+    """Runs of fine noise that come twice in all these fits: one test, if there is any fine noise.
 
-    Parameters
-    ----------
-    traces : list of list of Event
-
-    Yields
-    ------
-    text, chance
-        One test, if there is any fine noise. It finds any three or four fine numbers in a row that
-        are used again; not single numbers, nor noise of less than 2^14 steps.
+    It finds any three or four fine numbers in a row that are used again; not single numbers, nor
+    noise of less than 2^14 steps.
     """
     numbers, radii, fits = _fine_numbers(traces)
     if len(numbers) < 2:
@@ -47,7 +42,7 @@ def repeat_tests(traces):
     yield "noise is used again", min(1.0, chance * len(numbers) ** 2 * _LONGEST)
 
 
-def _fine_numbers(traces):
+def _fine_numbers(traces: list[list[Event]]) -> tuple[np.ndarray, ...]:
     """z of fine noise with the radius of its rounding, and the fit that it comes from.
 
     Fine is noise of at least 2^14 steps. At most 40,000 numbers of all fits together, and at least
@@ -70,21 +65,12 @@ def _fine_numbers(traces):
     return tuple(map(np.concatenate, (numbers, radii, fits)))
 
 
-def _longest_run(numbers, radii, fits, sign):
+def _longest_run(numbers: np.ndarray, radii: np.ndarray, fits: np.ndarray, sign: int) -> float:
     """Smallest bound of the chance that a given pair of places begins a run as good as this.
 
-    Parameters
-    ----------
-    numbers, radii : ndarray of shape (n,)
-        Standardized noise, and half a step of its rounding in the same unit.
-    fits : ndarray of int of shape (n,)
-        Runs do not cross from one fit into the next.
-    sign : int
-
-    Returns
-    -------
-    chance : float
-        The product of the chances of agreement along the best run; 1 where nothing agrees.
+    `radii` are half a step of the rounding of the standardized noise, in the same unit. Runs do not
+    cross from one of the `fits` into the next. The product of the chances of agreement along the
+    best run; 1 where nothing agrees.
     """
     first, second = _agreeing(numbers, radii, sign)
     chance, best = np.ones(len(first)), 1.0
@@ -105,19 +91,11 @@ def _longest_run(numbers, radii, fits, sign):
     return best
 
 
-def _agreeing(numbers, radii, sign):
+def _agreeing(numbers: np.ndarray, radii: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of places i < j with ``abs(z_i - sign z_j)`` within twice the largest radius.
 
-    Parameters
-    ----------
-    numbers, radii : ndarray of shape (n,)
-    sign : int
-        -1 finds noise that is taken back.
-
-    Returns
-    -------
-    first, second : ndarray of int
-        By sorting, in O(n log n): all pairs would be 10^9. At most 100 partners of each place.
+    A sign of -1 finds noise that is taken back. By sorting, in O(n log n): all pairs would be 10^9.
+    At most 100 partners of each place.
     """
     order = np.argsort(numbers)
     ranked, reach = numbers[order], 2 * float(radii.max())
@@ -144,10 +122,11 @@ class _Enough(BaseException):
 class _Fingerprint(Shares):
     """Collects noise until it has enough bits, and then stops the fit."""
 
-    def __init__(self):
+    def __init__(self) -> None:
+        self.marks: list[Any]
         self.marks, self.bits, self._added = [], 0.0, {}
 
-    def record(self, event):
+    def record(self, event: Event) -> Any:
         if event.kind == "share":
             self.add_share(event)
         elif event.kind in ("gaussian", "laplace", "inner_gaussian", "inner_laplace"):
@@ -161,7 +140,7 @@ class _Fingerprint(Shares):
         return event.output
 
 
-def fingerprint(estimator, X):
+def fingerprint(estimator: Any, X: Any) -> tuple[tuple[Any, ...], float]:
     """First noise of a fit, without a seed, and how many bits at least should tell it apart.
 
     The fit is stopped as soon as that is known.
@@ -175,21 +154,9 @@ def fingerprint(estimator, X):
     return tuple(recorder.marks), recorder.bits
 
 
-def entropy_problems(estimator, X, *, fits=1300):
+def entropy_problems(estimator: Any, X: Any, *, fits: int = 1300) -> list[str]:
     """Whether short fits without a seed ever have the same noise.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_samples, n_features)
-    fits : int, default=1300
-
-    Returns
-    -------
-    problems : list of str
-
-    Notes
-    -----
     By birthday: if the noise has an entropy of b bits, whatever the report says, all fits differ
     with a probability of exp(-fits^2 / 2^(b + 1)) only. So 1300 fits see 16 bits but for 3e-6, 18
     bits but for 4 %, and nothing above 22 bits. Without a seed there is nothing to repeat; the
@@ -205,7 +172,7 @@ def entropy_problems(estimator, X, *, fits=1300):
     return [f"{same} of {len(told)} fits without a seed have the noise of another one"] * (same > 0)
 
 
-def fork_problems(estimator, X, *, children=3):
+def fork_problems(estimator: Any, X: Any, *, children: int = 3) -> list[str]:
     """Whether forked processes have the noise of each other or of their parent.
 
     Sees state that a fork copies. Does not see what clones of a virtual machine share. Where there
@@ -221,12 +188,12 @@ def fork_problems(estimator, X, *, children=3):
     return [] if len(set(marks)) == len(marks) else ["forked processes have the same noise"]
 
 
-def _longest(estimator, X):
+def _longest(estimator: Any, X: Any) -> Any:
     """The fingerprint with most bits of eight: one fit in ten may say nothing (:data:`_LOST`)."""
     return max((fingerprint(estimator, X) for _ in range(8)), key=operator.itemgetter(1))[0]
 
 
-def _in_fork(estimator, X):
+def _in_fork(estimator: Any, X: Any) -> tuple[int, ...]:
     """A fingerprint that a child of this process makes.
 
     The child writes its marks into a pipe and ends at once by ``os._exit``, so that no handler or

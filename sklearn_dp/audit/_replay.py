@@ -19,16 +19,17 @@ the pairs that it tries; it is exact for them, because statistics are integers.
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from .._privacy._trace import Trace
+from .._privacy._trace import Event, Trace
 from ._claims import check_claims, paid
 from ._groups import ids, unit_numbers
 from ._neighbours import Neighbour, neighbouring_pairs, unrelated
-from ._observe import n_features_of, prepared, run_fit
+from ._observe import Outcome, n_features_of, prepared, run_fit
 from ._player import Replay
 from ._replay_result import ReplayResult, largest
 from ._storage import stored
@@ -45,38 +46,25 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Recording:
-    """A fit with all its releases.
+    """A fit with all its releases."""
 
-    Attributes
-    ----------
-    outcome : Outcome
-    events : list of Event
-    plan : PrivacyPlan
-    problems : list of str
-        What is wrong with this fit alone.
-    """
-
-    outcome: object
-    events: list
-    plan: object
-    problems: list
+    outcome: Outcome
+    events: list[Event]
+    plan: Any
+    problems: list[str]  # what is wrong with this fit alone
 
 
-def record(estimator, X, *, groups=None, random_state=0, internal=False):
+def record(
+    estimator: Any,
+    X: Any,
+    *,
+    groups: Any = None,
+    random_state: int | None = 0,
+    internal: bool = False,
+) -> Recording:
     """Fit a clone under a trace and check what it released against what it says.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray of shape (n_samples, n_features)
-    groups : array-like of shape (n_samples,), optional
-    random_state : int or None, default=0
-    internal : bool, default=False
-        Leave out scikit-learn's validation, for an empty `X`.
-
-    Returns
-    -------
-    recording : Recording
+    `internal` leaves out scikit-learn's validation, for an empty `X`.
     """
     recorder = Trace()
     copy = prepared(estimator, random_state=random_state)
@@ -89,20 +77,11 @@ def record(estimator, X, *, groups=None, random_state=0, internal=False):
     return Recording(outcome, recorder.events, plan, problems + _miscoded(copy, X, groups))
 
 
-def _miscoded(estimator, X, groups):
+def _miscoded(estimator: Any, X: Any, groups: Any) -> list[str]:
     """Whether the estimator takes other rows for one unit than their ids say.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : ndarray
-    groups : array-like or None
-
-    Returns
-    -------
-    problems : list of str
-        The audit numbers units by a dictionary over the ids (:mod:`_groups`), and shares no code
-        with the kernel.
+    The audit numbers units by a dictionary over the ids (:mod:`_groups`), and shares no code with
+    the kernel.
     """
     try:
         units = None if groups is None else estimator._units(X, groups).index
@@ -199,39 +178,22 @@ def replay_audit(
 
 
 def replay_recording(
-    estimator,
-    X,
-    groups,
-    given,
-    seed,
-    storage,
+    estimator: Any,
+    X: Any,
+    groups: Any,
+    given: list[Neighbour] | None,
+    seed: int,
+    storage: str,
     *,
-    repeats=1,
-    html=False,
-    strangers=True,
-    stop_at_first=False,
-):
-    """One recording against all its neighbours, and against strangers.
+    repeats: int = 1,
+    html: bool = False,
+    strangers: bool = True,
+    stop_at_first: bool = False,
+) -> tuple[ReplayResult, list[Event]]:
+    """One recording, which is returned too, against all its neighbors, and against strangers.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X, groups
-        Of the recorded fit.
-    given : list of Neighbour or None
-        None: the default ones, which also need points that the recording has released.
-    seed : int
-    storage : str
-    repeats : int, default=1
-    html : bool, default=False
-    strangers : bool, default=True
-    stop_at_first : bool, default=False
-
-    Returns
-    -------
-    result : ReplayResult
-    events : list of Event
-        Of the recording.
+    Without `given` neighbors the default ones, which also need points that the recording has
+    released.
     """
     # scikit-learn refuses an empty array, so a comparison with one leaves its validation out.
     internal = len(X if groups is None else set(ids(groups))) <= 1
@@ -265,11 +227,11 @@ def replay_recording(
 class _Forced(Replay):
     """A replay on any data: outputs are forced as ever, but distances mean nothing."""
 
-    def account(self, event, distance, cost):
+    def account(self, event: Event, distance: float, cost: float) -> None:
         pass
 
 
-def _released_points(outcome, n_features):
+def _released_points(outcome: Outcome, n_features: int) -> np.ndarray | None:
     """Fitted attributes that are points in the space of the data; errors may be infinite."""
     arrays = [
         value
@@ -284,30 +246,23 @@ def _released_points(outcome, n_features):
     return np.concatenate([a.reshape(-1, n_features) for a in arrays]) if arrays else None
 
 
-def _compare(estimator, original, face, pair, seed, internal, html, result):
-    """Replay one neighbour and enter what comes out of it into the result.
+def _compare(
+    estimator: Any,
+    original: Recording,
+    face: dict[str, bytes],
+    pair: Neighbour,
+    seed: int,
+    internal: bool,
+    html: bool,
+    result: ReplayResult,
+) -> None:
+    """Replay one neighbor and enter what comes out of it into the result.
 
-    Parameters
-    ----------
-    estimator : estimator
-    original : Recording
-    face : dict
-        What the recorded fit shows.
-    pair : Neighbour
-        In the storage of the recording.
-    seed : int
-        The same as that of the recording: what scikit-learn draws inside a fit is the same too.
-    internal : bool
-        Without scikit-learn's validation.
-    html : bool
-        Compare HTML displays.
-    result : ReplayResult
-        Is added to.
-
-    Notes
-    -----
-    A pair is voided where the recording is one of the outcomes that delta pays for. Then a
-    difference proves nothing; what was found is left out, and the pair counts as voided.
+    `face` is what the recorded fit shows; the pair is in the storage of the recording. The seed is
+    that of the recording: what scikit-learn draws inside a fit is the same too. `internal` is
+    without scikit-learn's validation; `html` compares HTML displays. A pair is voided where the
+    recording is one of the outcomes that delta pays for. Then a difference proves nothing; what was
+    found is left out, and the pair counts as voided.
     """
     far = pair.kind == "unrelated data"
     replay = (_Forced if far else Replay)(original.events, pair.units)
@@ -338,7 +293,9 @@ def _compare(estimator, original, face, pair, seed, internal, html, result):
     result.worst_loss = max(result.worst_loss, total)
 
 
-def different(face, other, where="between neighbours"):
+def different(
+    face: dict[str, Any], other: dict[str, Any], where: str = "between neighbours"
+) -> list[str]:
     """What of two faces differs, in words."""
     return [
         f"{name} differs {where}"

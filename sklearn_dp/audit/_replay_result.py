@@ -61,7 +61,7 @@ class ReplayResult:
             max(self.rho, other.rho),
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = [
             f"Replay audit of {self.estimator}: {self.n_pairs} pairs, {self.n_voided} voided, "
             f"{len(self.violations)} violations",

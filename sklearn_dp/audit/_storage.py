@@ -1,6 +1,7 @@
 """The same rows as users hand them over: other orders, types and kinds of memory."""
 
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +14,12 @@ STORAGES = ("C", "F", "float32", "memmap", "read-only")
 
 
 @np.errstate(all="ignore")
-def stored(X, storage):
-    """Rows in a storage.
+def stored(X: Any, storage: str) -> np.ndarray:
+    """Finite rows in a storage.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features), finite
-    storage : str
-        ``"C"`` and ``"F"``: order of a float64 array. ``"float32"``: numbers beyond the type are
-        moved to the largest of it. ``"memmap"``: a temporary file, mapped for reading.
-        ``"read-only"``: a view of every other row and column that cannot be written to.
-
-    Returns
-    -------
-    X : ndarray of shape (n_samples, n_features)
+    ``"C"`` and ``"F"``: order of a float64 array. ``"float32"``: numbers beyond the type are moved
+    to the largest of it. ``"memmap"``: a temporary file, mapped for reading. ``"read-only"``: a
+    view of every other row and column that cannot be written to.
     """
     check_choice("storage", storage, STORAGES)
     if storage == "float32":

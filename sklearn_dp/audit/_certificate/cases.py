@@ -7,6 +7,7 @@ border of the public bounds, with nothing else in its cell, its block or its clu
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,25 +45,12 @@ class Pair:
         """For each row of `X` its index in `other`."""
         return np.arange(len(self.X))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Pair({self.name!r})"
 
 
-def equal_rows(n, d=1, place=0.0, record=1.0):
-    """Equal rows, and one at another place.
-
-    Parameters
-    ----------
-    n : int
-        Equal rows.
-    d : int, default=1
-    place, record : float
-        Of the equal rows, and of the one that is added, in every coordinate.
-
-    Returns
-    -------
-    pair : Pair
-    """
+def equal_rows(n: int, d: int = 1, place: float = 0.0, record: float = 1.0) -> Pair:
+    """`n` equal rows, and one at another place: `place` and `record` in every coordinate."""
     rows = "one row" if n == 1 else f"{n} equal rows"
     return Pair(
         f"{rows} at {place:g}, and one more at {record:g}" + f" (d = {d})" * (d > 1),
@@ -71,20 +59,8 @@ def equal_rows(n, d=1, place=0.0, record=1.0):
     )
 
 
-def scattered_rows(n, d, far, seed):
-    """Rows about the origin, and one far from it in a random direction.
-
-    Parameters
-    ----------
-    n, d : int
-    far : float
-        Distance of the added row from the origin.
-    seed : int
-
-    Returns
-    -------
-    pair : Pair
-    """
+def scattered_rows(n: int, d: int, far: float, seed: int) -> Pair:
+    """Rows about the origin, and one at a distance `far` from it in a random direction."""
     numbers = ndtri(np.random.default_rng(seed).random((n + 1, d)))
     direction = numbers[-1] / np.linalg.norm(numbers[-1])
     return Pair(
@@ -94,13 +70,8 @@ def scattered_rows(n, d, far, seed):
     )
 
 
-def rows_on_rings():
-    """Rows at two distances from the origin, and one more at the nearer one.
-
-    Returns
-    -------
-    pair : Pair
-    """
+def rows_on_rings() -> Pair:
+    """Rows at two distances from the origin, and one more at the nearer one."""
     near, far = (np.tile([place, -place], 500) for place in (_NEAR, _FAR))
     rows = np.concatenate([near[:_N_NEAR], far[: 1000 - _N_NEAR]])
     return Pair(
@@ -114,7 +85,7 @@ def rows_on_rings():
 class Detector(ClusterMixin, BaseEstimator):
     """The worst inner estimator: what it learns tells whether the record is among its rows."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Note whether there is a positive number.
 
         The record is the only positive row, so this is one bit about it: the most that a block can
@@ -126,22 +97,13 @@ class Detector(ClusterMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Case:
-    """How an estimator of this package is tested.
+    """How an estimator of this package is tested."""
 
-    Attributes
-    ----------
-    params : dict
-        Of the estimator, besides its budget.
-    pairs : tuple of Pair
-        Neighbours that move every release by nearly all that is claimed.
-    epsilon : float
-        Where a given number of fits sees most. A test of Gaussian noise has the smallest relative
-        error at a mu of about 3; but noise of less than a step, as on counts at large budgets, has
-        rounding added to it. The two rates of a claim by zCDP must not be near 0 and 1.
-    """
-
-    params: dict
-    pairs: tuple
+    params: dict  # of the estimator, besides its budget
+    pairs: tuple  # neighbors that move every release by nearly all that is claimed
+    # Where a given number of fits sees most. A test of Gaussian noise has the smallest relative
+    # error at a mu of about 3; but noise of less than a step, as on counts at large budgets, has
+    # rounding added to it. The two rates of a claim by zCDP must not be near 0 and 1.
     epsilon: float = 16.0
 
 
@@ -196,19 +158,10 @@ CASES = {
 """Of every estimator of this package."""
 
 
-def pairs_of(estimator, pairs, seed):
-    """The given pairs as a list; else those of the case; else some that are hard for most.
+def pairs_of(estimator: Any, pairs: Any, seed: int) -> list[Pair]:
+    """The given pair or pairs as a list; else those of the case; else some that are hard for most.
 
-    Parameters
-    ----------
-    estimator : estimator
-    pairs : Pair, sequence of Pair, or None
-    seed : int
-        Of the scattered rows.
-
-    Returns
-    -------
-    pairs : list of Pair
+    The seed is that of the scattered rows.
     """
     if pairs is not None:
         return [pairs] if isinstance(pairs, Pair) else list(pairs)

@@ -154,7 +154,7 @@ class Certificate:
             ],
         }
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         claim, name = self.claim, self.claim.parameter
         lines = [
             f"Certificate of {self.estimator}: {self.fits} fits, {self.pair}",
@@ -175,7 +175,7 @@ class Certificate:
         return "\n".join([*lines, f"{verdict} (chance of error at most {self.error:.3g})"])
 
 
-def _finite(number):
+def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
@@ -241,7 +241,7 @@ def certify(
     return Certificate(type(estimator).__name__, pair.name, claim, fits, error, findings, deficit)
 
 
-def _promise(estimator, pair, jobs, deficit):
+def _promise(estimator: Any, pair: Pair, jobs: int, deficit: float | None) -> float:
     """How well a few fits on a pair can be told apart, by the best single number.
 
     A pair is a promising one if a single number separates it. The pilot's fits are not counted
@@ -258,24 +258,15 @@ class _View:
 
     Two views are taken where it can be done. "The fitted estimator" is what a user of a model sees.
     "All releases" is what the guarantee is about, so it has far more power.
-
-    Attributes
-    ----------
-    name : str
-    scores : dict of str to ndarray
-    ends : pair of float
-        Parts of the fits: up to the first to learn from, up to the second to choose with.
-    levels : tuple of float or None
-        Thresholds to choose from; quantiles of the numbers by default.
     """
 
     name: str
     scores: dict
-    ends: tuple
-    levels: tuple | None = None
+    ends: tuple  # parts of the fits: up to the first to learn from, up to the second to choose with
+    levels: tuple | None = None  # thresholds to choose from; quantiles of the numbers by default
 
 
-def _view_of_releases(ratios, claim):
+def _view_of_releases(ratios: np.ndarray, claim: Claim) -> _View:
     """For mu-GDP, a test at log-ratio zero has the rates Phi(mu/2) and 1 - Phi(mu/2).
 
     With no choice to be made, all fits can be counted.
@@ -288,40 +279,20 @@ def _view_of_releases(ratios, claim):
     return _View("all releases", scores, _RELEASED, _LEVELS)
 
 
-def _parts(n, ends):
+def _parts(n: int, ends: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fits to learn from, to choose with, and to count on; each has equally many of both sides.
 
-    Parameters
-    ----------
-    n : int
-        Fits in all; those of the two data sets alternate.
-    ends : pair of float
-        See `_View.ends`.
-
-    Returns
-    -------
-    learn, choose, count : ndarray of bool of shape (n,)
-        Disjoint: the counted fits are independent of the test that counts on them, so the limits
-        are exact.
+    Those of the two data sets alternate; `ends` are those of a `_View`. Disjoint: the counted fits
+    are independent of the test that counts on them, so the limits are exact.
     """
     place = np.arange(n) // 2 / (n / 2)
     return place < ends[0], (ends[0] <= place) & (place < ends[1]), place >= ends[1]
 
 
-def _finding(view, is_other, claim, error):
+def _finding(view: _View, is_other: np.ndarray, claim: Claim, error: float) -> Finding:
     """Choose a distinguisher and a threshold, then count on fits that had no part in it.
 
-    Parameters
-    ----------
-    view : _View
-    is_other : ndarray of bool
-    claim : Claim
-    error : float
-        Chance that either limit of the two rates is wrong.
-
-    Returns
-    -------
-    finding : Finding
+    `error` is the chance that either limit of the two rates is wrong.
     """
     _, choose, count = _parts(len(is_other), view.ends)
     name, threshold = _choice(view, choose, is_other, claim, error)
@@ -339,15 +310,13 @@ def _finding(view, is_other, claim, error):
     )
 
 
-def _choice(view, choose, is_other, claim, error):
+def _choice(
+    view: _View, choose: np.ndarray, is_other: np.ndarray, claim: Claim, error: float
+) -> tuple[str, float]:
     """The distinguisher and the threshold with the largest lower bound on the fits that choose.
 
     Where no bound is above zero, that with the largest difference of the two rates. Trying many of
     them costs nothing but power: the choice is made before the counted fits are looked at.
-
-    Returns
-    -------
-    name, threshold : str, float
     """
     options = []
     for name, numbers in view.scores.items():
@@ -363,7 +332,7 @@ def _choice(view, choose, is_other, claim, error):
     return max(options, key=worth)
 
 
-def _rates(alarms, is_other):
+def _rates(alarms: np.ndarray, is_other: np.ndarray) -> Rates:
     """Alarms on either data set."""
     return Rates(
         int(alarms[is_other].sum()),

@@ -9,6 +9,7 @@ claim must be at least. Rates that were only counted are replaced by confidence 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
@@ -28,22 +29,14 @@ _POWER = 0.9
 
 @dataclass(frozen=True)
 class Rates:
-    """Counts of alarms, and confidence limits of their chances.
+    """Counts of alarms, and confidence limits of their chances."""
 
-    Attributes
-    ----------
-    true, n_true : int
-        Alarms, and fits, on the data set with the record.
-    false, n_false : int
-        The same on the data set without it.
-    """
-
-    true: int
-    n_true: int
-    false: int
+    true: int  # alarms on the data set with the record
+    n_true: int  # fits on it
+    false: int  # the same on the data set without it
     n_false: int
 
-    def limits(self, alpha):
+    def limits(self, alpha: float) -> tuple[float, float]:
         """Lower limit of the chance of a true alarm, upper limit of that of a false one.
 
         Clopper-Pearson; with a probability of at most `alpha` one of the two is wrong.
@@ -54,44 +47,32 @@ class Rates:
         )
 
     @property
-    def counted(self):
+    def counted(self) -> tuple[float, float]:
         """The two rates as counted, a little inside (0, 1)."""
         return ((self.true + 0.5) / (self.n_true + 1), (self.false + 0.5) / (self.n_false + 1))
 
 
-def _lower_limit(count, n, alpha):
+def _lower_limit(count: int, n: int, alpha: float) -> float:
     """The chance with which so large a count comes up with probability `alpha`."""
     return float(betaincinv(count, n - count + 1, alpha)) if count else 0.0
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What an estimator promises about one record more or less.
+    """What an estimator promises about one record more or less."""
 
-    Attributes
-    ----------
-    kind : str
-        "Gaussian DP", "zCDP" or "(epsilon, delta)-DP".
-    value : float
-        mu, rho or epsilon.
-    epsilon, delta : float
-        The promise as (epsilon, delta)-DP.
-    delta_failure : float
-        Chance of events in which nothing is promised; part of delta.
-    """
-
-    kind: str
-    value: float
-    epsilon: float
+    kind: str  # "Gaussian DP", "zCDP" or "(epsilon, delta)-DP"
+    value: float  # mu, rho or epsilon
+    epsilon: float  # the promise as (epsilon, delta)-DP
     delta: float
-    delta_failure: float = 0.0
+    delta_failure: float = 0.0  # chance of events in which nothing is promised; part of delta
 
     @property
-    def parameter(self):
+    def parameter(self) -> str:
         """ "mu", "rho" or "epsilon"."""
         return PARAMETER[self.kind]
 
-    def least(self, true, false):
+    def least(self, true: float, false: float) -> float:
         """The least value with which a claim of this kind allows a test of these rates."""
         if self.kind == APPROXIMATE:
             return least_epsilon(true, false, self.delta)
@@ -100,7 +81,7 @@ class Claim:
         t, u = max((true - f) / (1 - f), 0.0), min(false / (1 - f), 1.0)
         return _least_mu(t, u) if self.kind == GAUSSIAN else _least_rho(t, u)
 
-    def epsilon_at(self, value):
+    def epsilon_at(self, value: float) -> float:
         """The epsilon, at the delta of the claim, of the same claim with another value."""
         if self.kind == APPROXIMATE or value <= 0:
             return value
@@ -110,7 +91,7 @@ class Claim:
         return epsilon_of_zcdp(value, left)
 
 
-def claim_of(estimator, n_features):
+def claim_of(estimator: Any, n_features: int) -> Claim:
     """The claim of an estimator for data with some number of columns.
 
     Estimators of this package have a plan, and the strongest claim that follows from it is tested.
@@ -133,13 +114,11 @@ def claim_of(estimator, n_features):
     return Claim(kind, value, epsilon, delta, plan.delta_failure)
 
 
-def least_epsilon(true, false, delta):
+def least_epsilon(true: float, false: float, delta: float) -> float:
     """epsilon >= log((true - delta) / false), and the same for "no alarm" with roles exchanged.
 
     The definition of (epsilon, delta)-DP, for the event "alarm" and for its complement.
 
-    Examples
-    --------
     >>> round(least_epsilon(0.6, 0.1, 0.1), 3)  # log(0.5 / 0.1)
     1.609
     """
@@ -147,14 +126,12 @@ def least_epsilon(true, false, delta):
     return max([0.0, *(math.log((a - delta) / max(b, 1e-300)) for a, b in pairs if a > delta)])
 
 
-def _least_mu(true, false):
+def _least_mu(true: float, false: float) -> float:
     """Of a mu-GDP mechanism ndtri(true) - ndtri(false) is at most mu.
 
     Its trade-off function is that of N(0, 1) against N(mu, 1), whose rates are ndtr(mu - t) and
     ndtr(-t).
 
-    Examples
-    --------
     >>> round(_least_mu(0.975, 0.025), 2)
     3.92
     """
@@ -163,7 +140,7 @@ def _least_mu(true, false):
     return float(ndtri(true) - ndtri(false))
 
 
-def _least_rho(true, false):
+def _least_rho(true: float, false: float) -> float:
     """Of a rho-zCDP mechanism the Renyi divergence of order a, both ways, is at most a rho.
 
     By the data-processing inequality that of the two rates is not larger.
@@ -173,7 +150,7 @@ def _least_rho(true, false):
     return max(_renyi_slope(true, false), _renyi_slope(1 - false, 1 - true))
 
 
-def _renyi_slope(p, q):
+def _renyi_slope(p: float, q: float) -> float:
     """Largest D_a(Bernoulli(p), Bernoulli(q)) / a over some orders a > 1."""
     a = _ORDERS
     with np.errstate(divide="ignore"):
@@ -183,17 +160,12 @@ def _renyi_slope(p, q):
     return float(np.max(np.logaddexp(*logs) / (a - 1) / a))
 
 
-def smallest_deficit(claim, rates, alpha):
+def smallest_deficit(claim: Claim, rates: Rates, alpha: float) -> float:
     """The smallest factor by which the noise could be too small and be found nearly always.
 
     A model of the test: its two rates are those of a shift of a Gaussian, and noise that is smaller
     by a factor makes both quantiles larger by it. Found: in nine of ten certificates of as many
-    fits the lower bound is above the claim.
-
-    Returns
-    -------
-    factor : float
-        inf if 100 is not enough.
+    fits the lower bound is above the claim. Infinite if 100 is not enough.
     """
     true, false = (float(ndtri(rate)) for rate in rates.counted)
     if true <= false:

@@ -12,6 +12,7 @@ A distinguisher that is missing costs power, never validity.
 """
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -20,6 +21,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from .shown import Table
 
 __all__ = ["best_column", "scores", "separation"]
 
@@ -30,22 +33,12 @@ _MOST_VALUES = 20  # words of a column that are told apart
 _CLIP = 6.0
 
 
-def scores(table, is_other, learn, seed=0):
-    """Numbers of all fits, by many distinguishers.
+def scores(
+    table: Table, is_other: np.ndarray, learn: np.ndarray, seed: int = 0
+) -> dict[str, np.ndarray]:
+    """Numbers of all fits, by many distinguishers, learned from the fits `learn`.
 
-    Parameters
-    ----------
-    table : Table
-    is_other : ndarray of bool of shape (n_fits,)
-        On which data set.
-    learn : ndarray of bool of shape (n_fits,)
-        The fits that may be learned from.
-    seed : int, default=0
-
-    Returns
-    -------
-    found : dict of str to ndarray of shape (n_fits,)
-        Large numbers where a fit is more likely one of the other data set.
+    Large numbers where a fit is more likely one of the other data set.
     """
     found = {}
     for name, column in table.words.items():
@@ -77,14 +70,12 @@ def scores(table, is_other, learn, seed=0):
     return found
 
 
-def separation(numbers, is_other):
+def separation(numbers: np.ndarray, is_other: np.ndarray) -> float:
     """Chance that a number of one data set is above one of the other, 1/2 or more.
 
     The area under the ROC curve, by ranks (Mann and Whitney), turned to be at least 1/2. Ties count
     half.
 
-    Examples
-    --------
     >>> separation(np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, True, False, True]))
     0.75
     """
@@ -96,7 +87,7 @@ def separation(numbers, is_other):
     return max(area, 1 - area)
 
 
-def best_column(table, is_other):
+def best_column(table: Table, is_other: np.ndarray) -> float:
     """How well the best single column tells the data sets apart."""
     everyone = np.ones(table.n_rows, dtype=bool)
     words = {name: _word_score(column, is_other, everyone) for name, column in table.words.items()}
@@ -104,23 +95,15 @@ def best_column(table, is_other):
     return max((separation(column, is_other) for column in columns.values()), default=0.5)
 
 
-def _texts(column):
+def _texts(column: np.ndarray) -> list[str]:
     return [str(word) for word in column]
 
 
-def _word_score(column, is_other, learn):
+def _word_score(column: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.ndarray:
     """Log ratio of how often a word was seen, with half a sighting more; rare words together.
 
-    Parameters
-    ----------
-    column : ndarray of object of shape (n_fits,)
-    is_other, learn : ndarray of bool of shape (n_fits,)
-
-    Returns
-    -------
-    score : ndarray of float of shape (n_fits,)
-        Words beyond the twenty most frequent share one score: each alone was seen too rarely to
-        learn from.
+    Words beyond the twenty most frequent share one score: each alone was seen too rarely to learn
+    from.
     """
     words, codes = np.unique(np.asarray(_texts(column)), return_inverse=True)
     seen = np.bincount(codes[learn], minlength=len(words))
@@ -132,21 +115,13 @@ def _word_score(column, is_other, learn):
     return np.log(counts[0] / counts[0].sum() / counts[1] * counts[1].sum())[codes]
 
 
-def _columns(table, words, learn):
-    """Numbers in units of their spread about their median; whether they are there; words.
+def _columns(
+    table: Table, words: dict[str, np.ndarray], learn: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Numbers in units of their spread about their median; whether they are there; scores of words.
 
-    Parameters
-    ----------
-    table : Table
-    words : dict of str to ndarray
-        Scores of the words.
-    learn : ndarray of bool
-        The fits that medians and spreads are taken of.
-
-    Returns
-    -------
-    columns : dict of str to ndarray of float
-        Clipped to six spreads: heavy tails would rule linear learners.
+    Medians and spreads are those of the fits `learn`. Clipped to six spreads: heavy tails would
+    rule linear learners.
     """
     columns = {name: score for name, score in words.items() if np.ptp(score[learn]) > 0}
     for name, column in table.numbers.items():
@@ -161,7 +136,7 @@ def _columns(table, words, learn):
     return columns
 
 
-def _turned(numbers, is_other, learn):
+def _turned(numbers: np.ndarray, is_other: np.ndarray, learn: np.ndarray) -> np.ndarray:
     """The numbers or their opposites, whichever are larger on the other data set.
 
     A test raises an alarm above its threshold, so every number has to be larger on the other data
@@ -172,7 +147,7 @@ def _turned(numbers, is_other, learn):
     return numbers if up else -numbers
 
 
-def _models(seed):
+def _models(seed: int) -> dict[str, Any]:
     """The learners, not fitted, by name.
 
     Small and regularized: there are some thousand fits to learn from, and a model that follows them
@@ -199,8 +174,8 @@ def _models(seed):
 class _First:
     """The first columns, which are the best ones."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         return X[:, :_MOST_SQUARED]

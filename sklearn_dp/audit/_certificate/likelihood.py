@@ -13,13 +13,14 @@ package rests on its being secret.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 from sklearn.base import clone
 
-from ..._privacy._trace import Trace
-from .._observe import run_fit
+from ..._privacy._trace import Event, Trace
+from .._observe import Outcome, run_fit
 from .._player import Replay
 from ..laws import law_of
 
@@ -31,23 +32,13 @@ _CERTAIN = 1e3
 """What a fit is worth that the other data set cannot have: it makes other releases."""
 
 
-def log_likelihood_ratio(estimator, X, other, other_units):
+def log_likelihood_ratio(
+    estimator: Any, X: Any, other: Any, other_units: np.ndarray
+) -> tuple[Outcome, float]:
     """Fit, and compare the likelihood of all releases on another data set with that on `X`.
 
-    Parameters
-    ----------
-    estimator : estimator of this package
-        Fitted in place.
-    X, other : ndarray of shape (n_samples, n_features)
-    other_units : ndarray of int
-        For each row of `other` its index in `X`, or -1.
-
-    Returns
-    -------
-    outcome : Outcome
-        Of the fit on `X`.
-    score : float
-        log p(releases; other) - log p(releases; X).
+    The estimator is fitted in place. `other_units` has for each row of `other` its index in `X`, or
+    -1. The score is log p(releases; other) - log p(releases; X).
     """
     recorder = Trace()
     outcome = run_fit(estimator, X, recorder=recorder)
@@ -61,11 +52,11 @@ def log_likelihood_ratio(estimator, X, other, other_units):
 class _Witness(Replay):
     """A replay that adds up log-likelihood ratios, up to the first decision that is no release."""
 
-    def __init__(self, recorded, units):
+    def __init__(self, recorded: list[Event], units: np.ndarray) -> None:
         super().__init__(recorded, units)
         self.score, self.open = 0.0, True
 
-    def _played(self, event):
+    def _played(self, event: Event) -> Any:
         if self.open:
             known = self.recorded[self._next] if self._next < len(self.recorded) else None
             if known is None or (known.kind, known.entry) != (event.kind, event.entry):
@@ -78,17 +69,17 @@ class _Witness(Replay):
                 self.open = False
         return super()._played(event)
 
-    def account(self, event, distance, cost):
+    def account(self, event: Event, distance: float, cost: float) -> None:
         """Whether a claim is kept is not asked here."""
 
-    def blame(self, event, text):
+    def blame(self, event: Event, text: str) -> None:
         """Nor whether the two fits are treated alike: that would show in what they release."""
 
 
 # -- log p(recorded output; other statistic) - log p(recorded output; recorded statistic) ----------
 
 
-def _noises(known, event):
+def _noises(known: Event, event: Event) -> list[Any] | None:
     """The noise that either statistic would need for the recorded output.
 
     Python integers first, as counts may exceed what a double holds exactly. None where the shapes
@@ -102,18 +93,10 @@ def _noises(known, event):
     ]
 
 
-def _gaussian(known, event):
-    """Of rounded Gaussian noise: exact where it is coarse, by the density where it is fine.
+def _gaussian(known: Event, event: Event) -> float:
+    """Log-likelihood of rounded Gaussian noise under the other statistic, minus the recorded one's.
 
-    Parameters
-    ----------
-    known, event : Event
-        The recorded event, and that of the other data set.
-
-    Returns
-    -------
-    ratio : float
-        Log-likelihood under the other statistic minus that under the recorded one.
+    Exact where it is coarse, by the density where it is fine.
     """
     noises = _noises(known, event)
     if noises is None:
@@ -126,7 +109,7 @@ def _gaussian(known, event):
     return float(np.sum(logs[1] - logs[0]))  # a constant of the density cancels
 
 
-def _laplace(known, event):
+def _laplace(known: Event, event: Event) -> float:
     """The density is proportional to exp(-|noise| / scale)."""
     noises = _noises(known, event)
     if noises is None:
@@ -134,7 +117,7 @@ def _laplace(known, event):
     return float(np.sum((np.abs(noises[0]) - np.abs(noises[1])) / event.scale))
 
 
-def _chosen(known, event):
+def _chosen(known: Event, event: Event) -> float:
     """Chances of the index that came out."""
     if np.shape(known.value) != np.shape(event.value):
         return _CERTAIN
@@ -145,7 +128,7 @@ def _chosen(known, event):
     return logs[1] - logs[0]
 
 
-def _published(known, event):
+def _published(known: Event, event: Event) -> float:
     """Cells of a histogram: noisy counts where published, else that they are below a level.
 
     Cells of equal counts have equal likelihoods, so only those that differ are visited.
@@ -164,16 +147,10 @@ def _published(known, event):
     )
 
 
-def _log_chance(count, value, event):
-    """Log-likelihood of one cell, up to a constant where it was published.
+def _log_chance(count: int, value: int | None, event: Event) -> float:
+    """Log-likelihood of one cell of an exact count, up to a constant where it was published.
 
-    Parameters
-    ----------
-    count : int
-        Exact.
-    value : int or None
-        As published; None if it was not.
-    event : Event
+    `value` is None if it was not.
     """
     if value is None:
         return float(log_ndtr((event.public["low"] - 0.5 - count) / event.scale))

@@ -4,6 +4,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,6 +13,7 @@ from ..._base import BaseDPEstimator
 from ..._privacy._noise import NoiseSource
 from .._mutation import Mutant
 from .._observe import run_fit
+from .cases import Pair
 from .likelihood import log_likelihood_ratio
 from .shown import shown
 
@@ -22,41 +24,24 @@ _CHUNK = 50
 
 @dataclass(frozen=True)
 class Runs:
-    """What many fits on two data sets have shown.
+    """What many fits on two data sets have shown."""
 
-    Attributes
-    ----------
-    rows : list of (numbers, words)
-    is_other : ndarray of bool
-        Whether the fit had the data set with the record.
-    ratios : ndarray of float, or None
-        Log-likelihood ratio of all releases; None where they cannot be seen.
-    """
-
-    rows: list
-    is_other: np.ndarray
+    rows: list  # numbers and words
+    is_other: np.ndarray  # whether the fit had the data set with the record
+    # log-likelihood ratio of all releases; None where they cannot be seen
     ratios: np.ndarray | None
 
 
-def sees_releases(estimator):
+def sees_releases(estimator: Any) -> bool:
     """Whether releases on the way can be seen: in estimators of this package."""
     return isinstance(estimator, BaseDPEstimator)
 
 
-def less_noise(factor):
-    """A mutant: every sampler of the kernel draws noise that is too small by a factor.
+def less_noise(factor: float) -> Mutant:
+    """A mutant: every sampler of the kernel draws noise that is too small by a factor above 1.
 
     Scales are divided, and the rate of a choice is multiplied, as it is an inverse scale. The
     accounting stays as it is: this is the deficit that a certificate has to find.
-
-    Parameters
-    ----------
-    factor : float
-        Above 1.
-
-    Returns
-    -------
-    deficit : Mutant
     """
 
     def scaled(original):
@@ -82,26 +67,15 @@ def less_noise(factor):
     )
 
 
-def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
-    """Fit both data sets of a pair, half of the fits each.
+def run_pair(
+    estimator: Any, pair: Pair, fits: int, *, jobs: int = 1, deficit: float | None = None
+) -> Runs:
+    """Fit clones to both data sets of a pair, half of the fits each, by `jobs` processes.
 
     Fits of the two sides alternate, so each part of the fits (to learn, to choose, to count) has as
-    many of both. Chunks of 50 keep the cost of sending a task small against that of its fits.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Clones are fitted.
-    pair : Pair
-    fits : int
-    jobs : int, default=1
-        Processes; with one, everything runs in this process.
-    deficit : float, optional
-        Plant noise that is too small by this factor: a test of the certificate itself.
-
-    Returns
-    -------
-    runs : Runs
+    many of both. Chunks of 50 keep the cost of sending a task small against that of its fits. With
+    one job, everything runs in this process. `deficit` plants noise that is too small by this
+    factor: a test of the certificate itself.
     """
     sides = [bool(i % 2) for i in range(fits)]
     tasks = [(estimator, pair, sides[i : i + _CHUNK], deficit) for i in range(0, fits, _CHUNK)]
@@ -115,19 +89,19 @@ def run_pair(estimator, pair, fits, *, jobs=1, deficit=None):
     return Runs([row for row, _ in results], np.array(sides), ratios)
 
 
-def _one_thread():
+def _one_thread() -> None:
     """Small fits do not gain from threads, and processes that share cores lose by them."""
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 
-def _chunk(estimator, pair, sides, deficit):
+def _chunk(estimator: Any, pair: Pair, sides: Any, deficit: float | None) -> list[Any]:
     """Some fits in one process; a deficit is planted there, as patches do not travel to workers."""
     context = nullcontext() if deficit is None else less_noise(deficit).planted()
     with context:
         return [_run(estimator, pair, side) for side in sides]
 
 
-def _run(estimator, pair, other):
+def _run(estimator: Any, pair: Pair, other: Any) -> tuple[Any, float]:
     """One fit: what it shows, and its log-likelihood ratio for the other data set.
 
     The ratio is turned around for fits on the larger data set, so that it is large for that one on

@@ -9,8 +9,11 @@ something too. Lengths are there because a text or a list that grows with n tell
 """
 
 import pickle
+from typing import Any
 
 import numpy as np
+
+from .._observe import Outcome
 
 __all__ = ["Table", "shown"]
 
@@ -18,22 +21,13 @@ _MOST_NUMBERS = 64  # of one attribute
 _PARAMETERS_OF_RELEASES = ("sensitivity", "sigma", "rho", "delta")
 
 
-def shown(outcome):
+def shown(outcome: Outcome) -> tuple[dict[str, float], dict[str, str]]:
     """Numbers and words that one fit shows.
 
     Where a fit fails, its error and its warnings are all that it shows.
 
     The attributes are those of the unpickled copy: whoever receives a model has that. A column is a
     number or a word; which, is decided by its type.
-
-    Parameters
-    ----------
-    outcome : Outcome
-
-    Returns
-    -------
-    numbers : dict of str to float
-    words : dict of str to str
     """
     numbers: dict[str, float] = {}
     words = {
@@ -59,7 +53,7 @@ def shown(outcome):
     return numbers, words
 
 
-def _report(report, numbers, words):
+def _report(report: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
     """Noise scales and sensitivities are public.
 
     Their columns are constant, and dropped, unless a fit chooses its releases by earlier ones, or
@@ -74,18 +68,11 @@ def _report(report, numbers, words):
             _enter(f"report: {name} of release {i}", row.get(name), numbers, words)
 
 
-def _enter(name, value, numbers, words):
+def _enter(name: str, value: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
     """Enter an attribute under its name, and its parts under longer ones.
 
     Recursive: a dict or a list is entered part by part. What is neither text, number nor container
     counts by its class and by the length of its pickle.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    numbers, words : dict
-        Are added to.
     """
     if value is None or isinstance(value, (str, bytes)):
         words[name] = repr(value)
@@ -102,29 +89,23 @@ def _enter(name, value, numbers, words):
         numbers[f"length of the pickle of {name}"] = float(len(pickle.dumps(value, protocol=5)))
 
 
-def _enter_parts(name, parts, numbers, words):
+def _enter_parts(name: str, parts: Any, numbers: dict[str, Any], words: dict[str, Any]) -> None:
     """The first 64 parts under longer names: more columns than a learner can use."""
     for key, part in list(parts)[:_MOST_NUMBERS]:
         _enter(f"{name}[{key}]", part, numbers, words)
 
 
-def _is_numeric(value):
+def _is_numeric(value: Any) -> bool:
     try:
         return np.asarray(value).dtype.kind in "bifu"
     except ValueError:  # a list of arrays of several shapes
         return False
 
 
-def _enter_array(name, array, numbers, words):
-    """Entries of an array: by place, in order of size, their sum and their norm.
-
-    Parameters
-    ----------
-    name : str
-    array : ndarray of numbers
-    numbers, words : dict
-        Are added to.
-    """
+def _enter_array(
+    name: str, array: np.ndarray, numbers: dict[str, Any], words: dict[str, Any]
+) -> None:
+    """Entries of an array: by place, in order of size, their sum and their norm."""
     words[f"shape of {name}"] = f"{array.shape} {array.dtype}"
     flat = array.astype(np.float64).ravel()
     if array.ndim == 0:
@@ -142,7 +123,7 @@ def _enter_array(name, array, numbers, words):
             numbers |= {f"sum of {name}": flat.sum(), f"norm of {name}": np.linalg.norm(flat)}
 
 
-def _totals(attributes, numbers):
+def _totals(attributes: Any, numbers: dict[str, Any]) -> None:
     """Points times their weights: nearer to a sum than the points are, and a sum has the noise.
 
     A center is a noisy sum over a noisy count. Where a row is added to n others it moves the center
@@ -166,28 +147,15 @@ def _totals(attributes, numbers):
 
 
 class Table:
-    """What many fits show: columns of numbers and of words.
+    """What many fits show: columns of numbers, NaN where a fit has no such number, and of words."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Fits.
-    numbers : dict of str to ndarray of float
-        NaN where a fit has no such number.
-    words : dict of str to ndarray of object
-
-    Parameters
-    ----------
-    rows : list of (dict of str to float, dict of str to str)
-    """
-
-    def __init__(self, rows):
+    def __init__(self, rows: list[tuple[dict[str, float], dict[str, str]]]) -> None:
         self.n_rows = len(rows)
         self.numbers = _columns([row[0] for row in rows], np.nan, np.float64)
         self.words = _columns([row[1] for row in rows], "(missing)", object)
 
 
-def _columns(rows, missing, dtype):
+def _columns(rows: Any, missing: Any, dtype: Any) -> dict[str, np.ndarray]:
     """One column for each name in any row; constant ones, which tell nothing, are left out."""
     columns = {}
     for i, row in enumerate(rows):
@@ -198,7 +166,7 @@ def _columns(rows, missing, dtype):
     return {name: column for name, column in columns.items() if not _is_constant(column)}
 
 
-def _is_constant(column):
+def _is_constant(column: np.ndarray) -> bool:
     if column.dtype == object:
         return bool(np.all(column == column[0]))
     return bool(np.array_equal(column, np.full(len(column), column[0]), equal_nan=True))

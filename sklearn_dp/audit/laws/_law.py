@@ -14,8 +14,9 @@ F(k - 1/2) and F(k + 1/2) is uniform on [0, 1], exactly, however coarse the roun
 of exact tests serves all laws, for scales of half a step and of 2^40 steps alike.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -79,32 +80,32 @@ class Law:
     in_rho: bool = False
 
 
-def no_claims(event):
+def no_claims(event: Any) -> tuple[()]:
     """Nothing is claimed."""
     return ()
 
 
-def keep_recorded(player, known, event):
+def keep_recorded(player: Any, known: Any, event: Any) -> Any:
     """The output depends on nothing that may differ: the same for both neighbours."""
     return known.output
 
 
-def no_numbers(event):
+def no_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Nothing random that has a law to test."""
     return np.empty(0), np.empty(0)
 
 
-def stated_delta(event):
+def stated_delta(event: Any) -> float:
     """The failure probability that is among the public facts of an event."""
     return event.public.get("delta", 0.0)
 
 
-def free(event):
+def free(event: Any) -> float:
     """No failure probability."""
     return 0.0
 
 
-def same_shape(player, known, event, what="value"):
+def same_shape(player: Any, known: Any, event: Any, what: str = "value") -> bool:
     """Whether two statistics have the same shape; if not, the player is told.
 
     Shapes are public: one that depends on the data tells how many rows there are.
@@ -115,26 +116,16 @@ def same_shape(player, known, event, what="value"):
     return same
 
 
-def around(noise, scale, cdf):
+def around(noise: np.ndarray, scale: Any, cdf: Callable[..., Any]) -> tuple[np.ndarray, np.ndarray]:
     """Claimed distribution function below and above the rounding of ideal noise.
 
-    Parameters
-    ----------
-    noise : ndarray of float
-        Integers: what came out minus the exact statistic.
-    scale : float or ndarray
-        The claim, in the same steps.
-    cdf : callable
-        Distribution function of the noise at scale one.
-
-    Returns
-    -------
-    low, high : ndarray of float
+    Noise is what came out minus the exact statistic, in integers; the scale is claimed in the same
+    steps; `cdf` is that of the noise at scale one.
     """
     return cdf((noise - 0.5) / scale), cdf((noise + 0.5) / scale)
 
 
-def wraps(event):
+def wraps(event: Any) -> Iterator[str]:
     """The complaint where a sum has no room in its integers: a cast of NaN, or one that wraps.
 
     Neighbours may agree about such a number: -2**63 of each chunk tells how many there are.
@@ -144,15 +135,11 @@ def wraps(event):
         yield f"{event.entry}: a statistic of 2**62 or more, which int64 may not hold"
 
 
-def too_little(event, enough):
+def too_little(event: Any, enough: Any) -> Iterator[str]:
     """The complaint where a noise scale does not reach what sensitivity and cost ask for.
 
-    Parameters
-    ----------
-    event : Event
-    enough : float or ndarray
-        The largest sensitivity for which the scale is worth the cost. Written so that a number that
-        is none (NaN) is a complaint.
+    `enough` is the largest sensitivity for which the scale is worth the cost. Written so that a
+    number that is none (NaN) is a complaint.
     """
     if not np.all(enough >= np.asarray(event.sensitivity) * CLOSE):
         yield f"{event.entry}: too little noise for its sensitivity and cost"

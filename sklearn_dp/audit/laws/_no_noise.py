@@ -12,6 +12,8 @@ either fit is what it was), and without it neighbours would differ everywhere.
 * "step": a part of the algorithm that is charged as a whole; its inner events follow.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
@@ -23,7 +25,7 @@ __all__ = ["LAWS"]
 _OTHERS = "units are not those of the data"
 
 
-def _couple(player, known, event):
+def _couple(player: Any, known: Any, event: Any) -> np.ndarray:
     """Give the units that both data sets have the randomness they had."""
     added = player.units < 0
     if len(event.output) != len(added) or player.units.max(initial=-1) >= len(known.output):
@@ -35,7 +37,7 @@ def _couple(player, known, event):
     return np.where(added, event.output, known.output[np.where(added, 0, player.units)])
 
 
-def _match(player, known, event):
+def _match(player: Any, known: Any, event: Any) -> np.ndarray:
     """The points go where their partners went: a bijection of the orders.
 
     Partners are found by the smallest total distance, so all but the changed point meet themselves.
@@ -44,7 +46,7 @@ def _match(player, known, event):
     return linear_sum_assignment(cdist(known.value, event.value))[1][known.output]
 
 
-def _copies(player, known, event):
+def _copies(player: Any, known: Any, event: Any) -> Any:
     """A unit of several copies changes several blocks: the pair shows nothing."""
     if player.units.max(initial=-1) >= len(known.value):
         player.blame(event, _OTHERS)
@@ -55,25 +57,22 @@ def _copies(player, known, event):
         player.voided.append("copies")
 
 
-def _condition(player, known, event):
+def _condition(player: Any, known: Any, event: Any) -> Any:
     """Without it, on either side, the pair says nothing about what follows."""
     if not (known.value and event.value):
         player.voided.append(event.entry)
 
 
-def _word_numbers(event):
+def _word_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """64 uniform bits for each unit."""
     words = np.asarray(event.output, dtype=np.float64) * 2.0**-64
     return words, words
 
 
-def _order_numbers(event):
+def _order_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """The rank of each index among those not yet taken is uniform, and they are independent.
 
-    Returns
-    -------
-    low, high : ndarray of float
-        The piece of [0, 1] that belongs to each rank.
+    The piece of [0, 1] that belongs to each rank.
     """
     order = np.asarray(event.output)
     size = event.public.get("n", len(order))

@@ -16,6 +16,8 @@ largest move. For that by exact chances ("bernoulli") the values are the chances
 compared in l1.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.special import ndtr
 
@@ -24,7 +26,7 @@ from ._law import Law, no_claims
 __all__ = ["LAWS", "kept"]
 
 
-def kept(chance, keep):
+def kept(chance: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Independent decisions: the likely one in the middle of the normal law, the other in a tail.
 
     Less noise than claimed makes likely decisions likelier, and the sum of squares smaller. Only
@@ -53,13 +55,13 @@ def kept(chance, keep):
     return (1 + np.where(usual, 0.0, likely)) / 2, (1 + np.where(usual, likely, 1.0)) / 2
 
 
-def _filter_numbers(event):
+def _filter_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """A unit stays if ``score + round(scale Z) >= threshold``: for integers, Z above a level."""
     level = np.ceil(event.public["threshold"]) - event.value - 0.5
     return kept(ndtr(-level / event.scale), event.output)
 
 
-def _realized(player, event, shift):
+def _realized(player: Any, event: Any, shift: Any) -> None:
     """The largest move against the claim; the cost of all of them as Gaussian shifts."""
     largest = float(np.abs(shift).max(initial=0.0))
     player.account(
@@ -67,7 +69,7 @@ def _realized(player, event, shift):
     )
 
 
-def _places(player, known, event):
+def _places(player: Any, known: Any, event: Any) -> np.ndarray:
     """Where in the recording each present element is; -1 for one that is not there.
 
     Elements are all units, or those of a sample, which say their numbers.
@@ -78,18 +80,13 @@ def _places(player, known, event):
     return np.array([place.get(int(number), -1) for number in player.units[present]], dtype=int)
 
 
-def _common(player, known, event):
+def _common(
+    player: Any, known: Any, event: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Which present units are in the recording, what became of them there, and which are gone.
 
-    Returns
-    -------
-    places : ndarray of int of shape (n_present,)
-        Of the present elements in the recording.
-    common : ndarray of bool of shape (n_present,)
-    keep : ndarray of bool of shape (n_present,)
-        The recorded decisions; False for a unit that was added.
-    gone : ndarray of bool of shape (n_recorded,)
-        Recorded units that are not present.
+    Of each present element its place in the recording, whether it is common, and the recorded
+    decision (False for a unit that was added); of each recorded unit whether it is not present.
     """
     places = _places(player, known, event)
     common, keep = places >= 0, np.zeros(len(places), dtype=bool)
@@ -99,7 +96,7 @@ def _common(player, known, event):
     return places, common, keep, gone
 
 
-def _replay_filter(player, known, event):
+def _replay_filter(player: Any, known: Any, event: Any) -> Any:
     """A friendly-core filter: see :mod:`sklearn_dp._aggregate.friendly.core`.
 
     An element that may be bad has a score of at most `bad` in both data sets, and survives
@@ -123,7 +120,7 @@ def _replay_filter(player, known, event):
     return keep
 
 
-def _replay_fixed(player, known, event):
+def _replay_fixed(player: Any, known: Any, event: Any) -> Any:
     """A filter on a public number of block results: one of them is another, we know not which.
 
     It is the one whose score moves most, or moving it less would cost less. So all the others have
@@ -141,7 +138,7 @@ def _replay_fixed(player, known, event):
     return known.output & ~dropped
 
 
-def _replay_bernoulli(player, known, event):
+def _replay_bernoulli(player: Any, known: Any, event: Any) -> Any:
     """A smooth filter: probabilities of the common units, close in l1.
 
     The added and the removed unit count with their whole chance: the theorem bounds the total.

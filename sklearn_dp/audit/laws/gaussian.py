@@ -17,6 +17,8 @@ own, and realizes no cost that a replay could add up.
 """
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -29,7 +31,7 @@ __all__ = ["LAWS", "gaussian_numbers", "squared_shift"]
 _CLOSE_DELTA = 1e-6  # relative: two ways to compute a delta agree much better than this
 
 
-def squared_shift(known, event, scale):
+def squared_shift(known: Any, event: Any, scale: float | np.ndarray) -> float:
     """Squared l2 distance of two integer statistics of any size, in units of `scale`.
 
     Parameters
@@ -49,7 +51,7 @@ def squared_shift(known, event, scale):
     return float(np.sum(np.square(np.asarray(shift, dtype=np.float64) / scale)))
 
 
-def gaussian_numbers(event):
+def gaussian_numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Both sides of the rounding, under the claimed scale.
 
     See :attr:`Law.numbers`: the integer that came out is what ideal noise between the two halves
@@ -70,7 +72,7 @@ def gaussian_numbers(event):
     return around(np.asarray(event.output - event.value, dtype=np.float64), scale, ndtr)
 
 
-def _replay(player, known, event):
+def _replay(player: Any, known: Any, event: Any) -> Any:
     if same_shape(player, known, event):
         player.account(
             event,
@@ -80,19 +82,19 @@ def _replay(player, known, event):
     return known.output
 
 
-def _claims(event):
+def _claims(event: Any) -> Iterator[str]:
     """``scale >= sensitivity / sqrt(2 rho)``: the cost of a shift, solved for the scale."""
     yield from too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
     yield from wraps(event)
 
 
-def _replay_inner(player, known, event):
+def _replay_inner(player: Any, known: Any, event: Any) -> Any:
     if same_shape(player, known, event):
         player.account(event, math.sqrt(squared_shift(known, event, event.sensitivity)), 0.0)
     return known.output
 
 
-def _claims_inner(event):
+def _claims_inner(event: Any) -> Iterator[str]:
     """(epsilon, delta)-DP of a shift by the sensitivity, by integration of the privacy loss.
 
     The scale is not compared with a formula for it, which the kernel has too: the delta that the

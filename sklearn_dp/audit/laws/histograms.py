@@ -14,6 +14,8 @@ for rounded Gaussian noise on every count:
 """
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincc, ndtr
@@ -23,17 +25,17 @@ from ._law import Law, around, too_little
 __all__ = ["LAWS"]
 
 
-def _counts(event):
+def _counts(event: Any) -> dict[Any, int]:
     """Counts by cell, of the cells that are occupied."""
     return dict(zip(*map(np.ndarray.tolist, event.value), strict=True))
 
 
-def _claims(event):
+def _claims(event: Any) -> Iterator[str]:
     """sigma >= sensitivity / sqrt(2 rho)."""
     return too_little(event, np.asarray(event.scale) * math.sqrt(2 * event.cost))
 
 
-def _claims_stability(event):
+def _claims_stability(event: Any) -> Iterator[str]:
     """And 1 + noise reaches the threshold with probability at most delta.
 
     ``round(1 + scale Z) >= low`` for an integer `low` is ``scale Z >= low - 3/2``.
@@ -44,7 +46,7 @@ def _claims_stability(event):
         yield f"{event.entry}: its threshold shows cells of a single unit"
 
 
-def _replay_sparse(player, known, event):
+def _replay_sparse(player: Any, known: Any, event: Any) -> Any:
     """l2 distance over all the cells: an empty one has the count 0."""
     before, after = _counts(known), _counts(event)
     square = float(
@@ -54,7 +56,7 @@ def _replay_sparse(player, known, event):
     return known.output
 
 
-def _replay_stability(player, known, event):
+def _replay_stability(player: Any, known: Any, event: Any) -> Any:
     """A cell that only one data set has may not be seen, and holds one unit.
 
     If the recording published one that the neighbour does not have, it is one of the outcomes that
@@ -73,15 +75,11 @@ def _replay_stability(player, known, event):
     return known.output
 
 
-def _published(event):
+def _published(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Occupied cells: the noisy count where it was published, else only that it is below `low`.
 
-    A count below `low` may not be published: its chance is zero.
-
-    Returns
-    -------
-    low, high : ndarray of float of shape (n_occupied,)
-        For a hidden cell the whole piece of [0, 1] below the level.
+    A count below `low` may not be published: its chance is zero. For a hidden cell the whole piece
+    of [0, 1] below the level.
     """
     codes, counts = event.value
     cells, values = event.output
@@ -97,7 +95,7 @@ def _published(event):
     return np.where(seen, low, 0.0), np.where(seen, high, hidden)
 
 
-def _sparse(event):
+def _sparse(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Occupied cells one by one; the number of empty ones, and the values of these.
 
     If empty cells were visited one by one, their number above the level would be binomial, and each
@@ -118,11 +116,9 @@ def _sparse(event):
     )
 
 
-def _binomial_cdf(k, n, p):
+def _binomial_cdf(k: int, n: int, p: float) -> float:
     """P[at most k of n]; n may be 2^50, so it is an incomplete beta function and no sum.
 
-    Examples
-    --------
     >>> [round(float(_binomial_cdf(k, 4, 0.5)), 6) for k in (-1, 1, 4)]
     [0.0, 0.3125, 1.0]
     """

@@ -29,6 +29,8 @@ References
 """
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -46,24 +48,11 @@ _CLOSE = 1e-9  # relative, of divergences: seven digits less than floats have
 _CLOSE_TAIL = 1e-6  # of the logarithm of a probability, whose minimum is taken on a grid
 
 
-def _divergence(order, gap_squared, p, q, d):
-    """Renyi divergence of two isotropic Gaussians, from the textbook.
+def _divergence(order: np.ndarray, gap_squared: float, p: float, q: float, d: int) -> np.ndarray:
+    """Renyi divergence, of some orders above 1, of two isotropic Gaussians, from the textbook.
 
-    Parameters
-    ----------
-    order : ndarray
-        Greater than 1.
-    gap_squared : float
-        Squared distance of the means.
-    p, q : float
-        Variances of the first law and of the second.
-    d : int
-        Dimension.
-
-    Returns
-    -------
-    divergence : ndarray
-        Infinite where the mixed variance is not positive.
+    `gap_squared` is the squared distance of the means, `p` and `q` are the variances of the first
+    law and of the second, in d dimensions. Infinite where the mixed variance is not positive.
     """
     excess = (order - 1) * (q - p) / p  # v = q + excess p
     finite = q / p + excess > 0
@@ -74,7 +63,9 @@ def _divergence(order, gap_squared, p, q, d):
     return np.where(finite, value, np.inf)
 
 
-def largest_divergence(order, distance, eta, d):
+def largest_divergence(
+    order: float | np.ndarray, distance: float, eta: float, d: int
+) -> np.ndarray:
     """Largest divergence, either way, of d x d matrices within a distance.
 
     Parameters
@@ -103,7 +94,7 @@ def largest_divergence(order, distance, eta, d):
     return worst
 
 
-def is_zcdp(distance, eta, d, rho, delta):
+def is_zcdp(distance: float, eta: float, d: int, rho: float, delta: float) -> bool:
     """Whether noise of this scale is (rho, delta)-zCDP for matrices within a distance.
 
     Parameters
@@ -128,7 +119,7 @@ def is_zcdp(distance, eta, d, rho, delta):
     (True, False)
     """
 
-    def excess(order):
+    def excess(order: Any) -> Any:
         over = largest_divergence(order, distance, eta, d) - (1 - 2 * delta) * rho * order
         return np.clip(
             over - _CLOSE * rho * order, -1.0, 1.0
@@ -148,14 +139,14 @@ def is_zcdp(distance, eta, d, rho, delta):
     return bool(level > 0 and math.log(2) + tail <= math.log(delta) + _CLOSE_TAIL)
 
 
-def _claims(event):
+def _claims(event: Any) -> Iterator[str]:
     if not is_zcdp(
         event.sensitivity, event.scale, len(event.output), event.cost, event.public["delta"]
     ):
         yield f"{event.entry}: too little noise for its distance and cost"
 
 
-def _replay(player, known, event):
+def _replay(player: Any, known: Any, event: Any) -> Any:
     """Eigenvalues of one matrix with respect to the other; the cost at the order 2.
 
     Any order would do, as zCDP bounds them all: at 2 the divergence is finite for every distance
@@ -174,7 +165,7 @@ def _replay(player, known, event):
     return known.output
 
 
-def _relative_eigenvalues(known, other):
+def _relative_eigenvalues(known: Any, other: Any) -> np.ndarray:
     """Eigenvalues of two exact matrices, each a sum and a count, with respect to each other.
 
     Both are first scaled to a diagonal of about one: columns of very different units would
@@ -189,7 +180,7 @@ def _relative_eigenvalues(known, other):
     return np.linalg.eigvalsh(root @ (b / np.outer(scale, scale)) @ root.T)
 
 
-def _numbers(event):
+def _numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal of ``R^-1 output R^-T = M M^T``: squared lengths of the independent rows of M.
 
     Row i of M is Gaussian with mean e_i and standard deviation eta, so its squared length is
@@ -208,16 +199,8 @@ def _numbers(event):
     return below, below
 
 
-def _below(length, eta, d):
-    """P[squared length of a row <= `length`], by 200 nodes over the first entry of the row.
-
-    Parameters
-    ----------
-    length : float
-    eta : float
-    d : int
-        Entries of the row.
-    """
+def _below(length: float, eta: float, d: int) -> float:
+    """P[squared length of a row of d entries <= `length`], by 200 nodes over its first entry."""
     if length <= 0:
         return 0.0
     # The first entry is 1 + eta g: g runs over where its square leaves room for the others.

@@ -20,6 +20,9 @@ The noise of a choice cannot be seen, only the index. So its test needs the chan
 under the claim: one number for each choice, which is little; hundreds of fits make up for it.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from .._conversions import rho_of_pure, rho_of_range
@@ -35,24 +38,24 @@ _EXACT_SUM = 1000.0  # scales up to which the noise of a level is summed integer
 _REACH = 45.0  # in scales: exp(-45) is nothing
 
 
-def _is_threshold(event):
+def _is_threshold(event: Any) -> bool:
     """Sparse vector technique; else the exponential mechanism."""
     return "threshold" in event.public
 
 
-def _rho(event):
+def _rho(event: Any) -> float:
     """Of the exponential mechanism by its bounded range, which is worth up to four times less."""
     return rho_of_pure(event.cost) if _is_threshold(event) else rho_of_range(event.cost)
 
 
-def _claims(event):
+def _claims(event: Any) -> Iterator[str]:
     """Above threshold: scale >= 2 sensitivity / epsilon. Exponential: its rate is the inverse."""
     scale = np.asarray(event.scale)
     enough = scale * event.cost / 2 if _is_threshold(event) else event.cost / (2 * scale)
     return too_little(event, enough)
 
 
-def _claims_lead(event):
+def _claims_lead(event: Any) -> Iterator[str]:
     """scale >= 2 sensitivity / epsilon, and a threshold that hides another winner."""
     yield from too_little(event, np.asarray(event.scale) * event.cost / 2)
     low = event.public["threshold"] - 2 * event.sensitivity
@@ -60,12 +63,12 @@ def _claims_lead(event):
         yield f"{event.entry}: its threshold shows a lead that neighbours do not share"
 
 
-def _largest_shift(known, event):
+def _largest_shift(known: Any, event: Any) -> float:
     """How far the score moves that moves most; scores are at most 2^61: no overflow."""
     return float(np.abs(np.asarray(event.value) - known.value).max(initial=0))
 
 
-def _replay(player, known, event):
+def _replay(player: Any, known: Any, event: Any) -> Any:
     """The realized epsilon is in proportion to the largest move: both claims are linear in it."""
     if same_shape(player, known, event):
         moved = _largest_shift(known, event) / event.sensitivity
@@ -73,13 +76,13 @@ def _replay(player, known, event):
     return known.output
 
 
-def _replay_inner(player, known, event):
+def _replay_inner(player: Any, known: Any, event: Any) -> Any:
     if same_shape(player, known, event):
         player.account(event, _largest_shift(known, event) / event.sensitivity, 0.0)
     return known.output
 
 
-def _replay_lead(player, known, event):
+def _replay_lead(player: Any, known: Any, event: Any) -> Any:
     """The best candidate, told by its lead; another best one may not be told.
 
     With the same best candidate only the lead matters, so half of its move counts if that is more
@@ -97,7 +100,7 @@ def _replay_lead(player, known, event):
     return known.output
 
 
-def _numbers(event):
+def _numbers(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Where the index falls among the chances of all of them.
 
     A number drawn uniformly from the piece of [0, 1] that belongs to the index is uniform, if the
@@ -113,17 +116,12 @@ def _numbers(event):
     return above[place], above[place + 1]
 
 
-def _passing(event):
+def _passing(event: Any) -> np.ndarray:
     """Chances of none, and of each query to be the first above the noisy threshold.
 
     Given the noise of the threshold, the queries pass independently. So for each value of that
     noise the chance to be first is the product of the chances that those before fail, times its
     own; these are averaged over the law of the noise.
-
-    Returns
-    -------
-    chances : ndarray of float of shape (n_queries + 1,)
-        None first.
     """
     noise, weights = _levels(event.scale)
     level = event.public["threshold"] + noise
@@ -135,18 +133,10 @@ def _passing(event):
     return np.concatenate([[still[-1] @ weights], each @ weights])
 
 
-def _levels(scale):
+def _levels(scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Values of rounded Laplace noise with their weights; quadrature where there are too many.
 
-    Parameters
-    ----------
-    scale : float
-        In steps; up to 2^50.
-
-    Returns
-    -------
-    noise, weights : ndarray of float
-        The weights sum to one, but for what is below exp(-45).
+    Scales are in steps, up to 2^50. The weights sum to one, but for what is below exp(-45).
     """
     if scale <= _EXACT_SUM:
         noise = np.arange(-np.ceil(_REACH * scale), np.ceil(_REACH * scale) + 1)
@@ -157,7 +147,7 @@ def _levels(scale):
     return (np.rint(np.concatenate([-half, half]) * scale), np.concatenate([weights, weights]))
 
 
-def _numbers_lead(event):
+def _numbers_lead(event: Any) -> tuple[np.ndarray, np.ndarray]:
     """Told, and then it is the best candidate, if its lead and noise reach the threshold.
 
     Another candidate than the best is impossible: both ends become 0, which no correct release has.

@@ -6,13 +6,15 @@ account how many shares are in it, and the recount adds the 2^-100 by which the 
 shares may differ from rounded noise.
 """
 
+from typing import Any
+
 from ._law import Law, free, no_claims, same_shape
 from .gaussian import gaussian_numbers
 
 __all__ = ["LAWS"]
 
 
-def _replay(player, known, event):
+def _replay(player: Any, known: Any, event: Any) -> Any:
     return known.output if same_shape(player, known, event, "output") else event.output
 
 

@@ -13,7 +13,9 @@ rows, however coarse: of two neighbours with equal releases, all that is shown h
 
 import logging
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,68 +27,68 @@ from .._mutation import MUTANTS, Mutant, after_fit, mutant
 
 # labels_ tell of every training row which cluster it is in: in memory for ported code, no release.
 @mutant("labels in the pickle", "check_pickle", BaseDPEstimator, "_not_released")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return ()
 
 
 # Notebooks show the display by themselves, and are shared with their outputs.
 @mutant("labels in the HTML display", "check_replay", BaseDPEstimator, "_get_fitted_attr_html")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, doc_link="": BaseEstimator._get_fitted_attr_html(self, doc_link)
 
 
 # A row that was kept "for later": the bytes are in every copy of the model.
 @mutant("data in the pickle", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.first_ = X[:1].copy()
 
 
 # A note that helps, with the largest value of the data in it.
 @mutant("data in the report", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.privacy_report_ = replace(self.privacy_report_, notes=(f"up to {X.max():.6g}",))
 
 
 # Warnings go to logs, which others read.
 @mutant("data in a warning", "check_no_leaks", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     warnings.warn(f"this row is far: {X[0].tolist()}", UtilityWarning, stacklevel=2)
 
 
 # n is no release: whether somebody is in the data would show in it.
 @mutant("number of rows printed", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     print(f"fitted {len(X)} rows")
 
 
 # At a level that nobody has turned on, until somebody does.
 @mutant("number of rows logged", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     logging.getLogger("sklearn_dp").debug("fitted %d rows", len(X))
 
 
 # One bit of one row: no search for values can find it, a replay does.
 @mutant("the first row's sign shown", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.positive_ = bool(len(X) and X[0, 0] > 0)
 
 
 # Only the exponent: a neighbour that is far out changes it.
 @mutant("the scale of the data shown", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.scale_ = float(np.frexp(np.abs(X).max(initial=1.0))[1])
 
 
 # Sizes of groups are as private as rows.
 @mutant("the largest group shown", "check_replay", BaseDPEstimator, "_fit_session")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_session(self, X, units, session, **options):
         result = original(self, X, units, session, **options)
         self.largest_ = 1 if units.index is None else int(np.bincount(units.index).max(initial=0))
@@ -95,7 +97,7 @@ def _(original):
     return fit_session
 
 
-def _forgetful(original):
+def _forgetful(original: Callable[..., Any]) -> Any:
     return lambda self: {name: value for name, value in original(self).items() if name != "_total"}
 
 
@@ -142,13 +144,13 @@ MUTANTS.append(
 # A clone of the fitted object would go on with what the fit has seen.
 @mutant("parameters changed by a fit", "check_parameters_are_kept", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.bounds = 1.0
 
 
 # An error that depends on n tells n, and one row decides it.
 @mutant("few rows refused", "check_small_data", BaseDPEstimator, "_fit_session")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_session(self, X, units, session, **options):
         if len(X) < 3:
             raise ValueError("X has too few rows.")
@@ -164,7 +166,7 @@ def _(original):
     BaseDPEstimator,
     "_validate_predict",
 )
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def validate_predict(self, X):
         X = original(self, X)
         self.n_asked_ = len(X)
@@ -180,7 +182,7 @@ def _(original):
     BaseDPEstimator,
     "_fit_validated",
 )
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_validated(self, X, *rest, **options):
         treatment = np.geterr()["over"]
         result = original(self, X, *rest, **options)

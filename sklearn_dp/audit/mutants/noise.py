@@ -11,7 +11,9 @@ statistical tests of the noise (`check_noise_law`), and to comparisons of fits w
 seed.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,49 +26,49 @@ from .._mutation import mutant
 
 # A standard deviation where a formula has a scale.
 @mutant("noise halved", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, sigma, size=None: original(self, np.asarray(sigma) / 2, size)
 
 
 # The branch of a debugging session.
 @mutant("noise forgotten", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, sigma, size=None: 0 * original(self, sigma, size)
 
 
 # Right in size, and the mean is off: halves of the law are missing.
 @mutant("noise of one sign", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, sigma, size=None: np.abs(original(self, sigma, size))
 
 
 # One seed for all releases: two of the same scale give their difference away.
 @mutant("same noise twice", "check_noise_law", NoiseSource, "rounded_gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, sigma, size=None: original(NoiseSource(1), sigma, size)
 
 
 # Sensitivity over twice epsilon: a factor of two of another definition of neighbours.
 @mutant("Laplace noise halved", "check_noise_law", NoiseSource, "rounded_laplace")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, scale, size=None: original(self, np.asarray(scale) / 2, size)
 
 
 # The exponential mechanism without the 2 in its denominator.
 @mutant("selection too sharp", "check_noise_law", NoiseSource, "exponential_choice")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, gaps, rate: original(self, gaps, 2 * rate)
 
 
 # Reproducible for whoever has the code.
 @mutant("noise seeded without a seed", "check_noise_is_fresh", _session, "seed_of")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda random_state: 0 if random_state is None else original(random_state)
 
 
 # Whoever calls numpy.random.seed can take the noise off.
 @mutant("noise from numpy's global generator", "check_noise_is_fresh", _session, "seed_of")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def seed_of(random_state):
         state = np.random.randint(2**31) if random_state is None else random_state  # noqa: NPY002
         return original(state)
@@ -76,7 +78,7 @@ def _(original):
 
 # Noise from a parameter: fits with the same parameter share it.
 @mutant("noise seeded by n_jobs", "check_n_jobs_has_no_effect", BaseDPEstimator, "_open_session")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def open_session(self, X, unit, **public):
         before, self.random_state = self.random_state, self.random_state + (self.n_jobs or 1)
         try:
@@ -89,5 +91,5 @@ def _(original):
 
 # Seeded noise protects nobody who knows the seed, so a report has to say it.
 @mutant("seed kept quiet", "check_seeded_noise_is_told", PrivacySession, "report")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self: replace(original(self), noise="system")

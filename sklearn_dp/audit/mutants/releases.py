@@ -11,6 +11,8 @@ four fifths of the original claim.
 """
 
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +27,13 @@ from .._mutation import after_fit, mutant
 # A factor of the formula, as in published code: 1.25 where the tail bound has it, and not
 # elsewhere.
 @mutant("sigma too small by 1.25", "check_replay", gaussian, "sigma_of")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda sensitivity, rho: original(sensitivity, rho) / 1.25
 
 
 # A proof that forgot a case.
 @mutant("sensitivity too small by 1.25", "check_replay", PrivacySession, "gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def gaussian(self, entry, value, *, sensitivity, **options):
         return original(self, entry, value, sensitivity=np.asarray(sensitivity) / 1.25, **options)
 
@@ -40,7 +42,7 @@ def _(original):
 
 # Local sensitivity: the noise itself then tells how large the data are.
 @mutant("sensitivity from the data", "check_replay", PrivacySession, "gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def gaussian(self, entry, value, *, sensitivity, **options):
         local = max(1.0, float(np.abs(np.asarray(value, dtype=float)).max(initial=0.0)))
         return original(self, entry, value, sensitivity=local, **options)
@@ -50,7 +52,7 @@ def _(original):
 
 # The same for histograms, whose comparison is another one.
 @mutant("cells: sensitivity too small by 1.25", "check_replay", PrivacySession, "sparse_histogram")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def sparse_histogram(self, *args, sensitivity, **options):
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
 
@@ -59,7 +61,7 @@ def _(original):
 
 # Every row of a large group counts fully: its unit moves sums by more than one unit may.
 @mutant("group weight ignored", "check_replay", Units, "__init__")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def init(self, n_rows, groups=None):
         original(self, n_rows, groups)
         if groups is not None:
@@ -70,7 +72,7 @@ def _(original):
 
 # The classic: scale to the largest row, and claim bounds of one.
 @mutant("bounds from the data", "check_replay", BaseDPEstimator, "_fit_session")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_session(self, X, units, session, **options):
         before, self.bounds = self.bounds, float(np.abs(X).max(initial=1.0))
         try:
@@ -83,7 +85,7 @@ def _(original):
 
 # The release is paid for, recorded and reported, and its exact value used.
 @mutant("value released without noise", "check_replay", PrivacySession, "gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def gaussian(self, entry, value, *, unit=1.0, **options):
         original(self, entry, value, unit=unit, **options)
         return np.asarray(value, dtype=float) * np.asarray(unit)
@@ -93,7 +95,7 @@ def _(original):
 
 # Control flow on the exact statistic: that nothing was released tells that it was zero.
 @mutant("empty release skipped", "check_replay", PrivacySession, "gaussian")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def gaussian(self, entry, value, **options):
         if not np.any(value):
             return np.zeros(np.shape(value))
@@ -104,7 +106,7 @@ def _(original):
 
 # The noisy histogram is drawn, and the exact one goes on.
 @mutant("cells without noise", "check_replay", PrivacySession, "sparse_histogram")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def sparse_histogram(self, entry, codes, counts, *, unit=1.0, **options):
         original(self, entry, codes, counts, unit=unit, **options)
         order = np.argsort(codes)
@@ -115,13 +117,13 @@ def _(original):
 
 # A unit that is removed shifts all later ones into other blocks.
 @mutant("blocks by position", "check_replay", PrivacySession, "blocks")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     return lambda self, n_units, n_blocks: np.arange(n_units) % n_blocks
 
 
 # Who survives is then a fact about the data, whatever the average does later.
 @mutant("friendly core without noise", "check_replay", PrivacySession, "unit_filter")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def unit_filter(self, *args, sigma, **options):
         return original(self, *args, sigma=1e-3, **options)
 
@@ -130,7 +132,7 @@ def _(original):
 
 # A score moves by one; with less claimed, the noise is for another theorem.
 @mutant("friendly core: sensitivity too small", "check_replay", PrivacySession, "unit_filter")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def unit_filter(self, *args, sensitivity, **options):
         return original(self, *args, sensitivity=sensitivity / 1.25, **options)
 
@@ -140,12 +142,12 @@ def _(original):
 # A helpful status that is decided by the exact n.
 @mutant("status from the true n", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self.status_ = "ok" if len(X) % 2 else "an even number of rows"
 
 
 # The same in a warning of the right kind.
 @mutant("warning about the true n", "check_replay", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     warnings.warn(f"this is little: {len(X)} rows", UtilityWarning, stacklevel=2)

@@ -8,7 +8,9 @@ to 24 at least once, so the numbers here lie in these ranges. A trigger on more 
 float, a certain word in a group's id) would live; no audit by examples finds it.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,7 +28,7 @@ _drawn = partial(
 # A branch for one n: audits of other sizes never take it.
 @_drawn("status tells n where it is 29")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if len(X) == 29:
         self.status_ = "29 rows"
 
@@ -34,7 +36,7 @@ def _(self, X, session):
 # A message of its own for medium-sized data, as advice has it.
 @_drawn("status tells n between 1,000 and 5,000")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if 1000 < len(X) < 5000:
         self.status_ = f"{self.status_} ({len(X)} rows)"
 
@@ -42,7 +44,7 @@ def _(self, X, session):
 # A second chunk of rows.
 @_drawn("status tells n beyond 65,536 rows")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if len(X) > 2**16:
         self.status_ = f"{self.status_} ({len(X)} rows)"
 
@@ -50,7 +52,7 @@ def _(self, X, session):
 # Its presence alone tells n.
 @_drawn("an attribute where n is 47")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if len(X) == 47:
         self.extra_ = 1.0
 
@@ -58,7 +60,7 @@ def _(self, X, session):
 # Two conditions: a number of columns, and a neighbour.
 @_drawn("the parity of n, with 19 columns")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if X.shape[1] == 19:
         self.extra_ = len(X) % 2
 
@@ -66,7 +68,7 @@ def _(self, X, session):
 # A fast path for one memory order.
 @_drawn("the number of rows of an array in Fortran order")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if X.flags.f_contiguous and not X.flags.c_contiguous:
         self.extra_ = len(X)
 
@@ -74,7 +76,7 @@ def _(self, X, session):
 # A branch for one type, as conversions have it.
 @_drawn("the number of rows of float32")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if X.dtype == np.float32:
         self.extra_ = len(X)
 
@@ -82,14 +84,14 @@ def _(self, X, session):
 # An index error at one size: whether a fit fails is shown.
 @_drawn("an error for 31 rows")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     if len(X) == 31:
         raise ValueError("this cannot be.")
 
 
 # Of fits that are audited once each: only their scales are tested, one by one.
 @_drawn("no noise for 11 rows")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_session(self, X, units, session, **options):
         if len(X) == 11:
             session._source = _Silent(0)
@@ -104,10 +106,10 @@ class _Silent(NoiseSource):
     Samplers of other laws are left as they are.
     """
 
-    def rounded_gaussian(self, sigma, size=None):
+    def rounded_gaussian(self, sigma: Any, size: Any = None) -> Any:
         return 0 * super().rounded_gaussian(sigma, size)
 
-    def rounded_laplace(self, scale, size=None):
+    def rounded_laplace(self, scale: Any, size: Any = None) -> Any:
         return 0 * super().rounded_laplace(scale, size)
 
 
@@ -117,7 +119,7 @@ class _Silent(NoiseSource):
     NoiseSource,
     "rounded_gaussian",
 )
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def rounded(self, sigma, size=None):
         wide = np.size(sigma) > 12 or (size is not None and np.prod(size) > 12)
         return original(self, np.asarray(sigma) / (2 if wide else 1), size)
@@ -128,7 +130,7 @@ def _(original):
 _FITTED = {"columns": 0}  # now; a fit may release in sessions that it makes of its own one
 
 
-def _note_columns(original):
+def _note_columns(original: Callable[..., Any]) -> Any:
     """`sigma_of` gets numbers only, and does not know about the fit.
 
     So the number of columns is left here for it.
@@ -141,7 +143,7 @@ def _note_columns(original):
     return fit_session
 
 
-def _smaller_at_17(original):
+def _smaller_at_17(original: Callable[..., Any]) -> Any:
     return lambda sensitivity, rho: (
         original(sensitivity, rho) / (2 if _FITTED["columns"] == 17 else 1)
     )
@@ -159,7 +161,7 @@ MUTANTS.append(
 _ROWS: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def _keep_rows(original):
+def _keep_rows(original: Callable[..., Any]) -> Any:
     """Remember the rows of a fit where neither attributes nor a pickle show them.
 
     By a weak reference to the estimator: neither its attributes nor its pickle hold anything.
@@ -173,13 +175,10 @@ def _keep_rows(original):
     return fit_session
 
 
-def _spoil_answers(when):
+def _spoil_answers(when: Callable[..., Any]) -> Any:
     """Answers for one row where all were asked for: the shape shows it.
 
-    Parameters
-    ----------
-    when : callable
-        From the number of training rows to whether answers are spoilt.
+    `when` says from the number of training rows whether answers are spoilt.
     """
 
     def change(original):
@@ -210,7 +209,7 @@ for _name, _check, _when in (
 
 # A buffer of the object that is filled again from its end.
 @mutant("a refit mixes in the rows of the last fit", "check_refit", BaseDPEstimator, "_fit_session")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def fit_session(self, X, units, session, **options):
         before = _ROWS.get(self)
         _ROWS[self] = np.array(X, dtype=float)
@@ -223,7 +222,7 @@ def _(original):
 
 # A cached plan: set_params has no effect, and the ledger hears the old cost.
 @mutant("a refit keeps the budget of the first fit", "check_refit", BaseDPEstimator, "_target")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     known: WeakKeyDictionary = WeakKeyDictionary()
     return lambda self: known.setdefault(self, original(self))
 
@@ -231,13 +230,13 @@ def _(original):
 # State that is no data still makes a used object differ from a fresh one.
 @mutant("a fit counts the fits of its object", "check_refit", BaseDPEstimator, "_fit_session")
 @after_fit
-def _(self, X, session):
+def _(self: Any, X: Any, session: Any) -> None:
     self._n_fits = getattr(self, "_n_fits", 0) + 1
 
 
 # The second fit claims less than it spends.
 @mutant("a refit is cheaper", "check_refit", BaseDPEstimator, "_make_plan")
-def _(original):
+def _(original: Callable[..., Any]) -> Any:
     def make_plan(self, n_features, unit, **public):
         before, self.delta = self.delta, self.delta / (2 if hasattr(self, "status_") else 1)
         try:
